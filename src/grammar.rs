@@ -49,7 +49,7 @@ mod regular;
 pub(crate) mod source;
 
 pub use builder::GrammarBuilder;
-pub use form::{Grammar, Node, NodeId, Rule, RuleId, SpecialToken};
+pub use form::{Grammar, Node, NodeId, Rule, RuleId, SpecialToken, TokenSet};
 
 pub(crate) use form::Origin;
 pub(crate) use lazy_precedence::prefer_lazy;

@@ -35,6 +35,6 @@ mod tokens;
 pub(crate) use byte_coverage::ByteCoverage;
 pub(crate) use gss::StackFrame;
 pub(crate) use item::{ACCEPT, BOTTOM, ConfigId, Item, NO_TEXT, PointId, RETURN, StackId, TextId};
-pub(crate) use point::{CaptureTarget, Point};
+pub(crate) use point::{CaptureTarget, Point, TokenSpan};
 pub(crate) use program::Program;
 pub(crate) use stepper::{CaptureMode, Recognizer};

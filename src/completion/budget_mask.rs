@@ -20,7 +20,7 @@ use super::cache::TokensByState;
 use super::planner::CompletionPlanner;
 use crate::error::Result;
 use crate::mask::{MaskBase, MaskBuilder, MaskCache, PackedMask};
-use crate::recognizer::{ACCEPT, CaptureMode, ConfigId, Item, NO_TEXT, Point};
+use crate::recognizer::{ACCEPT, CaptureMode, ConfigId, Item, NO_TEXT, Point, TokenSpan};
 use crate::regular::Language;
 use crate::regular::automaton::Slack;
 use crate::regular::computed_parts;
@@ -92,6 +92,11 @@ impl<'a> BudgetMaskBuilder<'a> {
             if rest < left {
                 allow(token);
             }
+        }
+        if self.rest_behind_complements(id)?.is_some_and(|rest| rest < left) {
+            mask.bases().iter().filter_map(MaskBase::complement).for_each(|tokens| {
+                tokens.iter().for_each(&mut allow);
+            });
         }
         for i in 0..self.planner.recognizer.items(id).len() {
             let item = self.planner.recognizer.items(id)[i];
@@ -226,10 +231,33 @@ impl<'a> BudgetMaskBuilder<'a> {
                 };
             }
         }
+        if mask.bases().iter().any(|base| base.complement().is_some()) {
+            most = most.max(self.rest_behind_complements(id)?.unwrap_or(u32::MAX));
+        }
         if self.planner.recognizer.program.has_captures() {
             most = with_room(most.saturating_add(self.planner.excess_tokens(id)?));
         }
         self.planner.cache.budget.max_left.insert(id, most);
+        Ok(most)
+    }
+
+    /// A bound on the tokens needed after any token of a set that excludes some, for all such sets of
+    /// a configuration; none if there are no such sets, or no bound was found.
+    fn rest_behind_complements(&mut self, id: ConfigId) -> Result<Option<u32>> {
+        let mut most = None;
+        for i in 0..self.planner.recognizer.items(id).len() {
+            let item = self.planner.recognizer.items(id)[i];
+            let point = self.planner.recognizer.program.point(item.point);
+            if !matches!(point, Point::Special { tokens: TokenSpan::Except(_), .. }) {
+                continue;
+            }
+            let behind = self.planner.recognizer.behind_tokens(item)?;
+            let behind = self.planner.recognizer.intern(&behind);
+            let Some(rest) = within_limits(self.planner.tokens_left(behind))? else {
+                return Ok(None);
+            };
+            most = most.max(Some(rest));
+        }
         Ok(most)
     }
 
@@ -240,8 +268,10 @@ impl<'a> BudgetMaskBuilder<'a> {
             return Ok(Arc::clone(known));
         }
         let mut tokens: Vec<u32> = mask.tokens().collect();
-        for base in mask.bases().iter().filter(|base| !base.is_at_token_start()) {
-            base.append_tokens(&mut tokens);
+        for base in mask.bases() {
+            if !base.is_at_token_start() && base.complement().is_none() {
+                base.append_tokens(&mut tokens);
+            }
         }
         tokens.retain(|token| !self.planner.vocabulary.end_tokens().contains(token));
         tokens.sort_unstable();

@@ -404,9 +404,7 @@ impl<'a> LeastDerivations<'a> {
                     todo.push(next);
                 }
                 Point::Special { tokens, next } => {
-                    to.extend(
-                        self.recognizer.program.tokens(tokens).first().map(|&token| special(token)),
-                    );
+                    to.extend(self.recognizer.program.first_token(tokens).map(special));
                     todo.push(next);
                 }
                 Point::Call { rule, next } => {

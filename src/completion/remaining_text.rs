@@ -152,8 +152,7 @@ impl LeastDerivations<'_> {
         let symbols = |text: &[u8]| text.iter().map(|&byte| u32::from(byte)).collect();
         match self.recognizer.program.point(item.point) {
             Point::Special { tokens, next } => {
-                let token =
-                    self.recognizer.program.tokens(tokens).first().map(|&token| special(token));
+                let token = self.recognizer.program.first_token(tokens).map(special);
                 let text = token.into_iter().collect();
                 Ok(Some(TerminalRest { text, next, is_approximate: false }))
             }

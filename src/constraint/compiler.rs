@@ -14,7 +14,7 @@ use crate::limits::Limits;
 use crate::mask::Strategies;
 use crate::mask::split_cache::SplitCache;
 use crate::recognizer::Program;
-use crate::recognizer::program::{check_nesting, find_special};
+use crate::recognizer::program::{check_nesting, resolve_tokens};
 use crate::vocabulary::Vocabulary;
 
 /// Compiles constraints for one vocabulary. `Send + Sync`; one per vocabulary is enough.
@@ -103,7 +103,7 @@ impl Compiler {
     ///
     /// Errors if the prefix names a special token that the vocabulary does not have.
     pub fn with_prefix(self, prefix: &Grammar) -> Result<Self> {
-        let prefix = prefix.resolved(|token| find_special(&self.context.vocabulary, token))?;
+        let prefix = resolve_tokens(prefix.clone(), &self.context.vocabulary)?;
         let prefix = Some(Arc::new(prefix));
         Ok(Self { context: CompileContext { prefix, ..self.context } })
     }
@@ -132,7 +132,7 @@ impl Compiler {
             return self
                 .constraint(MemoryTemplate::Whole(Box::new(Mutex::new((program, languages)))));
         }
-        let grammar = grammar.resolved(|token| find_special(vocabulary, token))?;
+        let grammar = resolve_tokens(grammar, vocabulary)?;
         let mut grammar = normalize(grammar, limits.grammar_size)?;
         check_nesting(&grammar)?;
         grammar.languages_mut().set_limit(limits.language_states);

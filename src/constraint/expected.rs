@@ -1,7 +1,7 @@
 //! The continuations that a constraint accepts at one place, and the errors that name them.
 
 use crate::error::{ConstraintPart, Error, ErrorKind, Result};
-use crate::recognizer::{ACCEPT, ConfigId, Point, Recognizer};
+use crate::recognizer::{ACCEPT, ConfigId, Point, Recognizer, TokenSpan};
 use crate::regular::ByteSet;
 
 /// The continuations that a constraint accepts at one place.
@@ -9,8 +9,10 @@ use crate::regular::ByteSet;
 pub struct Expected {
     /// The bytes that may come next.
     pub bytes: ByteSet,
-    /// The special tokens that may come next, ascending, end tokens not counted.
+    /// The tokens that may come next by themselves, ascending, end tokens not counted.
     pub special_tokens: Vec<u32>,
+    /// Whether any token may come next that is not in a list of excluded ones.
+    pub other_tokens: bool,
     /// Whether the text may end here.
     pub end: bool,
     /// The rules of the grammar, or the keywords of the schema, that are being read.
@@ -42,7 +44,10 @@ impl Expected {
             parts.push(what.into());
         }
         if !self.special_tokens.is_empty() {
-            parts.push(format!("special token {:?}", self.special_tokens));
+            parts.push(format!("token {:?}", self.special_tokens));
+        }
+        if self.other_tokens {
+            parts.push("a token that is not excluded".into());
         }
         if self.end {
             parts.push("the end".into());
@@ -85,7 +90,10 @@ pub(super) fn expected(recognizer: &mut Recognizer, at: ConfigId) -> Result<Expe
     let program = &recognizer.program;
     for item in recognizer.items(at) {
         match program.point(item.point) {
-            Point::Special { tokens, .. } => expected.special_tokens.extend(program.tokens(tokens)),
+            Point::Special { tokens: tokens @ TokenSpan::OneOf(_), .. } => {
+                expected.special_tokens.extend(program.listed_tokens(tokens));
+            }
+            Point::Special { tokens: TokenSpan::Except(_), .. } => expected.other_tokens = true,
             _ if item.point == ACCEPT => expected.end = true,
             _ => {}
         }

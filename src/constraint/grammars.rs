@@ -7,6 +7,7 @@ use crate::ebnf::{self, Dialect, Environment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, SpecialToken};
 use crate::json_schema::{Options, Schema};
+use crate::recognizer::program::find_token;
 use crate::regular;
 use crate::regular::{Anchoring, Utf8};
 
@@ -131,30 +132,9 @@ impl Compiler {
 }
 
 impl Environment for Compiler {
-    fn special_tokens(&self) -> Result<Vec<u32>> {
-        let vocabulary = self.vocabulary();
-        let ids = 0..vocabulary.len() as u32;
-        let inner = |&id: &u32| vocabulary.is_special(id) && !vocabulary.end_tokens().contains(&id);
-        Ok(ids.filter(inner).collect())
-    }
-
     fn is_special(&self, token: &SpecialToken) -> Result<Option<u32>> {
-        let vocabulary = self.vocabulary();
-        let found = match token {
-            SpecialToken::Name(name) => vocabulary.special(name),
-            SpecialToken::Id(id) => ((*id as usize) < vocabulary.len()).then_some(*id),
-        };
-        match found {
-            Some(id) => Ok(vocabulary.is_special(id).then_some(id)),
-            None => {
-                let name = match token {
-                    SpecialToken::Name(name) => format!("special token `{name}`"),
-                    SpecialToken::Id(id) => format!("token {id}"),
-                };
-                Err(Error::new(ErrorKind::Grammar, format!("the vocabulary has no {name}"))
-                    .with_help("name one of the tokenizer's added tokens"))
-            }
-        }
+        let id = find_token(self.vocabulary(), token)?;
+        Ok(self.vocabulary().is_special(id).then_some(id))
     }
 
     fn json_schema(&self, schema: &str) -> Result<Grammar> {
@@ -179,10 +159,6 @@ struct ByRules<'a>(&'a Compiler);
 impl Environment for ByRules<'_> {
     fn keeps_rules(&self) -> bool {
         true
-    }
-
-    fn special_tokens(&self) -> Result<Vec<u32>> {
-        self.0.special_tokens()
     }
 
     fn is_special(&self, token: &SpecialToken) -> Result<Option<u32>> {

@@ -7,13 +7,6 @@ use crate::grammar::Grammar;
 /// special tokens of a vocabulary. [`Compiler`](crate::Compiler) is one; the unit type `()` has
 /// none of them.
 pub trait Environment {
-    /// The ids of the special tokens that may occur within a text (no end tokens), ascending.
-    ///
-    /// Errors where there is no vocabulary.
-    fn special_tokens(&self) -> Result<Vec<u32>> {
-        Err(unknown("a set of special tokens needs a vocabulary"))
-    }
-
     /// The id of a token, given by name or id, if it is one that no text spells; `None` if it is
     /// ordinary text.
     ///

@@ -4,7 +4,7 @@
 //! languages only, and byte offsets for error messages. `lowering` turns it into nodes of a
 //! grammar.
 
-use crate::grammar::{RuleId, SpecialToken};
+use crate::grammar::{RuleId, TokenSet};
 use crate::regular::Language;
 
 /// A node of a right-hand side, with its byte offset in the grammar's text.
@@ -19,8 +19,8 @@ pub(super) enum RuleExprKind {
     Regular(Language),
     /// A call, by the index of the rule in its [`RuleTable`](super::rule_table::RuleTable).
     Rule(usize),
-    /// One of these special tokens.
-    Special(Vec<SpecialToken>),
+    /// One token of a set.
+    Special(TokenSet),
     /// Another grammar, already built.
     Embedded(RuleId),
     Sequence(Vec<RuleExpr>),

@@ -207,12 +207,8 @@ impl RuleLowering<'_> {
             },
             RuleExprKind::Special(tokens) => {
                 let origin = self.origin(expr.at);
-                let mut nodes = Vec::with_capacity(tokens.len());
-                for token in tokens {
-                    let node = self.builder.special(token.clone());
-                    nodes.push(self.builder.mark(node, origin.clone()));
-                }
-                Lowered::Node(self.builder.choice(nodes))
+                let node = self.builder.special(tokens.clone());
+                Lowered::Node(self.builder.mark(node, origin))
             }
             RuleExprKind::Embedded(rule) => Lowered::Node(self.builder.call(*rule)),
             RuleExprKind::Sequence(parts) => self.sequence(&parts.iter().collect::<Vec<_>>())?,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::form::{Grammar, Node, NodeId, Origin, Rule, RuleId, SpecialToken};
+use super::form::{Grammar, Node, NodeId, Origin, Rule, RuleId, TokenSet};
 use super::hole::Hole;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regular::{Language, Languages};
@@ -112,9 +112,9 @@ impl GrammarBuilder {
         self.push(Node::Call(rule))
     }
 
-    /// Exactly this special token.
-    pub fn special(&mut self, token: SpecialToken) -> NodeId {
-        self.push(Node::Special(token))
+    /// Exactly this token, or one token of a set.
+    pub fn special(&mut self, tokens: impl Into<TokenSet>) -> NodeId {
+        self.push(Node::Special(tokens.into()))
     }
 
     /// A part whose rules are made while a text is read.

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::analysis::least_fixed_point;
 use super::builder::GrammarBuilder;
-use super::form::{Grammar, Node, NodeId, RuleId, SpecialToken};
+use super::form::{Grammar, Node, NodeId, RuleId, TokenSet};
 use crate::error::Result;
 use crate::regular::{ByteSet, Language, arena_copy};
 
@@ -130,15 +130,17 @@ impl Grammar {
         builder.finish(start)
     }
 
-    /// The same with special tokens by their ids.
-    pub(crate) fn resolved(&self, find: impl Fn(&SpecialToken) -> Result<u32>) -> Result<Self> {
-        let mut grammar = self.clone();
-        for node in &mut grammar.nodes {
-            if let Node::Special(token) = node {
-                *token = SpecialToken::Id(find(token)?);
+    /// The same with each set of tokens replaced.
+    pub(crate) fn with_token_sets(
+        mut self,
+        replace: impl Fn(&TokenSet) -> Result<TokenSet>,
+    ) -> Result<Self> {
+        for node in &mut self.nodes {
+            if let Node::Special(tokens) = node {
+                *tokens = replace(tokens)?;
             }
         }
-        Ok(grammar)
+        Ok(self)
     }
 }
 

@@ -37,13 +37,38 @@ impl RuleId {
     }
 }
 
-/// A special token, by the name or the id that it has in the vocabulary.
+/// One token, special or ordinary, by the name or the id that it has in the vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SpecialToken {
-    /// By its text in the tokenizer file, such as `<|im_end|>`.
+    /// By its text in the tokenizer file, such as `<|im_end|>`; of an ordinary token, its bytes.
     Name(String),
     /// By its id.
     Id(u32),
+}
+
+/// A set of tokens, of which one is read whole: an ordinary token of the set is matched by itself,
+/// not by other tokens that spell its bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum TokenSet {
+    /// These tokens; none at all is the empty language.
+    OneOf(Box<[SpecialToken]>),
+    /// Every token of the vocabulary but these and the end tokens.
+    Except(Box<[SpecialToken]>),
+}
+
+impl From<SpecialToken> for TokenSet {
+    fn from(token: SpecialToken) -> Self {
+        Self::OneOf([token].into())
+    }
+}
+
+impl TokenSet {
+    /// The tokens that the set lists.
+    pub(crate) fn listed(&self) -> &[SpecialToken] {
+        match self {
+            Self::OneOf(tokens) | Self::Except(tokens) => tokens,
+        }
+    }
 }
 
 /// A source's own number of a choice of keys ([`Node::Names`]) or of a capture ([`Node::Capture`],
@@ -78,8 +103,8 @@ pub enum Node {
         /// The greatest number of tokens.
         max_tokens: u32,
     },
-    /// Exactly this special token.
-    Special(SpecialToken),
+    /// Exactly one token of a set.
+    Special(TokenSet),
     /// A part whose rules are made while a text is read, such as the values that a JSON Schema
     /// accepts: an index into the grammar's holes. Never empty.
     #[doc(hidden)]

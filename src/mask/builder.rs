@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::cache::MaskCache;
-use super::packed_mask::PackedMask;
+use super::packed_mask::{MaskBase, PackedMask};
 use super::terminal_reader::TerminalReader;
 use crate::error::Result;
-use crate::recognizer::{ACCEPT, CaptureMode, ConfigId, Point, Recognizer};
-use crate::vocabulary::Vocabulary;
+use crate::recognizer::{ACCEPT, CaptureMode, ConfigId, Point, Recognizer, TokenSpan};
+use crate::vocabulary::{TokenMask, Vocabulary};
 
 /// Tokens to be read in full, where that may matter.
 #[derive(Debug, Default)]
@@ -62,7 +62,8 @@ impl<'a> MaskBuilder<'a> {
     /// The definition of a mask: the recognizer's walk over the whole vocabulary, which asks at each
     /// token whether it leads to a dead end.
     fn mask_by_walk(&mut self, id: ConfigId) -> Result<(PackedMask, UncertainTokens)> {
-        let mut tokens = self.special_tokens(id)?;
+        let mut mask = PackedMask::default();
+        let mut tokens = self.special_tokens(id, &mut mask)?;
         let vocabulary = self.vocabulary;
         let trie = vocabulary.trie();
         let items = self.recognizer.items(id).to_vec();
@@ -83,20 +84,33 @@ impl<'a> MaskBuilder<'a> {
         let commas = &self.cache.terminals.shared.capture_tokens(vocabulary).commas;
         let with_comma = tokens.iter().copied().filter(|&token| commas.contains(token)).collect();
         let uncertain = UncertainTokens { with_comma, ..UncertainTokens::default() };
-        Ok((PackedMask { tokens: tokens.into(), ..PackedMask::default() }, uncertain))
+        mask.tokens = tokens.into();
+        Ok((mask, uncertain))
     }
 
-    /// The special tokens that the grammar names here, and end tokens where the text is complete.
-    pub(super) fn special_tokens(&mut self, id: ConfigId) -> Result<Vec<u32>> {
+    /// The tokens that the grammar names here, and end tokens where the text is complete.
+    /// Complements become bases of the mask.
+    pub(super) fn special_tokens(
+        &mut self,
+        id: ConfigId,
+        mask: &mut PackedMask,
+    ) -> Result<Vec<u32>> {
         let mut allowed = Vec::new();
         for i in 0..self.recognizer.items(id).len() {
-            let point = self.recognizer.items(id)[i].point;
+            let item = self.recognizer.items(id)[i];
+            let point = item.point;
             match self.recognizer.program.point(point) {
                 Point::Special { tokens, .. } => {
-                    for token in self.recognizer.program.tokens(tokens) {
-                        let items = self.recognizer.read_special(id, token)?;
-                        if self.recognizer.is_live(self.vocabulary, &items)? {
-                            allowed.push(token);
+                    let items = self.recognizer.behind_tokens(item)?;
+                    if !self.recognizer.is_live(self.vocabulary, &items)? {
+                        continue;
+                    }
+                    match tokens {
+                        TokenSpan::OneOf(_) => {
+                            allowed.extend(self.recognizer.program.listed_tokens(tokens));
+                        }
+                        TokenSpan::Except(_) => {
+                            mask.bases.push(MaskBase::Complement(self.complement(tokens)));
                         }
                     }
                 }
@@ -105,5 +119,19 @@ impl<'a> MaskBuilder<'a> {
             }
         }
         Ok(allowed)
+    }
+
+    /// The tokens that a set does not exclude.
+    fn complement(&mut self, tokens: TokenSpan) -> Arc<TokenMask> {
+        let Self { vocabulary, recognizer, cache } = self;
+        let entry = cache.complements.entry(tokens);
+        Arc::clone(entry.or_insert_with(|| {
+            let mut mask = TokenMask::all(vocabulary.len());
+            for token in recognizer.program.listed_tokens(tokens) {
+                mask.deny(token);
+            }
+            cache.entry_bytes += size_of_val(mask.words());
+            Arc::new(mask)
+        }))
     }
 }

@@ -9,7 +9,8 @@ use super::json_captures::JsonStrings;
 use super::packed_mask::PackedMask;
 use super::split_cache::SplitCache;
 use super::terminal_cache::TerminalCache;
-use crate::recognizer::{ByteCoverage, ConfigId, Item, PointId, Recognizer, StackId};
+use crate::recognizer::{ByteCoverage, ConfigId, Item, PointId, Recognizer, StackId, TokenSpan};
+use crate::vocabulary::TokenMask;
 
 /// Masks by configuration, and the memo tables from which they are composed.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct MaskCache {
     pub(crate) hot: HotMasks,
     /// The items that a point with its stacks leads to.
     pub(super) items_after: FxHashMap<(PointId, StackId), Arc<[Item]>>,
+    /// The tokens of sets that exclude some.
+    pub(super) complements: FxHashMap<TokenSpan, Arc<TokenMask>>,
     /// Bytes of the masks and items.
     pub(super) entry_bytes: usize,
 }
@@ -37,6 +40,7 @@ impl MaskCache {
             masks: FxHashMap::default(),
             hot: HotMasks::default(),
             items_after: FxHashMap::default(),
+            complements: FxHashMap::default(),
             entry_bytes: 0,
         }
     }
@@ -63,6 +67,7 @@ impl MaskCache {
         self.terminals.forget();
         self.masks = FxHashMap::default();
         self.items_after = FxHashMap::default();
+        self.complements = FxHashMap::default();
         self.entry_bytes = 0;
         self.hot.forget();
     }

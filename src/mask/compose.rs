@@ -59,7 +59,7 @@ impl MaskBuilder<'_> {
     /// The mask of a configuration, in which uncertain tokens are allowed.
     pub(super) fn compose(&mut self, id: ConfigId) -> Result<(PackedMask, UncertainTokens)> {
         let mut mask = PackedMask::default();
-        let mut tokens = self.special_tokens(id)?;
+        let mut tokens = self.special_tokens(id, &mut mask)?;
         let mut uncertain = UncertainTokens::default();
         let mut round: Vec<TerminalFrom> =
             self.recognizer.items(id).iter().map(|&item| (item, TOKEN_STARTS)).collect();

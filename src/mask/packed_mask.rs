@@ -20,6 +20,8 @@ pub(crate) enum MaskBase {
     Repeat(Arc<RepeatSplit>, u32),
     /// The tokens that stay inside a terminal.
     Split(Arc<TokenSplit>),
+    /// The tokens that a set of tokens does not exclude.
+    Complement(Arc<TokenMask>),
 }
 
 impl MaskBase {
@@ -28,6 +30,7 @@ impl MaskBase {
         match self {
             Self::Repeat(repeat, units) => repeat.mask(*units),
             Self::Split(split) => Some(&split.inside),
+            Self::Complement(tokens) => Some(tokens),
         }
     }
 
@@ -36,6 +39,8 @@ impl MaskBase {
         match self {
             Self::Repeat(repeat, _) => repeat.node == 0,
             Self::Split(split) => split.node == 0,
+            // There is no terminal, and its tokens are no text.
+            Self::Complement(_) => false,
         }
     }
 
@@ -44,6 +49,15 @@ impl MaskBase {
         match self {
             Self::Repeat(repeat, units) => to.extend_from_slice(repeat.inside(*units)),
             Self::Split(split) => to.extend(split.inside.iter()),
+            Self::Complement(tokens) => to.extend(tokens.iter()),
+        }
+    }
+
+    /// The tokens of a set that excludes some.
+    pub(crate) fn complement(&self) -> Option<&TokenMask> {
+        match self {
+            Self::Complement(tokens) => Some(tokens),
+            Self::Repeat(..) | Self::Split(_) => None,
         }
     }
 
@@ -51,7 +65,7 @@ impl MaskBase {
     fn tokens(&self) -> &[u32] {
         match self {
             Self::Repeat(repeat, units) => repeat.inside(*units),
-            Self::Split(_) => &[],
+            Self::Split(_) | Self::Complement(_) => &[],
         }
     }
 }

@@ -5,10 +5,19 @@ use crate::grammar::RuleId;
 use crate::regular::Language;
 
 /// A part of one of the program's lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Span {
     pub(super) from: u32,
     pub(super) to: u32,
+}
+
+/// A set of tokens, by a part of the program's list of tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum TokenSpan {
+    /// The listed tokens.
+    OneOf(Span),
+    /// All tokens but the listed ones, which are ascending and hold every id that is no token.
+    Except(Span),
 }
 
 /// One instruction of a program: read something or branch, then go on at another point.
@@ -18,8 +27,8 @@ pub(crate) enum Point {
     Border,
     /// Read a string of a language, then go on.
     Regular { language: Language, next: PointId },
-    /// Read one of these special tokens, then go on.
-    Special { tokens: Span, next: PointId },
+    /// Read one token of a set, then go on.
+    Special { tokens: TokenSpan, next: PointId },
     /// Go to a rule's body, which returns to `next`.
     Call { rule: RuleId, next: PointId },
     /// Any of these points.

@@ -26,20 +26,18 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use compile::{
-    PartialGrammar, ProgramCompiler, WholeGrammar, resolve_specials, spellable_languages,
-};
-pub(crate) use compile::{check_nesting, find_special};
+use compile::{PartialGrammar, ProgramCompiler, WholeGrammar, spellable_languages};
+pub(crate) use compile::{check_nesting, find_token, resolve_tokens};
 
 use super::byte_coverage::ByteCoverage;
 use super::item::{PointId, RETURN};
-use super::point::{CaptureTarget, Point, Span};
+use super::point::{CaptureTarget, Point, Span, TokenSpan};
 use crate::error::{ConstraintPart, Error, ErrorKind, Result};
 use crate::grammar::analysis::least_fixed_point;
 use crate::grammar::names::{NameStep, Names};
 use crate::grammar::normal::normalize;
 use crate::grammar::source::Source;
-use crate::grammar::{Grammar, Node, NodeId, Origin, RuleId};
+use crate::grammar::{Grammar, Node, NodeId, Origin, RuleId, TokenSet};
 use crate::limits::Limits;
 use crate::regular::{ByteSet, Language, Languages, TextSet, TextSets};
 use crate::vocabulary::Vocabulary;
@@ -178,11 +176,32 @@ impl Program {
         }
     }
 
-    /// The special tokens of a point.
-    pub(crate) fn tokens(&self, span: Span) -> SmallVec<[u32; 4]> {
+    /// The tokens that a set lists.
+    pub(crate) fn listed_tokens(&self, tokens: TokenSpan) -> SmallVec<[u32; 4]> {
+        let (TokenSpan::OneOf(span) | TokenSpan::Except(span)) = tokens;
         SmallVec::from_slice(
             &self.tables.borrow().points.tokens[span.from as usize..span.to as usize],
         )
+    }
+
+    /// Whether a token is in a set.
+    pub(crate) fn has_token(&self, tokens: TokenSpan, token: u32) -> bool {
+        let all = &self.tables.borrow().points.tokens;
+        match tokens {
+            TokenSpan::OneOf(span) => all[span.from as usize..span.to as usize].contains(&token),
+            TokenSpan::Except(span) => {
+                all[span.from as usize..span.to as usize].binary_search(&token).is_err()
+            }
+        }
+    }
+
+    /// One token of a set.
+    pub(crate) fn first_token(&self, tokens: TokenSpan) -> Option<u32> {
+        match tokens {
+            TokenSpan::OneOf(_) => self.listed_tokens(tokens).first().copied(),
+            // No set leaves out every id.
+            TokenSpan::Except(_) => (0..).find(|&token| self.has_token(tokens, token)),
+        }
     }
 
     /// Whether a JSON string is read at a point.
@@ -325,17 +344,17 @@ impl Program {
         coverage: &ByteCoverage,
         limits: &Limits,
     ) -> Result<(Self, Languages)> {
+        let grammar = resolve_tokens(grammar, vocabulary)?;
         let mut grammar = normalize(grammar, limits.grammar_size)?;
         grammar.languages_mut().set_limit(limits.language_states);
         let languages = spellable_languages(&mut grammar, coverage);
-        let specials = resolve_specials(&grammar, vocabulary)?;
         let mut live = FxHashMap::default();
         for &language in languages.values() {
             live.insert(language, grammar.languages_mut().is_live(language)?);
         }
-        let productive = least_fixed_point(&grammar, |id, node| match node {
+        let productive = least_fixed_point(&grammar, |_, node| match node {
             Node::Regular(language) => live[&languages[language]],
-            Node::Special(_) => specials.contains_key(&id),
+            Node::Special(tokens) => *tokens != TokenSet::OneOf(Box::default()),
             _ => false,
         });
         if !productive[grammar.rule(grammar.start()).body().index()] {
@@ -349,7 +368,6 @@ impl Program {
             nodes: &WholeGrammar {
                 grammar: &grammar,
                 languages: &languages,
-                specials: &specials,
                 productive: &productive,
             },
             points: &mut points,

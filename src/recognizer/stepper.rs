@@ -457,6 +457,18 @@ impl Recognizer {
         Ok(())
     }
 
+    /// The items behind one set of tokens, which is the point of an item.
+    pub(crate) fn behind_tokens(&mut self, item: Item) -> Result<Vec<Item>> {
+        let mut items = Vec::new();
+        if let Point::Special { next, .. } = self.program.point(item.point) {
+            self.closure.clear_starts();
+            self.closure.start_at(next, item.stack);
+            self.close(&mut items)?;
+            self.merge(&mut items)?;
+        }
+        Ok(items)
+    }
+
     /// The bytes that may come next.
     pub(crate) fn next_bytes(&mut self, id: ConfigId) -> Result<ByteSet> {
         let mut bytes = ByteSet::EMPTY;
@@ -484,7 +496,7 @@ impl Recognizer {
         Ok(bytes)
     }
 
-    /// The items after a special token that the grammar names; none if it does not name it here.
+    /// The items after a token that the grammar names here, alone or in a set; none if it does not.
     pub(crate) fn read_special(&mut self, from: ConfigId, token: u32) -> Result<Vec<Item>> {
         let mut items = Vec::new();
         // Left over where an earlier step has failed.
@@ -497,7 +509,7 @@ impl Recognizer {
                 item.stack = stack;
             }
             if let Point::Special { tokens, next } = self.program.point(item.point)
-                && self.program.tokens(tokens).contains(&token)
+                && self.program.has_token(tokens, token)
             {
                 self.closure.start_at(next, item.stack);
             }

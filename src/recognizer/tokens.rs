@@ -1,4 +1,4 @@
-//! Reads whole tokens: as their bytes, and as the special tokens that a grammar names.
+//! Reads whole tokens: as their bytes, and as the tokens that a grammar names.
 //!
 //! A token is allowed if its bytes can be read and the text can be completed by further tokens. The
 //! second half is free where every byte is a token by itself; elsewhere [`liveness`](super::liveness)
@@ -154,18 +154,16 @@ impl Recognizer {
             found.insert(recognizer.intern(&items));
             Ok(())
         })?;
-        for i in 0..self.items(from).len() {
-            if let Point::Special { tokens, .. } = self.program.point(self.items(from)[i].point) {
-                for token in self.program.tokens(tokens) {
-                    let items = self.read_special(from, token)?;
-                    found.insert(self.intern(&items));
-                }
+        for item in items {
+            if let Point::Special { .. } = self.program.point(item.point) {
+                let behind = self.behind_tokens(item)?;
+                found.insert(self.intern(&behind));
             }
         }
         Ok(found)
     }
 
-    /// Reads one token: as the special token that the grammar names, and as its text.
+    /// Reads one token: as one that the grammar names, and as its text.
     pub(crate) fn read_token(
         &mut self,
         vocabulary: &Vocabulary,

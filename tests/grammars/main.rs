@@ -14,7 +14,7 @@ mod schemas;
 mod w3c;
 
 use maskwright::ebnf::Dialect;
-use maskwright::{Compiler, Constraint, Vocabulary};
+use maskwright::{Compiler, Constraint, Matcher, Vocabulary};
 
 /// Every byte is a token; then an end token and three special ones.
 fn compiler() -> Compiler {
@@ -26,6 +26,13 @@ fn compiler() -> Compiler {
 fn accepts(constraint: &Constraint, text: &str) -> bool {
     let mut matcher = constraint.matcher();
     matcher.accept_bytes(text.as_bytes()).is_ok() && matcher.is_accepting()
+}
+
+/// Accepts a text token by token, one for each byte.
+fn accept_tokens(matcher: &mut Matcher, text: &str) {
+    for byte in text.bytes() {
+        matcher.accept(byte.into()).unwrap();
+    }
 }
 
 /// Grammars with texts that they accept and texts that they reject.

@@ -31,9 +31,8 @@ use crate::ebnf::environment::Environment;
 use crate::ebnf::expression::{RuleExpr, RuleExprKind};
 use crate::ebnf::grammar_text::{GrammarText, MAX_CODE_POINT, MAX_NESTING};
 use crate::ebnf::rule_table::RuleTable;
-use crate::ebnf::special_tokens;
 use crate::error::Result;
-use crate::grammar::Grammar;
+use crate::grammar::{Grammar, TokenSet};
 use lexical::{GbnfParser, character, skip_space};
 
 /// Parses a GBNF grammar.
@@ -242,7 +241,7 @@ impl GbnfParser<'_> {
             Some('(') => self.group().map(Some),
             Some('<') => {
                 let token = self.token()?;
-                Ok(Some(RuleExpr::new(start, RuleExprKind::Special(vec![token]))))
+                Ok(Some(RuleExpr::new(start, RuleExprKind::Special(token.into()))))
             }
             Some('!') => {
                 self.text.at += 1;
@@ -253,7 +252,8 @@ impl GbnfParser<'_> {
                         .with_help("write `!<name>` or `!<[1234]>`"));
                 }
                 let token = self.token()?;
-                special_tokens::any_but(&mut self.rules, &self.text, start, &[token]).map(Some)
+                let tokens = TokenSet::Except([token].into());
+                Ok(Some(RuleExpr::new(start, RuleExprKind::Special(tokens))))
             }
             Some('*' | '+' | '?' | '{') => Err(self
                 .text

@@ -9,10 +9,10 @@ use rustc_hash::FxHashMap;
 
 use super::{NameTable, PointTable};
 use crate::error::{Error, ErrorKind, LimitName, Result};
-use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, Origin, SpecialToken};
+use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, Origin, SpecialToken, TokenSet};
 use crate::recognizer::byte_coverage::ByteCoverage;
 use crate::recognizer::item::{PointId, RETURN};
-use crate::recognizer::point::{Point, Span};
+use crate::recognizer::point::{Point, Span, TokenSpan};
 use crate::regular::{ByteSet, Language};
 use crate::vocabulary::Vocabulary;
 
@@ -28,7 +28,6 @@ pub(super) trait GrammarNodes {
     fn label(&self, id: NodeId) -> Option<&Origin>;
     fn language(&self, language: Language) -> Language;
     fn is_productive(&self, id: NodeId) -> bool;
-    fn special(&self, id: NodeId) -> Option<u32>;
     /// Whether the first part of a choice leads to a shortest text.
     fn is_by_length(&self, _: NodeId) -> bool {
         false
@@ -41,7 +40,6 @@ pub(super) trait GrammarNodes {
 pub(super) struct WholeGrammar<'a> {
     pub(super) grammar: &'a Grammar,
     pub(super) languages: &'a FxHashMap<Language, Language>,
-    pub(super) specials: &'a FxHashMap<NodeId, u32>,
     pub(super) productive: &'a [bool],
 }
 
@@ -60,10 +58,6 @@ impl GrammarNodes for WholeGrammar<'_> {
 
     fn is_productive(&self, id: NodeId) -> bool {
         self.productive[id.index()]
-    }
-
-    fn special(&self, id: NodeId) -> Option<u32> {
-        self.specials.get(&id).copied()
     }
 }
 
@@ -88,14 +82,6 @@ impl GrammarNodes for PartialGrammar<'_> {
 
     fn is_productive(&self, _: NodeId) -> bool {
         true
-    }
-
-    fn special(&self, id: NodeId) -> Option<u32> {
-        match self.builder.node(id) {
-            // Only in what stands before the rest, where names were looked up.
-            Node::Special(SpecialToken::Id(id)) => Some(*id),
-            _ => None,
-        }
     }
 
     fn is_by_length(&self, choice: NodeId) -> bool {
@@ -128,27 +114,49 @@ pub(super) fn spellable_languages(
     terminals.into_iter().map(map).collect()
 }
 
-/// The ids of the special tokens that a grammar names.
-pub(super) fn resolve_specials(
-    grammar: &Grammar,
-    vocabulary: &Vocabulary,
-) -> Result<FxHashMap<NodeId, u32>> {
-    let mut resolved = FxHashMap::default();
-    for (id, node) in grammar.nodes_with_ids() {
-        if let Node::Special(token) = node {
-            resolved.insert(id, find_special(vocabulary, token)?);
-        }
-    }
-    Ok(resolved)
+/// The same grammar with every set of tokens by ids, as [`TokenSpan`] wants them: complements list
+/// the end tokens and the ids that are no token as well.
+///
+/// Errors with the name of a token that the vocabulary does not have.
+pub(crate) fn resolve_tokens(grammar: Grammar, vocabulary: &Vocabulary) -> Result<Grammar> {
+    let ids = |tokens: &[SpecialToken]| -> Result<Vec<u32>> {
+        tokens.iter().map(|token| find_token(vocabulary, token)).collect()
+    };
+    let all = |ids: Vec<u32>| ids.into_iter().map(SpecialToken::Id).collect();
+    grammar.with_token_sets(|tokens| {
+        Ok(match tokens {
+            TokenSet::OneOf(tokens) => TokenSet::OneOf(all(ids(tokens)?)),
+            TokenSet::Except(tokens) => {
+                let named = ids(tokens)?;
+                let left_out = |id: &u32| {
+                    named.contains(id)
+                        || vocabulary.end_tokens().contains(id)
+                        || !vocabulary.is_special(*id)
+                            && vocabulary.token_bytes(*id).is_none_or(<[u8]>::is_empty)
+                };
+                let left_out: Vec<u32> = (0..vocabulary.len() as u32).filter(left_out).collect();
+                if left_out.len() == vocabulary.len() {
+                    TokenSet::OneOf(Box::default())
+                } else {
+                    TokenSet::Except(all(left_out))
+                }
+            }
+        })
+    })
 }
 
-/// The id of a special token; an error that names it if there is none.
-pub(crate) fn find_special(vocabulary: &Vocabulary, token: &SpecialToken) -> Result<u32> {
+/// The id of a token; an error that names it if there is none. Of a special and an ordinary token
+/// with one name the special one is meant.
+pub(crate) fn find_token(vocabulary: &Vocabulary, token: &SpecialToken) -> Result<u32> {
     let (found, message, help) = match token {
         SpecialToken::Name(name) => (
-            vocabulary.special(name),
-            format!("the vocabulary has no special token `{name}`"),
-            "name one of the tokenizer's added tokens".to_owned(),
+            vocabulary.special(name).or_else(|| {
+                let trie = vocabulary.trie();
+                let ids = trie.find(name.as_bytes()).map(|node| trie.tokens(node));
+                ids.and_then(|ids| ids.iter().copied().min())
+            }),
+            format!("the vocabulary has no token `{name}`"),
+            "name one token of the tokenizer, special or ordinary".to_owned(),
         ),
         SpecialToken::Id(id) => (
             ((*id as usize) < vocabulary.len()).then_some(*id),
@@ -236,10 +244,8 @@ impl ProgramCompiler<'_> {
                 self.points.reads_json_string[point as usize] = true;
                 point
             }
-            Node::Special(_) => {
-                let from = self.points.tokens.len() as u32;
-                self.points.tokens.extend(nodes.special(id));
-                let tokens = Span { from, to: self.points.tokens.len() as u32 };
+            Node::Special(tokens) => {
+                let tokens = self.token_span(tokens);
                 self.push(Point::Special { tokens, next })?
             }
             &Node::Call(rule) => self.push(Point::Call { rule, next })?,
@@ -293,6 +299,20 @@ impl ProgramCompiler<'_> {
         self.label = outer;
         self.points.memo.insert((id, next), point);
         Ok(point)
+    }
+
+    fn token_span(&mut self, tokens: &TokenSet) -> TokenSpan {
+        let from = self.points.tokens.len() as u32;
+        self.points.tokens.extend(tokens.listed().iter().filter_map(|token| match token {
+            SpecialToken::Id(id) => Some(*id),
+            // `resolve_tokens` has left none.
+            SpecialToken::Name(_) => None,
+        }));
+        let span = Span { from, to: self.points.tokens.len() as u32 };
+        match tokens {
+            TokenSet::OneOf(_) => TokenSpan::OneOf(span),
+            TokenSet::Except(_) => TokenSpan::Except(span),
+        }
     }
 
     fn fork(&mut self, mut branches: Vec<PointId>) -> Result<PointId> {

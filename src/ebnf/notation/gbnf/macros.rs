@@ -4,9 +4,8 @@
 
 use super::lexical::GbnfParser;
 use crate::ebnf::expression::{RuleExpr, RuleExprKind};
-use crate::ebnf::special_tokens;
 use crate::error::{Error, Result};
-use crate::grammar::SpecialToken;
+use crate::grammar::{SpecialToken, TokenSet};
 use crate::regular::{Language, Triggers, quotation};
 
 const NAMES: [&str; 6] =
@@ -60,7 +59,7 @@ impl GbnfParser<'_> {
             "Regex" => self.regex(at, &mut arguments),
             "Substring" => self.substring(at, &arguments),
             "Token" => {
-                let tokens = self.ids(at, &arguments.by_place)?;
+                let tokens = TokenSet::OneOf(self.ids(at, &arguments.by_place)?.into());
                 Ok(RuleExpr::new(at, RuleExprKind::Special(tokens)))
             }
             "ExcludeToken" => {
@@ -69,7 +68,8 @@ impl GbnfParser<'_> {
                 } else {
                     self.ids(at, &arguments.by_place)?
                 };
-                special_tokens::any_but(&mut self.rules, &self.text, at, &tokens)
+                let tokens = TokenSet::Except(tokens.into());
+                Ok(RuleExpr::new(at, RuleExprKind::Special(tokens)))
             }
             "TokenTagDispatch" => self.dispatch(at, DispatchBy::Token, &mut arguments),
             _ => self.dispatch(at, DispatchBy::Text, &mut arguments),
@@ -299,15 +299,15 @@ impl GbnfParser<'_> {
         for argument in tags.iter().copied().chain(excludes) {
             tokens.extend(self.ids(at, std::slice::from_ref(argument))?);
         }
-        let mut free = || {
-            let one = special_tokens::any_but(&mut self.rules, &self.text, at, &tokens)?;
-            Ok(one.repeat(0, None))
+        let free = || {
+            let one = TokenSet::Except(tokens.clone().into());
+            RuleExpr::new(at, RuleExprKind::Special(one)).repeat(0, None)
         };
         let mut heads = Vec::with_capacity(tags.len());
         for token in &tokens[..tags.len()] {
-            let token = RuleExpr::new(at, RuleExprKind::Special(vec![token.clone()]));
-            heads.push(RuleExpr::new(at, RuleExprKind::Sequence(vec![free()?, token])));
+            let token = RuleExpr::new(at, RuleExprKind::Special(token.clone().into()));
+            heads.push(RuleExpr::new(at, RuleExprKind::Sequence(vec![free(), token])));
         }
-        Ok((free()?, heads))
+        Ok((free(), heads))
     }
 }

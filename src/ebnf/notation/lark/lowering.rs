@@ -20,9 +20,8 @@ use crate::ebnf::expression::{RuleExpr, RuleExprKind};
 use crate::ebnf::grammar_text::GrammarText;
 use crate::ebnf::rule_table::{CaseFolding, RuleTable};
 use crate::ebnf::similar_name::most_similar;
-use crate::ebnf::special_tokens;
 use crate::error::Result;
-use crate::grammar::{Grammar, SpecialToken};
+use crate::grammar::{Grammar, SpecialToken, TokenSet};
 
 /// Uses of templates in a grammar; a template that calls itself with ever longer arguments ends
 /// here.
@@ -174,7 +173,7 @@ impl LarkLowering<'_> {
 
     /// Whether an expression is a set of special tokens of which no text has any.
     fn is_no_text(&self, item: &RuleExpr) -> Result<bool> {
-        let RuleExprKind::Special(tokens) = &item.kind else { return Ok(false) };
+        let RuleExprKind::Special(TokenSet::OneOf(tokens)) = &item.kind else { return Ok(false) };
         for token in tokens {
             let special = self.rules.environment.is_special(token);
             if special.map_err(|error| self.text.embed(item.at, &error))?.is_none() {
@@ -395,10 +394,11 @@ impl LarkLowering<'_> {
         let ids = inner.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'));
         let Some(ids) = ids else {
             let name = SpecialToken::Name(format!("<{inner}>"));
-            return Ok(RuleExpr::new(at, RuleExprKind::Special(vec![name])));
+            return Ok(RuleExpr::new(at, RuleExprKind::Special(name.into())));
         };
         if ids == "*" {
-            return special_tokens::any_but(&mut self.rules, self.text, at, &[]);
+            let any = TokenSet::Except(Box::default());
+            return Ok(RuleExpr::new(at, RuleExprKind::Special(any)));
         }
         let negated = ids.strip_prefix('^');
         let mut tokens = Vec::new();
@@ -422,12 +422,10 @@ impl LarkLowering<'_> {
             }
             tokens.extend((first..=last).map(SpecialToken::Id));
         }
-        match negated {
-            Some(_) => {
-                // Ordinary text has no ids; only special tokens can be left out.
-                special_tokens::any_but(&mut self.rules, self.text, at, &tokens)
-            }
-            None => Ok(RuleExpr::new(at, RuleExprKind::Special(tokens))),
-        }
+        let tokens = match negated {
+            Some(_) => TokenSet::Except(tokens.into()),
+            None => TokenSet::OneOf(tokens.into()),
+        };
+        Ok(RuleExpr::new(at, RuleExprKind::Special(tokens)))
     }
 }
