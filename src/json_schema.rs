@@ -34,6 +34,7 @@ pub(crate) mod satisfiability;
 mod schema;
 pub(crate) mod set;
 pub(crate) mod string;
+pub(crate) mod style;
 mod unfold;
 
 pub use document::draft::Draft;
@@ -43,6 +44,7 @@ pub(crate) use emit::source::SchemaSource;
 pub use options::{Options, PropertyOrder, Spelling, Whitespace};
 pub use schema::Schema;
 pub(crate) use set::Shared;
+pub use style::Style;
 
 use crate::error::Result;
 use crate::grammar::Grammar;

@@ -14,6 +14,7 @@
 //! | `captured` | texts that decide what follows them |
 //! | `completion`, `lower_bound` | the end of a text |
 //! | `regular` | a schema as a regular language |
+//! | `styled` | values in a style of a model family |
 //!
 //! Whitespace, brackets and commas come from the parent's `layout` and `punctuation`.
 //!
@@ -31,6 +32,7 @@ mod places;
 mod regular;
 pub(crate) mod source;
 mod state;
+mod styled;
 mod tables;
 
 use rustc_hash::FxHashMap;
@@ -40,7 +42,7 @@ use super::options::Whitespace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{GrammarBuilder, Node, NodeId, Origin, RuleId};
 use crate::json_schema::layout::Layout;
-use crate::json_schema::punctuation::Punctuation;
+use crate::json_schema::punctuation::{ContainerSigns, Punctuation};
 use crate::json_schema::set::Set;
 use crate::json_schema::set::SetExpr;
 use crate::json_schema::set::Sets;
@@ -48,8 +50,10 @@ use crate::json_schema::set::Shape;
 use crate::json_schema::set::Sources;
 use crate::json_schema::set::array_set::ItemEquality;
 use crate::json_schema::set::member_formula::MemberFormula;
+use crate::json_schema::set::object_set::ObjectSet;
 use crate::regular::compact;
 use crate::regular::{Language, TextSet};
+use interned::Interned;
 use numbering::Numbering;
 use state::{Captured, OpenRule, Progress};
 use tables::{ArrayAutomaton, ArrayTables, ObjectTables};
@@ -87,6 +91,8 @@ pub(crate) struct Emitter<'d> {
     looked_up: FxHashMap<u32, TextSet>,
     /// The text in each gap of [`Layout::Gaps`].
     gap: Language,
+    /// Texts behind values in a style, by number.
+    ends: Interned<Box<str>>,
 }
 
 /// Nodes made so far.
@@ -125,6 +131,7 @@ impl<'d> Emitter<'d> {
             captures: Vec::new(),
             looked_up: FxHashMap::default(),
             gap,
+            ends: Interned::default(),
         })
     }
 
@@ -135,8 +142,9 @@ impl<'d> Emitter<'d> {
         }
         // Its gaps are flexible ones.
         let is_known = layout != Layout::Gaps || self.gap == self.sets.flexible_gap;
-        let punctuation = match self.sets.punctuation.get(&layout) {
-            Some(&punctuation) if is_known => punctuation,
+        let punctuation = match (layout, self.sets.punctuation.get(&layout)) {
+            (_, Some(&punctuation)) if is_known => punctuation,
+            (Layout::Styled(end), _) => self.styled_punctuation(end),
             _ => Punctuation::new(&mut self.sets.languages, layout, self.gap),
         };
         let signs = punctuation.map(|text| self.builder.regular(text));
@@ -148,17 +156,22 @@ impl<'d> Emitter<'d> {
     /// its contents behind the `first` gap, where there may be any.
     pub(crate) fn empty_or_contents(
         &mut self,
-        end: NodeId,
+        end: Option<NodeId>,
         first: Option<NodeId>,
         contents: Option<NodeId>,
-    ) -> NodeId {
+    ) -> Option<NodeId> {
         let Some(contents) = contents else { return end };
         let contents = self.builder.sequence(first.into_iter().chain([contents]));
-        self.builder.choice([end, contents])
+        Some(self.builder.choice(end.into_iter().chain([contents])))
     }
 
     /// A member or item with what stands between it and the text before.
-    fn behind_gap(&mut self, progress: Progress, signs: &PunctuationNodes, next: NodeId) -> NodeId {
+    fn behind_gap(
+        &mut self,
+        progress: Progress,
+        signs: &ContainerSigns<NodeId>,
+        next: NodeId,
+    ) -> NodeId {
         let gap = match progress {
             Progress::AfterBracket => signs.first,
             Progress::AfterGap => None,
@@ -172,6 +185,9 @@ impl<'d> Emitter<'d> {
 
     /// A value that is the whole text, with the whitespace around it; `None` if there is none.
     pub(crate) fn document_value(&mut self, set: Set) -> Result<Option<NodeId>> {
+        if self.style().is_some() {
+            return self.arguments(set);
+        }
         let layout = Layout::of(&self.sets.options.whitespace);
         let Some(value) = self.value(set, layout)? else { return Ok(None) };
         Ok(Some(match self.sets.options.whitespace {
@@ -230,8 +246,14 @@ impl<'d> Emitter<'d> {
 
     /// The node of a set in a layout; `None` if it is empty.
     pub(crate) fn value(&mut self, set: Set, layout: Layout) -> Result<Option<NodeId>> {
-        if let Some(&node) = self.nodes.scalars.get(&set) {
-            return Ok(node);
+        let styled_end = match layout {
+            Layout::StyledValue(end) => Some(end),
+            _ => None,
+        };
+        match self.nodes.scalars.get(&set) {
+            Some(None) => return Ok(None),
+            Some(&node) if styled_end.is_none() => return Ok(node),
+            _ => {}
         }
         if let Some(&node) = self.nodes.structures.get(&(set, layout)) {
             return Ok(Some(node));
@@ -242,12 +264,18 @@ impl<'d> Emitter<'d> {
         }
         let shape = self.sets.shape(set)?;
         if shape.arrays.is_empty() && shape.objects.is_empty() && shape.listed.is_empty() {
-            let scalars = self.scalars(&shape)?;
+            let scalars = match styled_end {
+                Some(end) => self.styled_scalars(&shape, end)?,
+                None => self.scalars(&shape)?,
+            };
             if scalars.is_empty() {
                 return Err(self.too_few_digits(set));
             }
             let node = self.builder.choice(scalars);
-            self.nodes.scalars.insert(set, Some(node));
+            match styled_end {
+                Some(_) => drop(self.nodes.structures.insert((set, layout), node)),
+                None => drop(self.nodes.scalars.insert(set, Some(node))),
+            }
             return Ok(Some(node));
         }
         let rule = self.builder.declare_from(self.name(set));
@@ -264,14 +292,14 @@ impl<'d> Emitter<'d> {
             Some(OpenRule::Items(array, layout)) => self.items_of_whole(array, layout),
             Some(OpenRule::Object(object, state)) => self.object_state(object, state),
             Some(OpenRule::Array(array, state)) => self.array_state(array, state),
-            Some(OpenRule::Member(object, set, next)) => {
-                let value = match self.value(set, next.layout.inside())? {
+            Some(OpenRule::Member(object, set, layout, next)) => {
+                let value = match self.value(set, layout)? {
                     Some(value) => value,
                     // Only names whose sets have values are allowed.
                     None => self.builder.choice([]),
                 };
-                let further = self.call_object(object, next);
-                Ok(self.builder.sequence([value, further]))
+                // A value is written, so some way is left.
+                Ok(self.rest_of_object(object, next, Some(value))?.unwrap_or(value))
             }
             None => Ok(self.builder.body(rule)),
         }
@@ -280,13 +308,8 @@ impl<'d> Emitter<'d> {
     /// The body of a set's rule in a layout.
     pub(crate) fn rule(&mut self, set: Set, layout: Layout) -> Result<NodeId> {
         let shape = self.sets.shape(set)?;
-        let mut choices = self.scalars(&shape)?;
-        for array in &shape.arrays {
-            choices.extend(self.array(array, &self.name(set), layout)?);
-        }
-        for object in &self.sets.gather(&shape.objects)? {
-            choices.extend(self.object(object, &self.name(set), layout)?);
-        }
+        let objects = self.sets.gather(&shape.objects)?;
+        let mut choices = self.ways(&shape, &objects, &self.name(set), layout)?;
         for &value in &shape.listed {
             let node = self.listed(value, layout)?;
             let origin = self.origin(&[value]);
@@ -301,6 +324,27 @@ impl<'d> Emitter<'d> {
             }
         }
         Ok(self.builder.choice(choices))
+    }
+
+    /// The ways to write a value of a shape in a layout, listed values aside.
+    fn ways(
+        &mut self,
+        shape: &Shape,
+        objects: &[ObjectSet],
+        name: &Origin,
+        layout: Layout,
+    ) -> Result<Vec<NodeId>> {
+        if let Layout::StyledValue(end) = layout {
+            return self.styled_ways(shape, objects, name, end);
+        }
+        let mut ways = self.scalars(shape)?;
+        for array in &shape.arrays {
+            ways.extend(self.array(array, name, layout)?);
+        }
+        for object in objects {
+            ways.extend(self.object(object, name, layout)?);
+        }
+        Ok(ways)
     }
 
     /// Whether a set has a value.
@@ -348,13 +392,7 @@ impl<'d> Emitter<'d> {
     pub(crate) fn listed(&mut self, value: ValueId, layout: Layout) -> Result<NodeId> {
         let shape = self.sets.unlisted(value)?;
         let name = self.origin(&[value]);
-        let mut ways = self.scalars(&shape)?;
-        for array in &shape.arrays {
-            ways.extend(self.array(array, &name, layout)?);
-        }
-        for object in &shape.objects {
-            ways.extend(self.object(object, &name, layout)?);
-        }
+        let ways = self.ways(&shape, &shape.objects, &name, layout)?;
         Ok(self.builder.choice(ways))
     }
 }

@@ -56,7 +56,15 @@ pub(crate) enum Layout {
     Compact,
     /// A line for each member or item; the value begins at this depth.
     Indented(Indentation, u32),
+    /// An object or array in a style of its own, with what ends it.
+    Styled(End),
+    /// A value in such an object or array, with what ends it.
+    StyledValue(End),
 }
+
+/// The text behind a value in a style, by its number in the emitter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct End(pub(crate) u32);
 
 impl Layout {
     /// The layouts of a whole text that are one style, the shortest first.

@@ -2,6 +2,7 @@
 
 use crate::json_schema::document::draft::Draft;
 use crate::json_schema::document::resources::Resources;
+use crate::json_schema::style::Style;
 
 /// Most digits of a number before and after the point, unless the caller says otherwise.
 pub(crate) const DIGITS: u32 = 20;
@@ -72,6 +73,8 @@ pub struct Options {
     pub spelling: Spelling,
     /// The order of members.
     pub property_order: PropertyOrder,
+    /// The notation of values: JSON, or that in which a model family writes the arguments of a tool.
+    pub style: Style,
     /// Digits that a number may have on each side of its point. The default, 20, holds every
     /// 64-bit integer and every double as `json.dumps` writes them. Values that the schema lists
     /// (`const`, `enum`) are not bound by it.
@@ -99,6 +102,7 @@ impl Default for Options {
             whitespace: Whitespace::Tidy,
             spelling: Spelling::Canonical,
             property_order: PropertyOrder::Schema,
+            style: Style::default(),
             digits: DIGITS,
             formats: true,
             draft: None,

@@ -3,48 +3,59 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema::layout::Layout;
 use crate::json_schema::options::Whitespace;
+use crate::json_schema::style::{self, Notation};
 use crate::regular;
 use crate::regular::{Language, Languages, Utf8};
 
 /// Blanks that flexible whitespace may have on one line.
 const BLANKS: u32 = 64;
 
-/// The texts around the members and items of a value in one layout: one terminal each, since what
+/// The texts around the members or items of a value in one layout: one terminal each, since what
 /// is one terminal is read at once.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Punctuation<T = Language> {
-    /// A bracket after which the closing one may come.
-    pub(crate) open_object: T,
-    pub(crate) open_array: T,
+pub(crate) struct ContainerSigns<T> {
+    /// A bracket after which the closing one may come; none in a style without.
+    pub(crate) open: Option<T>,
     /// The same where a member or item follows for certain, with the gap before it.
-    pub(crate) begin_object: T,
-    pub(crate) begin_array: T,
+    pub(crate) begin: T,
     /// The gap between an opening bracket and the first member or item, if that bracket's terminal
     /// does not hold it.
     pub(crate) first: Option<T>,
-    /// Closing brackets after nothing, and after members or items.
-    pub(crate) end_object: T,
-    pub(crate) end_array: T,
-    pub(crate) close_object: T,
-    pub(crate) close_array: T,
+    /// The closing bracket after nothing; none in a style without.
+    pub(crate) end: Option<T>,
+    /// The closing bracket after members or items.
+    pub(crate) close: Option<T>,
     pub(crate) comma: T,
-    pub(crate) colon: T,
+}
+
+/// The signs of objects and arrays in one layout.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Punctuation<T = Language> {
+    pub(crate) object: ContainerSigns<T>,
+    pub(crate) array: ContainerSigns<T>,
+    /// The sign between a key and its value, if the key does not hold it.
+    pub(crate) colon: Option<T>,
+}
+
+impl<T: Copy> ContainerSigns<T> {
+    fn map<U>(self, mut f: impl FnMut(T) -> U) -> ContainerSigns<U> {
+        ContainerSigns {
+            open: self.open.map(&mut f),
+            begin: f(self.begin),
+            first: self.first.map(&mut f),
+            end: self.end.map(&mut f),
+            close: self.close.map(&mut f),
+            comma: f(self.comma),
+        }
+    }
 }
 
 impl<T: Copy> Punctuation<T> {
     pub(crate) fn map<U>(self, mut f: impl FnMut(T) -> U) -> Punctuation<U> {
         Punctuation {
-            open_object: f(self.open_object),
-            open_array: f(self.open_array),
-            begin_object: f(self.begin_object),
-            begin_array: f(self.begin_array),
-            first: self.first.map(&mut f),
-            end_object: f(self.end_object),
-            end_array: f(self.end_array),
-            close_object: f(self.close_object),
-            close_array: f(self.close_array),
-            comma: f(self.comma),
-            colon: f(self.colon),
+            object: self.object.map(&mut f),
+            array: self.array.map(&mut f),
+            colon: self.colon.map(&mut f),
         }
     }
 }
@@ -56,47 +67,65 @@ impl Punctuation {
     pub(crate) fn new(l: &mut Languages, layout: Layout, gap: Language) -> Self {
         let (comma, colon) = match layout {
             Layout::Gaps => return Self::with_gaps(l, gap),
-            Layout::Compact | Layout::Undecided | Layout::OneLine => (",", ":"),
             Layout::Plain => (", ", ": "),
             Layout::Indented(..) => (",", ": "),
+            _ => (",", ":"),
         };
         let line = layout.line().unwrap_or_default();
         let end_line = layout.end_line().unwrap_or_default();
         let mut literal = |texts: [&str; 2]| l.literal(texts.concat().as_bytes());
-        Self {
-            open_object: literal(["{", ""]),
-            open_array: literal(["[", ""]),
-            begin_object: literal(["{", &line]),
-            begin_array: literal(["[", &line]),
+        let [object, array] = [("{", "}"), ("[", "]")].map(|(open, close)| ContainerSigns {
+            open: Some(literal([open, ""])),
+            begin: literal([open, &line]),
             first: layout.line().map(|line| literal([&line, ""])),
-            end_object: literal(["}", ""]),
-            end_array: literal(["]", ""]),
-            close_object: literal([&end_line, "}"]),
-            close_array: literal([&end_line, "]"]),
+            end: Some(literal([close, ""])),
+            close: Some(literal([&end_line, close])),
             comma: literal([comma, &line]),
-            colon: literal([colon, ""]),
-        }
+        });
+        Self { object, array, colon: Some(literal([colon, ""])) }
     }
 
     fn with_gaps(l: &mut Languages, gap: Language) -> Self {
-        let mut with_gap = |before: bool, text: &[u8], after: bool| {
-            let text = l.literal(text);
+        let mut with_gap = |before: bool, text: &str, after: bool| {
+            let text = l.literal(text.as_bytes());
             let gap_if = |there| if there { gap } else { Language::EPSILON };
             l.concat([gap_if(before), text, gap_if(after)])
         };
-        let [open_object, open_array] = [&b"{"[..], b"["].map(|text| with_gap(false, text, true));
+        let [object, array] = [("{", "}"), ("[", "]")].map(|(open, close)| {
+            let open = with_gap(false, open, true);
+            ContainerSigns {
+                open: Some(open),
+                begin: open,
+                first: None,
+                end: Some(with_gap(false, close, false)),
+                close: Some(with_gap(true, close, false)),
+                comma: with_gap(true, ",", true),
+            }
+        });
+        Self { object, array, colon: Some(with_gap(true, ":", true)) }
+    }
+
+    /// The signs of a style, with what ends the object or array.
+    pub(crate) fn styled(l: &mut Languages, style: &Notation, end: &str, gap: Language) -> Self {
+        let mut signs = |begin: &str, first: &str, between: &str, close: &str| {
+            let mut sign = |texts: [&str; 2]| style::sign(l, &texts.concat(), gap);
+            let optional = |text: &str, sign: Language| (!text.is_empty()).then_some(sign);
+            let closing = [close, end].concat();
+            let close = sign([close, end]);
+            ContainerSigns {
+                open: optional(begin, sign([begin, ""])),
+                begin: sign([begin, first]),
+                first: optional(first, sign([first, ""])),
+                end: optional(&closing, close),
+                close: optional(&closing, close),
+                comma: sign([between, first]),
+            }
+        };
+        let (object, array) = (&style.object, &style.array);
         Self {
-            open_object,
-            open_array,
-            begin_object: open_object,
-            begin_array: open_array,
-            first: None,
-            end_object: with_gap(false, b"}", false),
-            end_array: with_gap(false, b"]", false),
-            close_object: with_gap(true, b"}", false),
-            close_array: with_gap(true, b"]", false),
-            comma: with_gap(true, b",", true),
-            colon: with_gap(true, b":", true),
+            object: signs(&object.begin, &object.member, &object.between, &object.end),
+            array: signs(&array.begin, &array.item, &array.between, &array.end),
+            colon: None,
         }
     }
 }

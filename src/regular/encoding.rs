@@ -2,6 +2,7 @@
 
 use regex_syntax::utf8::{Utf8Sequence, Utf8Sequences};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::{ByteSet, Language, Languages};
 
@@ -141,6 +142,16 @@ const SHORT_ESCAPES: [(u32, u8); 7] = [
     (0x22, b'"'),
     (0x5C, b'\\'),
 ];
+
+/// The canonical spelling of a byte inside a JSON string: of a character of ASCII as
+/// [`JsonString`] has it, of other bytes themselves.
+pub(crate) fn spelled_byte(byte: u8) -> SmallVec<[u8; 6]> {
+    match SHORT_ESCAPES.iter().find(|&&(short, _)| short == u32::from(byte)) {
+        Some(&(_, letter)) => SmallVec::from_slice(&[b'\\', letter]),
+        None if byte < 0x20 => SmallVec::from_slice(format!("\\u{byte:04x}").as_bytes()),
+        None => SmallVec::from_slice(&[byte]),
+    }
+}
 
 impl CodePoints for JsonString {
     fn class(&self, languages: &mut Languages, ranges: &[(u32, u32)]) -> Language {

@@ -16,7 +16,7 @@
 //! | layer | files |
 //! |---|---|
 //! | data | `expression`, `properties`, `arena`, `dfa`, `transition_table`, `counted_product`, `memo`, `budget`, `shared_results`, `keyed_hash`, `search_queue` |
-//! | arena | `store` (interning), `construct` with `concatenation` and `union_merge`, `fingerprint`, `variables`, `arena_copy` |
+//! | arena | `store` (interning), `construct` with `concatenation`, `union_merge` and `unescaped`, `fingerprint`, `variables`, `arena_copy` |
 //! | structure | `subexpressions`, `shape`, `prefix_closure`, `lengths`, `computed_parts`, `surely_live` |
 //! | reading | `derivative` (perhaps dead successors), `exact_derivative` (none dead) |
 //! | emptiness | `emptiness`, with `required_bytes`, `unit_counts`, `counted_text`, `common_successor` |
@@ -61,6 +61,7 @@ mod store;
 mod subexpressions;
 mod surely_live;
 mod transition_table;
+mod unescaped;
 mod union_merge;
 pub(crate) mod unit_bounds;
 mod unit_counts;

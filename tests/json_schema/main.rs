@@ -17,6 +17,7 @@ mod random;
 mod references;
 mod regex_format;
 mod spelling;
+mod styles;
 mod unevaluated;
 mod unique_items;
 mod whitespace;

@@ -22,6 +22,9 @@ impl Emitter<'_> {
         name: &Origin,
         layout: Layout,
     ) -> Result<Option<NodeId>> {
+        if let (Layout::Styled(_), true) = (layout, array.equality != ItemEquality::May) {
+            return Err(self.items_that_differ(array));
+        }
         if !array.contains_counts.is_empty() || array.equality != ItemEquality::May {
             return self.array_by_states(array, name, layout);
         }
@@ -29,13 +32,13 @@ impl Emitter<'_> {
             return self.undecided_array(array, name);
         }
         let Some(some) = self.items(array, layout)? else { return Ok(None) };
-        let signs = self.punctuation(layout);
+        let signs = self.punctuation(layout).array;
         let node = match (array.min, some) {
             (0, some) => {
-                let inside = self.empty_or_contents(signs.end_array, signs.first, some);
-                self.builder.sequence([signs.open_array, inside])
+                let inside = self.empty_or_contents(signs.end, signs.first, some);
+                self.builder.sequence(signs.open.into_iter().chain(inside))
             }
-            (_, Some(some)) => self.builder.sequence([signs.begin_array, some]),
+            (_, Some(some)) => self.builder.sequence([signs.begin, some]),
             // Without items there are too few.
             (_, None) => return Ok(None),
         };
@@ -49,7 +52,7 @@ impl Emitter<'_> {
         array: &ArraySet,
         layout: Layout,
     ) -> Result<Option<Option<NodeId>>> {
-        let (signs, inside) = (self.punctuation(layout), layout.inside());
+        let (signs, inside) = (self.punctuation(layout).array, self.item_layout(layout));
         let mut items = Vec::new();
         let mut max = array.max;
         for &item in array.prefix.iter().take(max.unwrap_or(u32::MAX) as usize) {
@@ -75,7 +78,7 @@ impl Emitter<'_> {
             return Ok(None);
         }
         // Backwards: what follows the first i items.
-        let mut tail = vec![signs.close_array];
+        let mut tail: Vec<NodeId> = signs.close.into_iter().collect();
         let written = items.len() as u32;
         if let Some(rest) = rest {
             let (first, again) = (written.max(1), self.builder.sequence([signs.comma, rest]));
@@ -91,7 +94,7 @@ impl Emitter<'_> {
                 // The array may end after this item, or go on.
                 let further = self.builder.sequence(tail.into_iter().rev());
                 let rule = self.builder.declare_from(Origin::Kind("items".into()));
-                let body = self.builder.choice([signs.close_array, further]);
+                let body = self.builder.choice(signs.close.into_iter().chain([further]));
                 self.builder.define(rule, body);
                 tail = vec![self.builder.call(rule)];
             }
@@ -122,10 +125,10 @@ impl Emitter<'_> {
     ) -> Result<Option<NodeId>> {
         let [first, others @ ..] = Layout::STYLES;
         let Some(some) = self.items(array, first)? else { return Ok(None) };
-        let signs = self.punctuation(Layout::Undecided);
+        let signs = self.punctuation(Layout::Undecided).array;
         let mut ways = Vec::new();
         if array.min == 0 {
-            ways.push(signs.end_array);
+            ways.extend(signs.end);
         }
         if let Some(some) = some {
             ways.push(some);
@@ -134,12 +137,12 @@ impl Emitter<'_> {
             for layout in others {
                 let rule = self.builder.declare_from(name.clone());
                 self.open.insert(rule, OpenRule::Items(id, layout));
-                let (gap, items) = (self.punctuation(layout).first, self.builder.call(rule));
+                let (gap, items) = (self.punctuation(layout).array.first, self.builder.call(rule));
                 ways.push(self.builder.sequence(gap.into_iter().chain([items])));
             }
         }
         let inside = self.builder.choice_by_length(ways);
-        let node = self.builder.sequence([signs.open_array, inside]);
+        let node = self.builder.sequence(signs.open.into_iter().chain([inside]));
         Ok(Some(self.mark(node, &array.sources)))
     }
 

@@ -48,10 +48,11 @@ impl Emitter<'_> {
         }
         // Of a text whose style is not decided, the shortest.
         let [shortest, ..] = Layout::STYLES;
-        let signs = self.punctuation(match state.layout {
+        let layout = match state.layout {
             Layout::Undecided => shortest,
             layout => layout,
-        });
+        };
+        let signs = self.punctuation(layout).array;
         let mut text = Vec::new();
         let mut chosen: FxHashSet<Text> = FxHashSet::default();
         // By set: how many of its short items were gone through.
@@ -81,13 +82,15 @@ impl Emitter<'_> {
             text.extend_from_slice(spelled);
         }
         let end = match state.progress {
-            _ if !chosen.is_empty() => signs.close_array,
-            Progress::AfterBracket => signs.end_array,
-            Progress::NotEmpty => signs.close_array,
+            _ if !chosen.is_empty() => signs.close,
+            Progress::AfterBracket => signs.end,
+            Progress::NotEmpty => signs.close,
             // An item must come.
             Progress::AfterGap => return Ok(None),
         };
-        self.write_short(end, &mut text)?;
+        if let Some(end) = end {
+            self.write_short(end, &mut text)?;
+        }
         Ok(Some(text))
     }
 

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::grammar::{Grammar, GrammarBuilder};
-use crate::json_schema::options::Options;
+use crate::json_schema::options::{Options, Whitespace};
+use crate::json_schema::punctuation;
 use crate::json_schema::schema::Schema;
+use crate::json_schema::set::Sets;
 
 /// The values of a schema, written as the options say: the only
 /// [`Hole`](crate::grammar::hole::Hole) there is. Each has a
@@ -23,16 +25,63 @@ impl SchemaHole {
     ///
     /// Errors if it supplies a document under a URI that the options have, too.
     pub(crate) fn new(schema: Schema, options: &Options, name: Option<&str>) -> Result<Self> {
-        let schema = schema.with_resources(&options.resources)?;
+        let mut schema = schema.with_resources(&options.resources)?;
+        if let Some(style) = options.style.notation() {
+            let spelled = schema.document.supply_value(&style.uri(), &style.spelled);
+            spelled.map_err(|error| error.in_file(style.uri()))?;
+        }
         Ok(Self { schema, options: options.clone(), name: name.map(str::to_owned) })
     }
 
     /// A grammar that is this and nothing else.
     pub(crate) fn grammar(self) -> Result<Grammar> {
         let mut builder = GrammarBuilder::new();
-        let body = builder.hole(Arc::new(self));
+        // Whitespace around JSON is the schema's own.
+        let is_open = self.options.style.notation().is_some_and(|style| style.is_open());
+        let gap = match &self.options.whitespace {
+            Whitespace::Any if is_open => {
+                Some(punctuation::gap(builder.languages(), &self.options.whitespace)?)
+            }
+            _ => None,
+        };
+        let body = match self.arguments()? {
+            Arguments::Some => builder.hole(Arc::new(self)),
+            Arguments::None => builder.empty(),
+            Arguments::SomeOrNone => {
+                let (hole, empty) = (builder.hole(Arc::new(self)), builder.empty());
+                builder.choice([hole, empty])
+            }
+        };
+        let body = match gap {
+            Some(gap) => {
+                let gap = builder.regular(gap);
+                builder.sequence([gap, body, gap])
+            }
+            None => body,
+        };
         let start = builder.rule("start", body);
         builder.finish(start)
+    }
+
+    /// Whether there may be none, where that is no text.
+    fn arguments(&self) -> Result<Arguments> {
+        let Some(style) = self.options.style.notation() else { return Ok(Arguments::Some) };
+        if !style.is_open() {
+            return Ok(Arguments::Some);
+        }
+        let document = &self.schema.document;
+        let at_root = |error| self.named(document.placed(error, Some(document.root())));
+        let mut sets = Sets::new(document, &self.options);
+        let root = sets.root().map_err(at_root)?;
+        let empty = sets.text("{}");
+        let others = sets.not(empty);
+        let (none, some) = (sets.and([root, empty]), sets.and([root, others]));
+        let none = !sets.is_empty(none).map_err(at_root)?;
+        Ok(match (none, sets.is_empty(some).map_err(at_root)?) {
+            (true, true) => Arguments::None,
+            (true, false) => Arguments::SomeOrNone,
+            (false, _) => Arguments::Some,
+        })
     }
 
     /// An error in it, with its name.
@@ -42,6 +91,14 @@ impl SchemaHole {
             None => error,
         }
     }
+}
+
+/// The arguments that a schema allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arguments {
+    Some,
+    None,
+    SomeOrNone,
 }
 
 /// An error in a schema, with the name of what it is the schema of.

@@ -3,6 +3,7 @@
 use super::Emitter;
 use super::state::{ObjectState, OpenRule, Progress};
 use crate::grammar::RuleId;
+use crate::json_schema::layout::Layout;
 
 /// A lower bound on the bytes of so many texts that all differ: one is empty, and of each length
 /// there are no more than bytes can tell apart.
@@ -24,7 +25,7 @@ impl Emitter<'_> {
         match self.open.get(&rule) {
             Some(&OpenRule::Object(id, state)) => self.least_object_bytes(id, state),
             // A colon, or the quote before it, and a value.
-            Some(&OpenRule::Member(id, _, next)) => 1 + self.least_object_bytes(id, next),
+            Some(&OpenRule::Member(id, _, _, next)) => 1 + self.least_object_bytes(id, next),
             Some(&OpenRule::Array(id, state)) => {
                 let missing = self.arrays.automata[id as usize].set.min.saturating_sub(state.at);
                 // Each item and what stands before the next or after the last.
@@ -37,6 +38,9 @@ impl Emitter<'_> {
     fn least_object_bytes(&self, id: u32, state: ObjectState) -> u64 {
         /// `"":0` and a comma.
         const LEAST_MEMBER: u64 = 5;
+        if let Layout::Styled(_) = state.layout {
+            return 1;
+        }
         let object = &self.objects.automata[id as usize];
         let required = (state.at..object.members.len() as u32).filter(|&index| {
             object.members[index as usize].required && !self.is_seen(state, index)

@@ -54,7 +54,7 @@ impl Emitter<'_> {
         let declared = match known {
             Some(known) => known,
             None => {
-                let declared = self.declare_object(object, name)?;
+                let declared = self.declare_object(object, name, layout)?;
                 if let Layout::Indented(..) = layout {
                     self.objects.declared.insert(object.clone(), declared);
                 }
@@ -63,15 +63,14 @@ impl Emitter<'_> {
         };
         let Some((id, start)) = declared else { return Ok(None) };
         let start = ObjectState { layout, ..start };
-        let signs = self.punctuation(layout);
+        let signs = self.punctuation(layout).object;
         let (open, progress) = if signs.first.is_some() && !self.may_close_object(id, start) {
-            (signs.begin_object, Progress::AfterGap)
+            (Some(signs.begin), Progress::AfterGap)
         } else {
-            (signs.open_object, Progress::AfterBracket)
+            (signs.open, Progress::AfterBracket)
         };
-        let further = self.call_object(id, ObjectState { progress, ..start });
-        let node = self.builder.sequence([open, further]);
-        Ok(Some(self.mark(node, &object.sources)))
+        let node = self.rest_of_object(id, ObjectState { progress, ..start }, open)?;
+        Ok(node.map(|node| self.mark(node, &object.sources)))
     }
 
     fn name_is_too_long(&self, object: &ObjectSet, key: &str) -> Error {
@@ -91,6 +90,7 @@ impl Emitter<'_> {
         &mut self,
         object: &ObjectSet,
         name: &Origin,
+        layout: Layout,
     ) -> Result<Option<(u32, ObjectState)>> {
         if self.sets.object_is_empty(object)? {
             return Ok(None);
@@ -106,10 +106,8 @@ impl Emitter<'_> {
                 condition = self.sets.conditions.without(condition, |key| *key == *member.key);
                 continue;
             }
-            let mut text = vec![b'"'];
             let key = self.sets.strings.spell(&member.key);
-            text.extend(&key);
-            text.push(b'"');
+            let text = self.written_key(layout, &member.key, &key);
             if text.len() > MAX_NAME_BYTES {
                 return Err(self.name_is_too_long(object, &member.key));
             }

@@ -10,7 +10,7 @@ impl Emitter<'_> {
     /// The place of a rule.
     pub(crate) fn place_of_rule(&self, rule: RuleId) -> Option<ValueId> {
         match *self.open.get(&rule)? {
-            OpenRule::Set(set, _) | OpenRule::Member(_, set, _) => self.sets.place(set),
+            OpenRule::Set(set, _) | OpenRule::Member(_, set, ..) => self.sets.place(set),
             OpenRule::Items(array, _) => first(&self.arrays.whole.get(array as usize)?.sources),
             OpenRule::Object(object, _) => self.object_place(object),
             OpenRule::Array(array, _) => self.array_place(array),

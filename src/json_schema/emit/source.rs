@@ -17,7 +17,8 @@ use crate::grammar::hole::Hole;
 use crate::grammar::names::Names;
 use crate::grammar::source::Source;
 use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, RuleId};
-use crate::json_schema::document::ValueId;
+use crate::json_schema::document::{Document, ValueId};
+use crate::json_schema::options::Options;
 use crate::json_schema::satisfiability::unsat_core::unsatisfiable;
 use crate::json_schema::set::BaseLanguages;
 use crate::json_schema::set::Sets;
@@ -55,6 +56,14 @@ impl fmt::Debug for SchemaSource {
 fn schema_of(hole: &dyn Hole) -> Result<&SchemaHole> {
     let schema = hole.as_any().downcast_ref::<SchemaHole>();
     schema.ok_or_else(|| Error::new(ErrorKind::Grammar, "a part of the grammar is no schema"))
+}
+
+/// The error for a schema whose values the style of the options cannot spell.
+fn unspelled(document: &Document, options: &Options) -> Error {
+    let style = options.style.name();
+    let message = format!("the style `{style}` can write no value that the schema accepts");
+    let error = document.error(ErrorKind::Unsatisfiable, document.root(), message);
+    error.with_help("let it accept an object whose keys and strings do not hold the style's tags")
 }
 
 /// The bases of the schemas of one grammar: the first of them brings the arena.
@@ -146,9 +155,13 @@ impl SchemaSource {
             let document = &schema.document;
             let at_root = |error| document.placed(error, Some(document.root()));
             let mut sets = Sets::from_base(document, options, base);
-            let root = sets.schema(document.root())?;
+            let root = sets.root()?;
             sets.validate(document.root()).map_err(at_root)?;
             if sets.is_empty(root).map_err(at_root)? {
+                let plain = sets.schema(document.root())?;
+                if plain != root && !sets.is_empty(plain).map_err(at_root)? {
+                    return Err(unspelled(document, options));
+                }
                 return Err(unsatisfiable(document, options));
             }
             let mut emitter = Emitter::new(sets, builder, numbering, text_nodes)?;

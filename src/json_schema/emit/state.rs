@@ -17,8 +17,8 @@ pub(crate) enum OpenRule {
     Array(u32, ArrayState),
     /// The rest of an object, by its number, in a state.
     Object(u32, ObjectState),
-    /// The value of a member, then the rest of an object in a state.
-    Member(u32, Set, ObjectState),
+    /// The value of a member in a layout, then the rest of an object in a state.
+    Member(u32, Set, Layout, ObjectState),
 }
 
 /// The part of an array or object that is written.

@@ -273,6 +273,20 @@ impl<'d> Sets<'d> {
         }
     }
 
+    /// The values that the document's schema accepts; of these, the arguments that the style of the
+    /// options can spell.
+    pub(crate) fn root(&mut self) -> Result<Set> {
+        let root = self.schema(self.document.root())?;
+        let Some(style) = self.options.style.notation() else { return Ok(root) };
+        let uri = style.uri();
+        let spelled = self.document.supplied().find(|(known, _)| *known == uri);
+        let spelled = match spelled {
+            Some((_, spelled)) => self.schema(spelled)?,
+            None => Set::ANY,
+        };
+        Ok(self.and([root, spelled]))
+    }
+
     /// Errors if the value is neither an object nor a boolean.
     pub(crate) fn check_schema(&self, at: ValueId) -> Result<()> {
         match self.document.value(at) {

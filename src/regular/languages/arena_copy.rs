@@ -30,6 +30,7 @@ pub(crate) fn copy(
             Expression::Union(xs) => Expression::Union(sorted(xs)),
             Expression::Intersect(xs) => Expression::Intersect(sorted(xs)),
             Expression::Complement(inner) => Expression::Complement(done[inner]),
+            Expression::Unescaped(inner) => Expression::Unescaped(done[inner]),
             Expression::Repeat(inner, min, max) => Expression::Repeat(done[inner], *min, *max),
             &Expression::DfaState(dfa, state) => {
                 let dfa = to.dfa_index(&languages.dfas[dfa as usize]);

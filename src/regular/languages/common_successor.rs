@@ -84,7 +84,8 @@ pub(super) fn common_successor(
         Expression::Concat(..)
         | Expression::Complement(_)
         | Expression::Variable(_)
-        | Expression::Computed(_) => None,
+        | Expression::Computed(_)
+        | Expression::Unescaped(_) => None,
     };
     languages.memo.common_successors.insert((StringSource::Of(x), from), after);
     Ok(after)

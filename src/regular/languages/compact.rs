@@ -162,7 +162,10 @@ fn is_compacted(languages: &Languages, x: Language) -> bool {
             true
         }
         Expression::Intersect(parts) => parts.iter().all(simple),
-        Expression::Complement(_) | Expression::Variable(_) | Expression::Computed(_) => false,
+        Expression::Complement(_)
+        | Expression::Variable(_)
+        | Expression::Computed(_)
+        | Expression::Unescaped(_) => false,
         Expression::Set(_)
         | Expression::Concat(..)
         | Expression::Union(_)

@@ -18,11 +18,13 @@ use smallvec::SmallVec;
 
 use super::expression::{Expression, Language, Row, UNBOUNDED};
 use super::store::Languages;
+use super::unescaped::{self, states_without_row};
 use crate::deadline;
 use crate::error::LimitName;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regular::ByteSet;
 use crate::regular::automaton::RunningAutomaton;
+use crate::regular::encoding::spelled_byte;
 
 /// Work of a row of an automaton that computes its states, in parts of rows.
 const WORK_PER_COMPUTED_ROW: usize = 8;
@@ -126,6 +128,13 @@ pub(super) fn derivative(
                 None => Language::EMPTY,
             }
         }
+        &Expression::Unescaped(inner) => {
+            let mut next = inner;
+            for &byte in &spelled_byte(byte) {
+                next = derivative(languages, next, byte, depth)?;
+            }
+            languages.unescaped(next)
+        }
         &Expression::DfaState(dfa, state) => match languages.dfas[dfa as usize].step(state, byte) {
             Some(next) => languages.dfa_state(dfa, next),
             None => Language::EMPTY,
@@ -193,6 +202,7 @@ pub(crate) fn fill_row(languages: &mut Languages, x: Language) -> Result<()> {
                     stack.push(part);
                 }
             }
+            &Expression::Unescaped(inner) => stack.extend(states_without_row(languages, inner)),
             &Expression::Variable(v) => {
                 let body = languages.definitions[v as usize].body;
                 if missing(languages, body) {
@@ -269,6 +279,7 @@ fn derive_row(languages: &mut Languages, x: Language) -> (Row, ByteSet) {
             }
             (row, border(&row))
         }
+        Expression::Unescaped(inner) => unescaped::row(languages, inner),
         Expression::DfaState(dfa, state) => {
             let at = Arc::clone(&languages.dfas[dfa as usize]);
             let next = at.successors(state).map(|next| match next {

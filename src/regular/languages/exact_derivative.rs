@@ -139,6 +139,6 @@ fn structural_first_bytes(languages: &Languages, x: Language, depth: u32) -> Opt
             structural_first_bytes(languages, unit_of_total_text(languages, x)?, depth)
         }
         Expression::Computed(RunningAutomaton { automaton, state }) => automaton.first(state),
-        Expression::Complement(_) | Expression::Variable(_) => None,
+        Expression::Complement(_) | Expression::Variable(_) | Expression::Unescaped(_) => None,
     }
 }

@@ -59,6 +59,8 @@ pub(super) enum Expression {
     DfaState(u32, u32),
     /// An automaton that computes its states, in one of them.
     Computed(RunningAutomaton),
+    /// The texts whose canonical spelling in a JSON string is in it; see `unescaped`.
+    Unescaped(Language),
 }
 
 /// The body of a variable.

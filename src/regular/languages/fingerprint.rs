@@ -87,6 +87,10 @@ fn structural_print(languages: &Languages, x: Language, of: impl Fn(Language) ->
             words.push(keyed_hash(|hasher| running.hash(hasher)));
             7
         }
+        &Expression::Unescaped(inner) => {
+            words.push(of(inner));
+            9
+        }
         &Expression::DfaState(dfa, state) => {
             words.extend([languages.dfas[dfa as usize].identity, state.into()]);
             8

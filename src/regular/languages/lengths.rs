@@ -83,7 +83,8 @@ pub(crate) fn length_range(languages: &Languages, x: Language) -> Lengths {
             Expression::Complement(_)
             | Expression::Variable(_)
             | Expression::DfaState(..)
-            | Expression::Computed(_) => Lengths::ANY,
+            | Expression::Computed(_)
+            | Expression::Unescaped(_) => Lengths::ANY,
         };
         known.insert(at, lengths);
     }
@@ -115,7 +116,10 @@ pub(crate) fn min_length_bound(languages: &mut Languages, x: Language) -> u64 {
             &Expression::DfaState(dfa, state) => {
                 languages.dfas[dfa as usize].shortest_length(state).into()
             }
-            Expression::Complement(_) | Expression::Variable(_) | Expression::Computed(_) => 1,
+            Expression::Complement(_)
+            | Expression::Variable(_)
+            | Expression::Computed(_)
+            | Expression::Unescaped(_) => 1,
         };
         languages.memo.min_lengths.insert(at, bound);
     }

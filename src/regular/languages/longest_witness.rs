@@ -76,7 +76,10 @@ pub(super) fn structural_span(
             }
             None => None,
         },
-        Expression::Complement(_) | Expression::Variable(_) | Expression::Computed(_) => None,
+        Expression::Complement(_)
+        | Expression::Variable(_)
+        | Expression::Computed(_)
+        | Expression::Unescaped(_) => None,
     })
 }
 
@@ -221,7 +224,8 @@ pub(crate) fn longest_witness(languages: &mut Languages, x: Language) -> Result<
             Expression::Intersect(_)
             | Expression::Complement(_)
             | Expression::Variable(_)
-            | Expression::Computed(_) => None,
+            | Expression::Computed(_)
+            | Expression::Unescaped(_) => None,
         };
         bounds.insert(at, bound);
     }

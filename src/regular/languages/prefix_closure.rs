@@ -50,7 +50,8 @@ pub(crate) fn accepts_every_prefix(
         Expression::Set(_)
         | Expression::Complement(_)
         | Expression::Variable(_)
-        | Expression::Computed(_) => false,
+        | Expression::Computed(_)
+        | Expression::Unescaped(_) => false,
     };
     known.insert(x, total);
     total

@@ -141,6 +141,16 @@ impl Properties {
                 let is_finite = running.automaton.is_finite();
                 Self { nullable, has_boolean: true, is_finite, live, distance, ..Self::default() }
             }
+            &Expression::Unescaped(inner) => {
+                let x = properties_of(inner);
+                // What has strings may have no spelling of a text.
+                let live = match x.live {
+                    _ if x.nullable => Some(true),
+                    Some(false) => Some(false),
+                    _ => None,
+                };
+                Self { has_boolean: true, is_trim: false, live, ..*x }
+            }
         }
     }
 }

@@ -57,9 +57,10 @@ fn possible_bytes(languages: &mut Languages, x: Language, depth: u32) -> ByteSet
         }),
         Expression::Repeat(part, ..) => possible_bytes(languages, part, depth),
         Expression::DfaState(dfa, state) => languages.dfas[dfa as usize].possible_bytes(state),
-        Expression::Complement(_) | Expression::Variable(_) | Expression::Computed(_) => {
-            ByteSet::ALL
-        }
+        Expression::Complement(_)
+        | Expression::Variable(_)
+        | Expression::Computed(_)
+        | Expression::Unescaped(_) => ByteSet::ALL,
     };
     languages.memo.required_bytes.possible.insert(x, bytes);
     bytes
@@ -99,9 +100,10 @@ fn required_byte_sets(languages: &mut Languages, x: Language, depth: u32) -> Byt
             let dfa = Arc::clone(&languages.dfas[dfa as usize]);
             dfa.required_byte_sets(state).collect()
         }
-        Expression::Complement(_) | Expression::Variable(_) | Expression::Computed(_) => {
-            ByteSets::new()
-        }
+        Expression::Complement(_)
+        | Expression::Variable(_)
+        | Expression::Computed(_)
+        | Expression::Unescaped(_) => ByteSets::new(),
     };
     // The narrowest say most.
     needed.sort_unstable_by_key(ByteSet::len);

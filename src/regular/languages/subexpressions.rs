@@ -49,7 +49,9 @@ fn collect(
             Expression::Set(_) | Expression::DfaState(..) | Expression::Computed(_) => {}
             &Expression::Concat(a, b) => todo.extend([a, b]),
             Expression::Union(xs) | Expression::Intersect(xs) => todo.extend_from_slice(xs),
-            &Expression::Complement(inner) | &Expression::Repeat(inner, ..) => todo.push(inner),
+            &Expression::Complement(inner)
+            | &Expression::Repeat(inner, ..)
+            | &Expression::Unescaped(inner) => todo.push(inner),
             &Expression::Variable(v) if enters_bodies => {
                 todo.push(languages.definitions[v as usize].body)
             }

@@ -50,14 +50,14 @@ impl Emitter<'_> {
             }
         };
         let Some((id, start)) = declared else { return Ok(None) };
-        let signs = self.punctuation(layout);
+        let signs = self.punctuation(layout).array;
         let (open, progress) = if signs.first.is_some() && !self.may_close_array(id, start) {
-            (signs.begin_array, Progress::AfterGap)
+            (Some(signs.begin), Progress::AfterGap)
         } else {
-            (signs.open_array, Progress::AfterBracket)
+            (signs.open, Progress::AfterBracket)
         };
         let further = self.call_array(id, ArrayState { progress, layout, ..start });
-        let node = self.builder.sequence([open, further]);
+        let node = self.builder.sequence(open.into_iter().chain([further]));
         Ok(Some(self.mark(node, &array.sources)))
     }
 
@@ -215,12 +215,12 @@ impl Emitter<'_> {
     /// The body of a state's rule.
     pub(crate) fn array_state(&mut self, id: u32, state: ArrayState) -> Result<NodeId> {
         let equality = self.arrays.automata[id as usize].set.equality;
-        let signs = self.punctuation(state.layout);
+        let signs = self.punctuation(state.layout).array;
         let mut ways = Vec::new();
         if state.progress != Progress::AfterGap && self.may_close_array(id, state) {
-            ways.push(match state.progress {
-                Progress::NotEmpty => signs.close_array,
-                _ => signs.end_array,
+            ways.extend(match state.progress {
+                Progress::NotEmpty => signs.close,
+                _ => signs.end,
             });
         }
         // While it is not decided, the items of one style are written here.
@@ -228,7 +228,7 @@ impl Emitter<'_> {
         let undecided = state.layout == Layout::Undecided;
         let layout = if undecided { first } else { state.layout };
         let state = ArrayState { layout, ..state };
-        let inside = state.layout.inside();
+        let inside = self.item_layout(state.layout);
         let mut items = Vec::new();
         if !self.is_full_array(id, state.at) {
             for (set, counts) in self.next_items(id, state.at, state.counts)? {
@@ -264,7 +264,8 @@ impl Emitter<'_> {
             ways.push(self.behind_gap(state.progress, &signs, item));
             for layout in others.into_iter().filter(|_| undecided) {
                 let further = ArrayState { layout, progress: Progress::AfterGap, ..state };
-                let (gap, further) = (self.punctuation(layout).first, self.call_array(id, further));
+                let (gap, further) =
+                    (self.punctuation(layout).array.first, self.call_array(id, further));
                 ways.push(self.builder.sequence(gap.into_iter().chain([further])));
             }
         }

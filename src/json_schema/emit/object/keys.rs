@@ -45,11 +45,11 @@ impl Emitter<'_> {
 
     /// The names of a choice by rank, as they are written.
     pub(crate) fn choice_of_names(&self, tag: u32) -> Vec<(u32, Vec<u8>)> {
-        let (id, _, ranks) = &self.objects.choices[self.numbering.index(tag)];
+        let (id, state, ranks) = &self.objects.choices[self.numbering.index(tag)];
         let object = &self.objects.automata[*id as usize];
         let name = |&rank: &u32| {
             let member = &object.members[object.by_rank[rank as usize] as usize];
-            (rank, [b"\"", &member.spelled[..], b"\""].concat())
+            (rank, self.written_key(state.layout, &member.key, &member.spelled))
         };
         ranks.iter().map(name).collect()
     }
@@ -137,7 +137,8 @@ impl Emitter<'_> {
         );
         let index = self.objects.automata[id as usize].by_rank[rank as usize];
         let ways = self.named_member_values(id, state, index)?;
-        self.member(id, &ways)
+        let key = Arc::clone(&self.objects.automata[id as usize].members[index as usize].key);
+        self.member(id, Some(&key), &ways)
     }
 
     /// The part after a name that is not spelled canonically; without a text, after any of its
@@ -167,21 +168,18 @@ impl Emitter<'_> {
         key: Option<&[u8]>,
     ) -> Result<NodeId> {
         let mut ways = self.other_member_values(id, state, class)?;
-        let used = match key {
-            // A text that the terminal has accepted is a JSON string.
-            Some(key) => match serde_json::from_slice::<String>(key) {
-                Ok(key) => {
-                    let mut used = self.objects.used.get(state.used).clone();
-                    used.push(key.into());
-                    used.sort_unstable();
-                    self.objects.used.id(used)
-                }
-                Err(_) => state.used,
-            },
+        let key = key.and_then(|key| self.read_key(state.layout, key));
+        let used = match &key {
+            Some(key) => {
+                let mut used = self.objects.used.get(state.used).clone();
+                used.push(Arc::clone(key));
+                used.sort_unstable();
+                self.objects.used.id(used)
+            }
             None => state.used,
         };
         ways.iter_mut().for_each(|(_, next)| next.used = used);
-        self.member(id, &ways)
+        self.member(id, key.as_deref(), &ways)
     }
 
     /// The sets that the value of a member without a name may be in, each with the state after it

@@ -9,6 +9,7 @@ use crate::json_schema::emit::state::{Captured, ObjectState, OpenRule, Progress}
 use crate::json_schema::layout::Layout;
 use crate::json_schema::options::{PropertyOrder, Spelling};
 use crate::json_schema::set::Set;
+use crate::regular::Language;
 
 impl Emitter<'_> {
     /// Whether an object may end in a state, if its text so far allows a closing bracket.
@@ -31,22 +32,16 @@ impl Emitter<'_> {
 
     /// The body of a state's rule.
     pub(crate) fn object_state(&mut self, id: u32, state: ObjectState) -> Result<NodeId> {
-        let any_order = self.sets.options.property_order == PropertyOrder::Any;
         let allowed = self.next_names(id, state)?;
-        let left = self.required_left(id, state);
-        let object = &self.objects.automata[id as usize];
-        let more = object.fits(state.count + 1, left);
-        let others =
-            if more && (left == 0 || any_order) { object.others.clone() } else { Arc::from([]) };
-        let sources = object.sources.clone();
+        let others = self.next_keys(id, state)?;
+        let sources = self.objects.automata[id as usize].sources.clone();
         let closes = state.progress != Progress::AfterGap && self.may_close_object(id, state);
-        let signs = self.punctuation(state.layout);
+        let signs = self.punctuation(state.layout).object;
         // A key on the same line chooses between the styles that take one.
         let within = match state.layout {
             Layout::Undecided => ObjectState { layout: Layout::OneLine, ..state },
             _ => state,
         };
-        let used = self.objects.used.get(state.used).clone();
         let mut members = Vec::new();
         if !allowed.is_empty() {
             let tag = self.numbering.tag(self.objects.choices.len());
@@ -55,27 +50,19 @@ impl Emitter<'_> {
             self.objects.choices.push((id, within, ranks));
             let names = self.builder.add(Node::Names(tag));
             members.push(self.mark(names, &sources));
-            if self.sets.options.spelling == Spelling::Any {
+            let is_styled = matches!(state.layout, Layout::Styled(_));
+            if self.sets.options.spelling == Spelling::Any && !is_styled {
                 let names = self.escaped_names(id, &allowed, tag);
                 members.push(self.mark(names, &sources));
             }
         }
-        for (class, other) in others.iter().enumerate() {
-            if self.other_member_values(id, state, class)?.is_empty() {
-                continue;
-            }
-            let keys = other.keys;
-            let languages = &mut self.sets.languages;
-            let written = self.sets.strings.written(languages, used.iter().map(|key| &**key));
-            let keys = languages.difference(keys, written);
-            if !used.is_empty() && !languages.is_live(keys)? {
-                continue;
-            }
-            let keys = if used.is_empty() {
-                self.quoted_text(keys)
-            } else {
+        let fresh = self.objects.used.get(state.used).is_empty();
+        for (class, keys) in others {
+            let keys = match state.layout {
+                Layout::Styled(_) => self.styled_keys(keys),
+                _ if fresh => self.quoted_text(keys),
                 // Used once: finishing an automaton for it would cost more than it saves.
-                self.between_quotes(keys)
+                _ => self.between_quotes(keys),
             };
             let tag = self.numbering.tag(self.captures.len());
             self.captures.push(Captured::Key(id, within, class));
@@ -84,9 +71,9 @@ impl Emitter<'_> {
         }
         let mut ways = Vec::new();
         if closes {
-            ways.push(match state.progress {
-                Progress::NotEmpty => signs.close_object,
-                _ => signs.end_object,
+            ways.extend(match state.progress {
+                Progress::NotEmpty => signs.close,
+                _ => signs.end,
             });
         }
         if !members.is_empty() {
@@ -94,7 +81,7 @@ impl Emitter<'_> {
             ways.push(self.behind_gap(state.progress, &signs, member));
             if state.layout == Layout::Undecided {
                 for layout in Layout::STYLES {
-                    let Some(gap) = self.punctuation(layout).first else { continue };
+                    let Some(gap) = self.punctuation(layout).object.first else { continue };
                     let state = ObjectState { layout, progress: Progress::AfterGap, ..state };
                     let members = self.call_object(id, state);
                     ways.push(self.builder.sequence([gap, members]));
@@ -103,6 +90,55 @@ impl Emitter<'_> {
             }
         }
         Ok(self.builder.choice(ways))
+    }
+
+    /// The classes of keys without a name of their own that may come next, each with those of its
+    /// keys that are not written.
+    fn next_keys(&mut self, id: u32, state: ObjectState) -> Result<Vec<(usize, Language)>> {
+        let any_order = self.sets.options.property_order == PropertyOrder::Any;
+        let left = self.required_left(id, state);
+        let object = &self.objects.automata[id as usize];
+        if !object.fits(state.count + 1, left) || left > 0 && !any_order {
+            return Ok(Vec::new());
+        }
+        let others = Arc::clone(&object.others);
+        let used = self.objects.used.get(state.used).clone();
+        let mut found = Vec::new();
+        for (class, other) in others.iter().enumerate() {
+            if self.other_member_values(id, state, class)?.is_empty() {
+                continue;
+            }
+            let languages = &mut self.sets.languages;
+            let written = self.sets.strings.written(languages, used.iter().map(|key| &**key));
+            let keys = languages.difference(other.keys, written);
+            if used.is_empty() || languages.is_live(keys)? {
+                found.push((class, keys));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The rest of an object behind what was written of it: a rule that ends with the closing sign.
+    /// Without such a sign the object ends where the text behind it begins; `None` if neither
+    /// something is written nor may come.
+    pub(crate) fn rest_of_object(
+        &mut self,
+        id: u32,
+        state: ObjectState,
+        before: Option<NodeId>,
+    ) -> Result<Option<NodeId>> {
+        let mut ways = Vec::new();
+        if self.punctuation(state.layout).object.close.is_none() {
+            if state.progress != Progress::AfterGap && self.may_close_object(id, state) {
+                ways.extend(before);
+            }
+            if self.next_names(id, state)?.is_empty() && self.next_keys(id, state)?.is_empty() {
+                return Ok(ways.pop());
+            }
+        }
+        let further = self.call_object(id, state);
+        ways.push(self.builder.sequence(before.into_iter().chain([further])));
+        Ok(Some(self.builder.choice(ways)))
     }
 
     pub(crate) fn is_seen(&self, state: ObjectState, index: u32) -> bool {
@@ -186,7 +222,12 @@ impl Emitter<'_> {
 
     /// A colon, and a value in one of these sets with the state after it. A colon on the first line
     /// decides how the text goes on.
-    pub(crate) fn member(&mut self, id: u32, ways: &[(Set, ObjectState)]) -> Result<NodeId> {
+    pub(crate) fn member(
+        &mut self,
+        id: u32,
+        key: Option<&str>,
+        ways: &[(Set, ObjectState)],
+    ) -> Result<NodeId> {
         let mut members = Vec::new();
         for layout in Layout::ONE_LINE {
             let in_layout = |&(set, next): &(Set, ObjectState)| {
@@ -194,11 +235,14 @@ impl Emitter<'_> {
             };
             let ways: Vec<(Set, ObjectState)> = ways.iter().filter_map(in_layout).collect();
             if !ways.is_empty() {
-                members.push(self.member_in(id, layout, &ways));
+                members.push(self.member_in(id, layout, layout.inside(), &ways));
             }
         }
         match (members.is_empty(), ways.first()) {
-            (true, Some(&(_, next))) => Ok(self.member_in(id, next.layout, ways)),
+            (true, Some(&(_, next))) => {
+                let inside = self.member_layout(next.layout, key);
+                Ok(self.member_in(id, next.layout, inside, ways))
+            }
             _ => Ok(self.builder.choice_by_length(members)),
         }
     }
@@ -207,16 +251,17 @@ impl Emitter<'_> {
         &mut self,
         id: u32,
         layout: Layout,
+        inside: Layout,
         ways: &[(Set, ObjectState)],
     ) -> NodeId {
         let mut values = Vec::with_capacity(ways.len());
         for &(set, next) in ways {
             let name = self.objects.automata[id as usize].name.clone();
             let rule = self.builder.declare_from(name);
-            self.open.insert(rule, OpenRule::Member(id, set, next));
+            self.open.insert(rule, OpenRule::Member(id, set, inside, next));
             values.push(self.builder.call(rule));
         }
         let (colon, value) = (self.punctuation(layout).colon, self.builder.choice(values));
-        self.builder.sequence([colon, value])
+        self.builder.sequence(colon.into_iter().chain([value]))
     }
 }

@@ -1,0 +1,268 @@
+//! Values in a style of a model family: tags around them, strings as they are.
+//!
+//! ```text
+//! {"city": "Rome"}   "<parameter=" names             S0 of the object of arguments
+//!                    'city>'                         a name, with the sign behind it
+//!                    "\n" text "\n</parameter>"      a string: one terminal with what ends it
+//! ```
+//!
+//! What ends a value is part of it, so that no rule is empty. The object of all arguments may have
+//! no sign around it; its last member then is the end of the text, or is followed by a rule with
+//! more members.
+
+use std::sync::Arc;
+
+use super::Emitter;
+use crate::error::{Error, ErrorKind, Result};
+use crate::grammar::{NodeId, Origin};
+use crate::json_schema::layout::{End, Layout};
+use crate::json_schema::punctuation::Punctuation;
+use crate::json_schema::set::array_set::ArraySet;
+use crate::json_schema::set::object_set::ObjectSet;
+use crate::json_schema::set::{Set, Shape};
+use crate::json_schema::style::{Notation, ValueSign, Written, sign, unstripped};
+use crate::regular::compact;
+use crate::regular::{CodePoints, Language, Utf8};
+
+impl Emitter<'_> {
+    /// The signs of the options' style, if that is not JSON.
+    pub(super) fn style(&self) -> Option<Arc<Notation>> {
+        self.sets.options.style.notation().cloned()
+    }
+
+    /// A gap between signs.
+    fn sign_gap(&mut self) -> Language {
+        let languages = &mut self.sets.languages;
+        let line = languages.literal(b"\n");
+        let gap = match Layout::of(&self.sets.options.whitespace) {
+            Layout::Gaps => self.gap,
+            _ => Language::EPSILON,
+        };
+        languages.union([Language::EPSILON, line, gap])
+    }
+
+    /// The texts of a sign, and of what ends the value behind it.
+    fn sign(&mut self, text: &str, end: End) -> Language {
+        let gap = self.sign_gap();
+        let text = [text, &**self.ends.get(end.0)].concat();
+        sign(&mut self.sets.languages, &text, gap)
+    }
+
+    fn sign_node(&mut self, text: &str, end: End) -> Option<NodeId> {
+        let language = self.sign(text, end);
+        (language != Language::EPSILON).then(|| self.builder.regular(language))
+    }
+
+    /// The signs of an object or array with this end.
+    pub(super) fn styled_punctuation(&mut self, end: End) -> Punctuation {
+        let gap = self.sign_gap();
+        let languages = &mut self.sets.languages;
+        match self.sets.options.style.notation() {
+            Some(style) => Punctuation::styled(languages, style, self.ends.get(end.0), gap),
+            None => Punctuation::new(languages, Layout::Gaps, gap),
+        }
+    }
+
+    /// The layout of the value of a member in a layout.
+    pub(super) fn member_layout(&mut self, layout: Layout, key: Option<&str>) -> Layout {
+        match (layout, self.style()) {
+            (Layout::Styled(_), Some(style)) => {
+                let end = style.member_end(key.unwrap_or_default());
+                Layout::StyledValue(End(self.ends.id(end.into())))
+            }
+            _ => layout.inside(),
+        }
+    }
+
+    /// The layout of the items of an array in a layout.
+    pub(super) fn item_layout(&mut self, layout: Layout) -> Layout {
+        match (layout, self.style()) {
+            (Layout::Styled(_), Some(style)) => {
+                Layout::StyledValue(End(self.ends.id(style.item_end.as_str().into())))
+            }
+            _ => layout.inside(),
+        }
+    }
+
+    /// A key as it is written in a layout, with what ends it; `spelled` is its canonical spelling.
+    pub(super) fn written_key(&self, layout: Layout, key: &str, spelled: &[u8]) -> Vec<u8> {
+        match (layout, self.sets.options.style.notation()) {
+            (Layout::Styled(_), Some(style)) => [key, &style.object.named].concat().into_bytes(),
+            _ => [b"\"", spelled, b"\""].concat(),
+        }
+    }
+
+    /// Keys as they are written in a style, with what ends them.
+    pub(super) fn styled_keys(&mut self, keys: Language) -> Language {
+        let named = match self.sets.options.style.notation() {
+            Some(style) => self.sets.languages.literal(style.object.named.as_bytes()),
+            None => Language::EPSILON,
+        };
+        let keys = self.plain_text(keys);
+        self.sets.languages.concat([keys, named])
+    }
+
+    /// The key that was written in a layout.
+    pub(super) fn read_key(&self, layout: Layout, written: &[u8]) -> Option<Arc<str>> {
+        match (layout, self.sets.options.style.notation()) {
+            (Layout::Styled(_), Some(style)) => {
+                let key = written.strip_suffix(style.object.named.as_bytes())?;
+                Some(std::str::from_utf8(key).ok()?.into())
+            }
+            // A text that the terminal has accepted is a JSON string.
+            _ => serde_json::from_slice::<String>(written).ok().map(Arc::from),
+        }
+    }
+
+    /// Texts without quotes and escapes.
+    fn plain_text(&mut self, strings: Language) -> Language {
+        let languages = &mut self.sets.languages;
+        let text = languages.unescaped(strings);
+        let unit = Utf8.class(languages, &[(0, 0x10_FFFF)]);
+        // What cannot be finished stays as it is; so does an error, for when it is read.
+        compact::compacted(languages, text, Some(unit)).unwrap_or(text)
+    }
+
+    /// The objects of a set as the arguments of a tool; `None` if none can be written.
+    pub(super) fn arguments(&mut self, set: Set) -> Result<Option<NodeId>> {
+        let shape = self.sets.shape(set)?;
+        let name = self.name(set);
+        let layout = Layout::Styled(End::default());
+        let mut ways = Vec::new();
+        for object in &self.sets.gather(&shape.objects)? {
+            ways.extend(self.object(object, &name, layout)?);
+        }
+        for &value in &shape.listed {
+            for object in &self.sets.unlisted(value)?.objects {
+                ways.extend(self.object(object, &name, layout)?);
+            }
+        }
+        Ok((!ways.is_empty()).then(|| self.builder.choice(ways)))
+    }
+
+    /// The ways to write a value of a shape that has neither arrays nor objects, with its end.
+    pub(super) fn styled_scalars(&mut self, shape: &Shape, end: End) -> Result<Vec<NodeId>> {
+        let Some(style) = self.style() else { return Ok(Vec::new()) };
+        let signs = &style.values;
+        let languages = &mut self.sets.languages;
+        let mut booleans: Vec<&[u8]> = Vec::new();
+        booleans.extend(shape.booleans[0].then_some(&b"false"[..]));
+        booleans.extend(shape.booleans[1].then_some(&b"true"[..]));
+        let null = if shape.null { languages.literal(b"null") } else { Language::EMPTY };
+        let booleans = languages.literals(booleans);
+        let numbers = self.sets.number_text(shape.numbers)?;
+        let strings = match signs.string.written {
+            Written::Text => self.string_text(shape.strings, &signs.string)?,
+            _ => self.quoted_text(shape.strings),
+        };
+        let mut ways = Vec::new();
+        for (values, signs) in [
+            (null, &signs.null),
+            (booleans, &signs.boolean),
+            (numbers, &signs.number),
+            (strings, &signs.string),
+        ] {
+            if !self.sets.languages.is_live(values)? {
+                continue;
+            }
+            let node = match signs.written {
+                // With its end, since it may be empty.
+                Written::Text => {
+                    let (open, close) =
+                        (self.sign(&signs.open, End::default()), self.sign(&signs.close, end));
+                    let text = self.sets.languages.concat([open, values, close]);
+                    self.builder.regular(text)
+                }
+                _ => {
+                    let node = self.builder.regular(values);
+                    self.between_signs(signs, end, node)
+                }
+            };
+            ways.push(self.mark(node, &shape.sources));
+        }
+        Ok(ways)
+    }
+
+    /// Strings as they are, with what a reader strips from them.
+    fn string_text(&mut self, strings: Language, signs: &ValueSign) -> Result<Language> {
+        if !self.sets.languages.is_live(strings)? {
+            return Ok(Language::EMPTY);
+        }
+        let text = self.sets.languages.unescaped(strings);
+        let text = unstripped(&mut self.sets.languages, text, signs.strip);
+        let languages = &mut self.sets.languages;
+        let unit = Utf8.class(languages, &[(0, 0x10_FFFF)]);
+        Ok(compact::compacted(languages, text, Some(unit)).unwrap_or(text))
+    }
+
+    fn between_signs(&mut self, signs: &ValueSign, end: End, value: NodeId) -> NodeId {
+        let open = self.sign_node(&signs.open, End::default());
+        let close = self.sign_node(&signs.close, end);
+        self.builder.sequence(open.into_iter().chain([value]).chain(close))
+    }
+
+    /// The ways to write a value of a shape with its end, listed values aside.
+    pub(super) fn styled_ways(
+        &mut self,
+        shape: &Shape,
+        objects: &[ObjectSet],
+        name: &Origin,
+        end: End,
+    ) -> Result<Vec<NodeId>> {
+        let Some(style) = self.style() else { return Ok(Vec::new()) };
+        let mut ways = self.styled_scalars(shape, end)?;
+        let json = Layout::of(&self.sets.options.whitespace);
+        for array in &shape.arrays {
+            let signs = &style.values.array;
+            ways.extend(match signs.written {
+                Written::Style => {
+                    let layout = self.layout_within(signs, end);
+                    let node = self.array(array, name, layout)?;
+                    node.map(|node| self.behind_sign(signs, node))
+                }
+                _ => {
+                    let node = self.array(array, name, json)?;
+                    node.map(|node| self.between_signs(signs, end, node))
+                }
+            });
+        }
+        for object in objects {
+            let signs = &style.values.object;
+            ways.extend(match signs.written {
+                Written::Style => {
+                    let layout = self.layout_within(signs, end);
+                    let node = self.object(object, name, layout)?;
+                    node.map(|node| self.behind_sign(signs, node))
+                }
+                _ => {
+                    let node = self.object(object, name, json)?;
+                    node.map(|node| self.between_signs(signs, end, node))
+                }
+            });
+        }
+        Ok(ways)
+    }
+
+    /// The layout of an object or array in the style whose last sign goes on with what ends it.
+    fn layout_within(&mut self, signs: &ValueSign, end: End) -> Layout {
+        let end = [&signs.close, &**self.ends.get(end.0)].concat();
+        Layout::Styled(End(self.ends.id(end.into())))
+    }
+
+    fn behind_sign(&mut self, signs: &ValueSign, node: NodeId) -> NodeId {
+        let open = self.sign_node(&signs.open, End::default());
+        self.builder.sequence(open.into_iter().chain([node]))
+    }
+
+    /// The error for an array in a style whose items must differ.
+    pub(super) fn items_that_differ(&self, array: &ArraySet) -> Error {
+        let message = format!(
+            "`uniqueItems` cannot be enforced in a list that is written in the style `{}`",
+            self.sets.options.style.name()
+        );
+        let place = array.sources.0.first().copied();
+        let place = place.unwrap_or_else(|| self.sets.document.root());
+        let error = self.sets.document.error(ErrorKind::Schema, place, message);
+        error.with_help("leave `uniqueItems` out")
+    }
+}
