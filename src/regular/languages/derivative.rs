@@ -279,7 +279,10 @@ fn derive_row(languages: &mut Languages, x: Language) -> (Row, ByteSet) {
             }
             (row, border(&row))
         }
-        Expression::Unescaped(inner) => unescaped::row(languages, inner),
+        Expression::Unescaped(inner) => {
+            let row = unescaped::row(languages, inner);
+            (row, border(&row))
+        }
         Expression::DfaState(dfa, state) => {
             let at = Arc::clone(&languages.dfas[dfa as usize]);
             let next = at.successors(state).map(|next| match next {

@@ -16,7 +16,6 @@ use smallvec::SmallVec;
 
 use super::expression::{Expression, Language, Row, UNBOUNDED};
 use super::store::Languages;
-use crate::regular::ByteSet;
 use crate::regular::encoding::{Utf8, spelled_byte};
 use crate::regular::{AnyJsonString, CodePoints, JsonString};
 
@@ -84,7 +83,7 @@ pub(super) fn states_without_row(languages: &Languages, x: Language) -> SmallVec
 }
 
 /// The row of `unescaped(x)`, where [`states_without_row`] finds none.
-pub(super) fn row(languages: &mut Languages, x: Language) -> (Row, ByteSet) {
+pub(super) fn row(languages: &mut Languages, x: Language) -> Row {
     let mut row = [Language::EMPTY; 256];
     let mut last = (Language::EMPTY, Language::EMPTY);
     for byte in 0..=u8::MAX {
@@ -97,8 +96,7 @@ pub(super) fn row(languages: &mut Languages, x: Language) -> (Row, ByteSet) {
         }
         row[usize::from(byte)] = last.1;
     }
-    let border = super::derivative::border(&row);
-    (row, border)
+    row
 }
 
 #[cfg(test)]
