@@ -52,7 +52,7 @@ mod stop_stream;
 mod token_healing;
 
 pub use llm_engine::Engine;
-pub use message_format::Protocol;
+pub use message_format::{MessageFormats, Protocol};
 pub use reasoning_budget::Thinking;
 pub use request::{BeamSearch, EarlyStopping, Prompt, Request, Speculation};
 pub use response::{

@@ -42,7 +42,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, MessageFormats};
 use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema;
 use crate::{Compiler, Limits};
@@ -72,6 +72,8 @@ pub struct ServerOptions {
     /// Whether names of special tokens in messages and tools are these tokens, not text
     /// ([`Request::parse_special`](crate::engine::Request::parse_special)).
     pub parse_special: bool,
+    /// The formats of tool calls and reasoning; those of the chat template where they are not given.
+    pub formats: MessageFormats,
 }
 
 /// A server that holds its port and its model, ready to [`run`](Self::run).
@@ -99,11 +101,19 @@ impl Server {
     /// A server of this model on a listener that [`listen`](Self::listen) made.
     pub fn new(listener: TcpListener, engine: Engine, options: ServerOptions) -> Result<Self> {
         let address = listener.local_addr().map_err(socket)?;
-        let ServerOptions { api_keys, model_names, json_options, limits, bounds, parse_special } =
-            options;
+        let ServerOptions {
+            api_keys,
+            model_names,
+            json_options,
+            limits,
+            bounds,
+            parse_special,
+            formats,
+        } = options;
         let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
         let compiler =
             if limits == Limits::default() { compiler } else { compiler.with_limits(limits) };
+        formats.check(&compiler)?;
         let app = Arc::new(App {
             names: if model_names.is_empty() { vec![engine.model().name()] } else { model_names },
             created: response::now(),
@@ -112,6 +122,7 @@ impl Server {
             vocabulary: Arc::clone(engine.vocabulary()),
             context_length: engine.model().context_length(),
             parse_special,
+            formats,
             no_chat: engine.model().chat_template().err(),
             engine: engine.clone(),
             worker: Worker::start(engine, bounds.request_timeout)?,

@@ -7,8 +7,10 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::cli::input;
+use maskwright::engine::MessageFormats;
 use maskwright::error::{Error, ErrorKind};
 use maskwright::server::{Server, ServerBounds, ServerOptions};
+use maskwright::tools::{ReasoningFormat, ToolFormat};
 
 use super::output::{self, Stop};
 use crate::cli::args::generation;
@@ -52,10 +54,35 @@ pub(super) struct Args {
     limits: LimitArgs,
     #[command(flatten)]
     bounds: BoundArgs,
+    #[command(flatten)]
+    formats: FormatArgs,
     /// Takes names of special tokens in messages and tools for these tokens, not for text: who writes
     /// a message can then end its turn
     #[arg(long)]
     parse_special: bool,
+}
+
+/// Formats of tool calls and of reasoning.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Formats")]
+struct FormatArgs {
+    /// Format of tool calls, by its name in docs/coverage.md or as vLLM, SGLang or XGrammar call it
+    /// [default: that of the chat template, or json]
+    #[arg(long, visible_alias = "tool-call-parser", value_name = "FORMAT")]
+    tool_format: Option<String>,
+    /// Format of reasoning: think, mistral, gpt-oss or another of docs/coverage.md [default: that of
+    /// the chat template, or think]
+    #[arg(long, visible_alias = "reasoning-parser", value_name = "FORMAT")]
+    reasoning_format: Option<String>,
+}
+
+impl FormatArgs {
+    /// The formats that are given; errors if there is none of a name.
+    fn formats(&self) -> maskwright::Result<MessageFormats> {
+        let tools = self.tool_format.as_deref().map(ToolFormat::named).transpose()?;
+        let reasoning = self.reasoning_format.as_deref().map(ReasoningFormat::named).transpose()?;
+        Ok(MessageFormats { tools, reasoning })
+    }
 }
 
 /// Bounds on what one client may take of the server.
@@ -140,6 +167,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         bounds: args.bounds.bounds(),
         model_names: args.served_model_name,
         parse_special: args.parse_special,
+        formats: args.formats.formats()?,
     };
     // The port first: it is known at once to be taken, where a model may load for minutes.
     let listener = Server::listen((args.host, args.port).into())?;

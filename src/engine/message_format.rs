@@ -6,7 +6,7 @@ use super::request::Request;
 use crate::constraint::Compiler;
 use crate::error::Result;
 use crate::tools::{
-    AfterReasoning, MessageReader, ReasoningFormat, ReasoningStart, ToolCalls, ToolFormat,
+    AfterReasoning, MessageReader, ReasoningFormat, ReasoningStart, Tool, ToolCalls, ToolFormat,
 };
 
 /// The parts of a model's message beside the answer, and the format that the model writes them in.
@@ -31,16 +31,45 @@ pub struct Protocol {
     calls: Option<ToolCalls>,
 }
 
-impl Protocol {
-    /// The format in which a model calls tools: that of its chat template, or plain JSON.
-    pub fn tool_format(engine: &Engine) -> Result<ToolFormat> {
-        let template = engine.model().chat_template().ok();
-        match template.and_then(|template| ToolFormat::of_template(template.text())) {
+/// The formats in which a model writes tool calls and reasoning; `None` for those that its chat
+/// template shows.
+#[derive(Clone, Debug, Default)]
+pub struct MessageFormats {
+    /// The format of tool calls.
+    pub tools: Option<ToolFormat>,
+    /// The format of reasoning.
+    pub reasoning: Option<ReasoningFormat>,
+}
+
+impl MessageFormats {
+    /// The format in which a model calls tools: the one that is given, that of its chat template, or
+    /// plain JSON.
+    pub fn tool_format(&self, engine: &Engine) -> Result<ToolFormat> {
+        let shown = || {
+            let template = engine.model().chat_template().ok()?;
+            ToolFormat::of_template(template.text())
+        };
+        match self.tools.clone().or_else(shown) {
             Some(format) => Ok(format),
             None => ToolFormat::named("json"),
         }
     }
 
+    /// Errors if a format that is given has special tokens that the vocabulary lacks.
+    pub fn check(&self, compiler: &Compiler) -> Result<()> {
+        if let Some(format) = &self.tools {
+            let tool = Tool::new("tool", serde_json::Value::Bool(true))?;
+            ToolCalls::new([tool], format.clone()).compile(compiler)?;
+        }
+        if let Some(format) = &self.reasoning {
+            format.begin(compiler.vocabulary())?;
+            format.end(compiler.vocabulary())?;
+        }
+        Ok(())
+    }
+}
+
+impl Protocol {
     /// Adds calls of these tools to the message's format, and the tools to the request, so that the
     /// chat template describes them to the model.
     #[must_use]

@@ -8,7 +8,7 @@ use super::admission::{ApiKeys, BodyReader, ServerBounds};
 use super::api_error::ApiError;
 use super::worker::Worker;
 use crate::Compiler;
-use crate::engine::Engine;
+use crate::engine::{Engine, MessageFormats};
 use crate::error::Error;
 use crate::vocabulary::Vocabulary;
 
@@ -26,6 +26,7 @@ pub(super) struct App {
     pub(super) engine: Engine,
     pub(super) context_length: usize,
     pub(super) parse_special: bool,
+    pub(super) formats: MessageFormats,
     /// The error that answers conversations if the model has no chat template.
     pub(super) no_chat: Option<Error>,
     pub(super) worker: Worker,

@@ -137,7 +137,7 @@ fn compile(
     let mut format = chat.format;
     let compiler = format.with_resources(&app.compiler)?;
     let tool_fields = (chat.tools, chat.reasoning, &format);
-    let protocol = apply_tools(&app.engine, &compiler, tool_fields, &mut request)?;
+    let protocol = apply_tools((&app.engine, &app.formats), &compiler, tool_fields, &mut request)?;
     // Checked before the request waits for the model's thread, and without its prompt.
     let budget = chat.budget;
     let fits = request.check_budget(app.context_length);

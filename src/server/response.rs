@@ -75,7 +75,7 @@ impl CompletionHead {
             }
             let call = |call: &ToolCall| {
                 json!({
-                    "id": call_id(),
+                    "id": call.id.clone().unwrap_or_else(call_id),
                     "type": "function",
                     "function": { "name": call.name, "arguments": call.arguments },
                 })
@@ -89,7 +89,7 @@ impl CompletionHead {
     /// content, which clients would keep as an empty text beside the call.
     pub(super) fn role_chunk(&self, index: usize, first: Option<&MessagePart>) -> Value {
         let content = match first {
-            Some(MessagePart::Call(_) | MessagePart::Arguments(_)) => Value::Null,
+            Some(MessagePart::Call { .. } | MessagePart::Arguments(_)) => Value::Null,
             Some(MessagePart::Text(_) | MessagePart::Reasoning(_)) | None => json!(""),
         };
         let delta = json!({ "role": "assistant", "content": content, "refusal": null });
@@ -108,9 +108,9 @@ impl CompletionHead {
         let delta = match part {
             MessagePart::Text(text) => json!({ "content": text }),
             MessagePart::Reasoning(text) => json!({ "reasoning_content": text }),
-            MessagePart::Call(name) => json!({ "tool_calls": [{
+            MessagePart::Call { name, id } => json!({ "tool_calls": [{
                 "index": call,
-                "id": call_id(),
+                "id": id.clone().unwrap_or_else(call_id),
                 "type": "function",
                 "function": { "name": name, "arguments": "" },
             }]}),

@@ -7,8 +7,13 @@ pub enum MessagePart {
     Text(String),
     /// Reasoning; consecutive parts belong together.
     Reasoning(String),
-    /// The beginning of a call of the tool of this name.
-    Call(String),
+    /// The beginning of a call.
+    Call {
+        /// Name of the tool.
+        name: String,
+        /// The id that the model gave the call before its arguments, in formats with such ids.
+        id: Option<String>,
+    },
     /// Arguments of the last call, JSON; consecutive parts belong together.
     Arguments(String),
 }
@@ -18,6 +23,9 @@ pub enum MessagePart {
 pub struct ToolCall {
     /// Name of the tool.
     pub name: String,
+    /// The id that the model gave the call before its arguments, in formats with such ids
+    /// (`functions.weather:0` in Kimi K2's).
+    pub id: Option<String>,
     /// Arguments of the call, JSON as the model wrote it.
     pub arguments: String,
 }
@@ -39,8 +47,9 @@ impl AssistantMessage {
         match part {
             MessagePart::Text(text) => self.text += text,
             MessagePart::Reasoning(text) => self.reasoning += text,
-            MessagePart::Call(name) => {
-                self.calls.push(ToolCall { name: name.clone(), arguments: String::new() });
+            MessagePart::Call { name, id } => {
+                let (name, id) = (name.clone(), id.clone());
+                self.calls.push(ToolCall { name, id, arguments: String::new() });
             }
             MessagePart::Arguments(text) => {
                 if let Some(call) = self.calls.last_mut() {

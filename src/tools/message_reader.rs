@@ -31,7 +31,17 @@ enum Input<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Output {
     Char(TextKind, char),
-    Call(String),
+    Call { name: String, id: Option<String> },
+}
+
+/// The id of a call, as far as it was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum CallId {
+    #[default]
+    None,
+    /// The pieces of the id are being read.
+    Reading(String),
+    Read(String),
 }
 
 /// A reading of the message so far.
@@ -44,6 +54,7 @@ struct Thread {
     json: JsonEndScanner,
     /// Characters of the name of a tool.
     name: String,
+    id: CallId,
     /// Whether it has just read what no other reading can mean.
     committed: bool,
     /// Output that is not agreed on yet.
@@ -53,7 +64,16 @@ struct Thread {
 impl Thread {
     fn at(pc: usize) -> Self {
         let (json, name) = (JsonEndScanner::default(), String::new());
-        Self { pc, chars_read: 0, json, name, committed: false, out: Vec::new() }
+        let id = CallId::default();
+        Self { pc, chars_read: 0, json, name, id, committed: false, out: Vec::new() }
+    }
+
+    /// Adds a character that was read to the id, if it is a part of one.
+    fn note(mut self, c: char) -> Self {
+        if let CallId::Reading(id) = &mut self.id {
+            id.push(c);
+        }
+        self
     }
 
     /// Goes to another instruction.
@@ -74,7 +94,8 @@ impl Thread {
 /// let mut reader = calls.reader(None);
 /// assert_eq!(reader.text("Hm. <tool"), [MessagePart::Text("Hm. ".into())]);
 /// let parts = reader.text("_call>\n{\"name\": \"time\", \"arguments\": {");
-/// assert_eq!(parts, [MessagePart::Call("time".into()), MessagePart::Arguments("{".into())]);
+/// let call = MessagePart::Call { name: "time".into(), id: None };
+/// assert_eq!(parts, [call, MessagePart::Arguments("{".into())]);
 /// assert_eq!(reader.text("}}\n</tool_call>"), [MessagePart::Arguments("}".into())]);
 /// # Ok::<(), maskwright::Error>(())
 /// ```
@@ -133,22 +154,37 @@ impl MessageReader {
         parts(out)
     }
 
-    /// Ends the message: the parts that were held back.
+    /// Ends the message: the parts that were held back. A reading that is complete comes before one
+    /// whose text could go on.
     pub fn finish(mut self) -> Vec<MessagePart> {
-        let best = self.threads.iter().position(|thread| self.can_end(thread.pc)).unwrap_or(0);
+        let best = |can_end: fn(&Self, usize) -> bool| {
+            self.threads.iter().position(|thread| can_end(&self, thread.pc))
+        };
+        let best = best(Self::is_complete).or_else(|| best(Self::is_text)).unwrap_or(0);
         match self.threads.is_empty() {
             true => Vec::new(),
             false => parts(self.threads.swap_remove(best).out),
         }
     }
 
-    /// Whether a message can end at an instruction.
-    fn can_end(&self, pc: usize) -> bool {
+    /// Whether the message is complete at an instruction.
+    fn is_complete(&self, pc: usize) -> bool {
+        self.leads_to(pc, &|instruction| matches!(instruction, Instruction::End))
+    }
+
+    /// Whether an instruction reads text for the user.
+    fn is_text(&self, pc: usize) -> bool {
+        self.leads_to(pc, &|instruction| matches!(instruction, Instruction::Any(TextKind::Text)))
+    }
+
+    /// Whether an instruction, or one that follows it without input, is one of these.
+    fn leads_to(&self, pc: usize, wanted: &dyn Fn(&Instruction) -> bool) -> bool {
         match self.program[pc] {
-            Instruction::End | Instruction::Any(TextKind::Text) => true,
-            Instruction::Jump(to) => self.can_end(to),
-            Instruction::Split(first, second) => self.can_end(first) || self.can_end(second),
-            _ => false,
+            Instruction::Jump(to) => self.leads_to(to, wanted),
+            Instruction::Split(first, second) => {
+                self.leads_to(first, wanted) || self.leads_to(second, wanted)
+            }
+            ref instruction => wanted(instruction),
         }
     }
 
@@ -178,7 +214,7 @@ impl MessageReader {
             let same = |known: &Thread| {
                 (known.pc, known.chars_read) == (thread.pc, thread.chars_read)
                     && known.json == thread.json
-                    && known.name == thread.name
+                    && (&known.name, &known.id) == (&thread.name, &thread.id)
             };
             if !self.threads.iter().any(same) {
                 self.threads.push(thread);
@@ -210,10 +246,24 @@ impl MessageReader {
             (Instruction::CommitCall, _) => {
                 if self.names.contains(&thread.name) {
                     let name = std::mem::take(&mut thread.name);
-                    thread.out.push(Output::Call(name));
+                    let id = match std::mem::take(&mut thread.id) {
+                        CallId::Read(id) => Some(id),
+                        CallId::None | CallId::Reading(_) => None,
+                    };
+                    thread.out.push(Output::Call { name, id });
                     thread.committed = true;
                     self.step(thread.to(after), input, next);
                 }
+            }
+            (Instruction::BeginId, _) => {
+                thread.id = CallId::Reading(String::new());
+                self.step(thread.to(after), input, next);
+            }
+            (Instruction::EndId, _) => {
+                if let CallId::Reading(id) = std::mem::take(&mut thread.id) {
+                    thread.id = CallId::Read(id);
+                }
+                self.step(thread.to(after), input, next);
             }
             (Instruction::Text { text, .. }, _) if text.is_empty() => {
                 self.step(thread.to(after), input, next);
@@ -241,9 +291,11 @@ impl MessageReader {
                 if c.is_ascii_alphanumeric() || "_-.".contains(c) =>
             {
                 thread.name.push(c);
-                next.push(thread);
+                next.push(thread.note(c));
             }
-            (Instruction::Id, Input::Char(c)) if c.is_ascii_alphanumeric() => next.push(thread),
+            (Instruction::Id, Input::Char(c)) if c.is_ascii_alphanumeric() => {
+                next.push(thread.note(c));
+            }
             (Instruction::Name | Instruction::Id, _) => self.step(thread.to(after), input, next),
             (Instruction::Json, _) => {
                 if thread.json.is_bare {
@@ -267,6 +319,7 @@ fn literal(mut thread: Thread, text: &[char], c: char) -> Option<Thread> {
         return None;
     }
     thread.chars_read += 1;
+    thread = thread.note(c);
     let after = thread.pc + 1;
     Some(if thread.chars_read == text.len() { thread.to(after) } else { thread })
 }
@@ -276,7 +329,7 @@ fn parts(out: Vec<Output>) -> Vec<MessagePart> {
     let mut parts: Vec<MessagePart> = Vec::new();
     for one in out {
         match (one, parts.last_mut()) {
-            (Output::Call(name), _) => parts.push(MessagePart::Call(name)),
+            (Output::Call { name, id }, _) => parts.push(MessagePart::Call { name, id }),
             (Output::Char(TextKind::Text, c), Some(MessagePart::Text(text)))
             | (Output::Char(TextKind::Reasoning, c), Some(MessagePart::Reasoning(text)))
             | (Output::Char(TextKind::Arguments, c), Some(MessagePart::Arguments(text))) => {

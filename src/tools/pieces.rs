@@ -74,10 +74,11 @@ pub(super) fn node(builder: &mut GrammarBuilder, piece: &Piece, slots: &Slots<'_
                 either.iter().map(|pieces| nodes(builder, pieces, slots)).collect();
             builder.choice(alternatives)
         }
+        Piece::Id { id } => nodes(builder, id, slots),
         Piece::Slot { slot } => match (slot, slots.call) {
             (Slot::Name, Some((name, _))) => builder.literal(name.as_bytes()),
             (Slot::Arguments, Some((_, rule))) => builder.call(rule),
-            (Slot::Id, _) => {
+            (Slot::Alphanumerics, _) => {
                 let languages = builder.languages();
                 let ranges = [(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')];
                 let ranges = ranges.map(|(first, last)| languages.byte_range(first, last));

@@ -21,8 +21,9 @@ use crate::error::{Error, ErrorKind, Result};
 /// document that it is taken from), `marks` (texts that chat templates of the family hold), `text`
 /// (`around`, `before` or `instead` of calls), `single` (at most one call), and lists of pieces:
 /// `preamble`, `answer`, `open`, `call`, `between`, `close`. A piece is a text, `{"token": …}`,
-/// `{"tag": …}`, `{"slot": …}`, `{"optional": […]}` or `{"either": [[…], …]}`; a slot is `name`,
-/// `arguments`, `id`, `number`, `text` or `reasoning`.
+/// `{"tag": …}`, `{"slot": …}`, `{"id": […]}` (the call's id, of these pieces), `{"optional": […]}`
+/// or `{"either": [[…], …]}`; a slot is `name`, `arguments`, `alphanumerics`, `number`, `text` or
+/// `reasoning`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolFormat {
@@ -80,6 +81,8 @@ pub(super) enum Piece {
     Tag { tag: String },
     /// A part that differs from call to call.
     Slot { slot: Slot },
+    /// The id of a call.
+    Id { id: Vec<Piece> },
     /// All of these or none.
     Optional { optional: Vec<Piece> },
     /// One of these.
@@ -95,7 +98,7 @@ pub(super) enum Slot {
     /// Its arguments, as a JSON object.
     Arguments,
     /// Nine letters and digits.
-    Id,
+    Alphanumerics,
     /// A number of one to four digits, such as a call's in the conversation.
     Number,
     /// Any text.
@@ -111,8 +114,27 @@ macro_rules! descriptions {
 }
 
 /// Descriptions of the known formats.
-const TOOL_FORMATS: &[&str] =
-    &descriptions!["deepseek", "gpt-oss", "json", "llama3", "mistral", "qwen",];
+const TOOL_FORMATS: &[&str] = &descriptions![
+    "apertus",
+    "command",
+    "deepseek",
+    "deepseek-v3.1",
+    "exaone4",
+    "functools",
+    "gpt-oss",
+    "granite",
+    "granite-20b-fc",
+    "hunyuan",
+    "json",
+    "kimi-k2",
+    "llama3",
+    "longcat",
+    "mistral",
+    "mistral-args",
+    "nemotron",
+    "phi4-mini",
+    "qwen",
+];
 
 impl ToolFormat {
     /// A known format by its name or by an alias: that of vLLM's or SGLang's parser

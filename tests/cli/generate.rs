@@ -340,7 +340,7 @@ fn tools_are_called_and_told_as_json() {
         (&["{"], "no JSON"),
         (&["nowhere.json"], "nowhere.json"),
         (&[TOOLS, "--tool-choice", "sing"], "there is no tool `sing`"),
-        (&[TOOLS, "--tool-format", "xml"], "known are deepseek"),
+        (&[TOOLS, "--tool-format", "xml"], "known are apertus"),
         (&[TOOLS, "--tool-format", "mistral"], "[TOOL_CALLS]"),
     ] {
         let ran = generate(more);

@@ -141,6 +141,7 @@ const MESSAGES: &[Message] = &[
 fn reply(text: &str, reasoning: &str, calls: &[(&str, &str)]) -> AssistantMessage {
     let call = |&(name, arguments): &(&str, &str)| ToolCall {
         name: name.into(),
+        id: None,
         arguments: arguments.into(),
     };
     AssistantMessage {
@@ -182,7 +183,7 @@ fn parts_are_told_as_soon_as_they_are_certain() {
     assert_eq!(told[0], (0, MessagePart::Text("H".into())));
     assert_eq!(told[2], (2, MessagePart::Text(" ".into())));
     let arguments = message.find("{\"city").unwrap();
-    assert_eq!(told[3], (arguments, MessagePart::Call("weather".into())));
+    assert_eq!(told[3], (arguments, MessagePart::Call { name: "weather".into(), id: None }));
     assert_eq!(told[4], (arguments, MessagePart::Arguments("{".into())));
     assert_eq!(told.last().unwrap().0, message.find("}}\n").unwrap());
     // A message that was cut off: what was certain of the call, and none of its tag.

@@ -11,3 +11,4 @@ mod prompts;
 mod speculation;
 mod speculation_corpus;
 mod tiny_model;
+mod tool_templates;

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use serde_json::{Value, json};
 
-use maskwright::engine::{Engine, Protocol, Request};
+use maskwright::engine::{Engine, MessageFormats, Protocol, Request};
 use maskwright::error::{Error, Result};
 use maskwright::tools::{
     AssistantMessage, MessagePart, MessageReader, ReasoningFormat, Tool, ToolCall, ToolCalls,
@@ -33,15 +33,16 @@ pub(crate) struct ToolArgs {
         requires = "tools"
     )]
     tool_choice: Option<String>,
-    /// Format of the calls: deepseek, gpt-oss, json, llama3, mistral or qwen [default: that of
-    /// its chat template, or json]
-    #[arg(long, value_name = "FORMAT", help_heading = "Tools", requires = "tools")]
+    /// Format of the calls, by its name in docs/coverage.md or as vLLM, SGLang or XGrammar call it
+    /// [default: that of the chat template, or json]
+    #[arg(long, visible_alias = "tool-call-parser", value_name = "FORMAT")]
+    #[arg(help_heading = "Tools", requires = "tools")]
     tool_format: Option<String>,
     /// At most one call
     #[arg(long, help_heading = "Tools", requires = "tools")]
     no_parallel_tool_calls: bool,
-    /// Lets the model think in its tags first: think, mistral or gpt-oss [default: that of its chat
-    /// template, or think]
+    /// Lets the model think first, in the tags of a format: think, mistral, gpt-oss or another of
+    /// docs/coverage.md [default: that of its chat template, or think]
     #[arg(long, value_name = "FORMAT", help_heading = "Reasoning", num_args = 0..=1)]
     #[arg(require_equals = true)]
     reasoning: Option<Option<String>>,
@@ -114,7 +115,7 @@ impl ToolArgs {
         let tools = Tool::read(&value).map_err(in_file)?;
         let format = match &self.tool_format {
             Some(name) => ToolFormat::named(name)?,
-            None => Protocol::tool_format(engine)?,
+            None => MessageFormats::default().tool_format(engine)?,
         };
         let choice = match self.tool_choice.as_deref() {
             None if must_call => ToolChoice::Required,
@@ -185,7 +186,7 @@ impl MessagePrinter {
                     let mut out = io::stdout().lock();
                     out.write_all(text.as_bytes()).and_then(|()| out.flush())?;
                 }
-                MessagePart::Call(_) | MessagePart::Arguments(_) => {}
+                MessagePart::Call { .. } | MessagePart::Arguments(_) => {}
             }
         }
         Ok(())

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::engine::{Engine, Protocol, Request};
+use crate::engine::{Engine, MessageFormats, Protocol, Request};
 use crate::error::{Error, ErrorKind, listed, shortened};
-use crate::tools::{Tool, ToolCalls, ToolChoice};
+use crate::tools::{Tool, ToolCalls, ToolChoice, ToolFormat};
 use crate::{Compiler, Constraint};
 
 use super::answer_format::AnswerFormat;
@@ -64,18 +64,20 @@ pub(crate) fn reasoning(fields: &mut Fields) -> Result<Option<ReasoningRequest>,
 /// Sets up a request that has its prompt: tools, reasoning, and the constraint of the whole message.
 /// Gives the protocol by which the message is taken apart.
 pub(crate) fn apply_tools(
-    engine: &Engine,
+    (engine, formats): (&Engine, &MessageFormats),
     compiler: &Compiler,
     (tools, reasoning, format): (Option<RequestTools>, Option<ReasoningRequest>, &AnswerFormat),
     request: &mut Request,
 ) -> Result<Protocol, ApiError> {
     let mut protocol = Protocol::default();
     if let Some(tools) = tools {
-        let calls = tools.calls(engine, compiler, format)?;
+        let wire = formats.tool_format(engine).map_err(|error| ApiError::from_engine(&error))?;
+        let calls = tools.calls(wire, compiler, format)?;
         protocol = protocol.with_calls(calls, request);
     }
     if let Some(reasoning) = reasoning {
-        let result = protocol.with_reasoning(engine, request, None, reasoning.budget);
+        let wire = formats.reasoning.clone();
+        let result = protocol.with_reasoning(engine, request, wire, reasoning.budget);
         protocol = result.map_err(|error| ApiError::from_engine(&error))?;
     }
     let compiler = protocol.compiler(compiler).map_err(|error| ApiError::from_engine(&error))?;
@@ -99,11 +101,10 @@ fn any_text(compiler: &Compiler) -> Result<Constraint, ApiError> {
 impl RequestTools {
     fn calls(
         self,
-        engine: &Engine,
+        wire: ToolFormat,
         compiler: &Compiler,
         format: &AnswerFormat,
     ) -> Result<ToolCalls, ApiError> {
-        let wire = Protocol::tool_format(engine).map_err(|error| ApiError::from_engine(&error))?;
         let calls = ToolCalls::new(self.tools, wire)
             .with_choice(self.choice)
             .with_parallel_calls(self.parallel);

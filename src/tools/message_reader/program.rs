@@ -43,6 +43,9 @@ pub(super) enum Instruction {
     Name,
     /// Letters and digits.
     Id,
+    /// The id of the call begins here, and ends here.
+    BeginId,
+    EndId,
     /// The name that was read is that of a tool: the thread wins over all others.
     CommitCall,
     /// A JSON value.
@@ -117,12 +120,17 @@ impl Program {
                 let alternatives: Vec<&[Piece]> = either.iter().map(Vec::as_slice).collect();
                 self.either(&alternatives);
             }
+            Piece::Id { id } => {
+                self.instructions.push(Instruction::BeginId);
+                self.pieces(id);
+                self.instructions.push(Instruction::EndId);
+            }
             Piece::Slot { slot } => match slot {
                 Slot::Name => self.instructions.push(Instruction::Name),
                 Slot::Arguments => {
                     self.instructions.extend([Instruction::CommitCall, Instruction::Json])
                 }
-                Slot::Id | Slot::Number => self.instructions.push(Instruction::Id),
+                Slot::Alphanumerics | Slot::Number => self.instructions.push(Instruction::Id),
                 Slot::Text => self.any(TextKind::Text),
                 Slot::Reasoning => self.any(TextKind::Reasoning),
             },
