@@ -41,6 +41,7 @@ mod grammars;
 mod matcher;
 mod memory;
 mod memory_pool;
+mod named_grammars;
 
 pub use batch::{DraftToken, fill_masks};
 pub use compiled::Constraint;

@@ -51,8 +51,9 @@ mod similar_name;
 mod special_tokens;
 
 pub use dialect::Dialect;
-pub use environment::Environment;
+pub use environment::{Environment, NamedGrammar};
 pub use library::{BuiltIn, GRAMMARS, builtin};
+pub(crate) use notation::grammar_by_name;
 
 use crate::error::Result;
 use crate::grammar::Grammar;

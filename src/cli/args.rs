@@ -6,6 +6,7 @@ pub(super) mod generation;
 pub(super) mod json;
 pub(super) mod limits;
 pub(super) mod model;
+mod named_grammars;
 pub(super) mod resources;
 pub(super) mod sampling;
 pub(super) mod tools;

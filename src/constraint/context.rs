@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::named_grammars::NamedGrammars;
 use crate::grammar::Grammar;
 use crate::json_schema::{self, Options};
 use crate::limits::Limits;
@@ -18,6 +19,8 @@ pub(super) struct CompileContext {
     pub(super) coverage: ByteCoverage,
     pub(super) limits: Limits,
     pub(super) json_options: Options,
+    /// The grammars that grammars may refer to.
+    pub(super) named_grammars: NamedGrammars,
     /// Splits of the vocabulary by states of terminals.
     pub(super) splits: Arc<SplitCache>,
     /// The tables that compiled schemas share.
@@ -36,7 +39,16 @@ impl CompileContext {
         let schemas: Arc<json_schema::Shared> = Arc::default();
         schemas.prepare();
         let json_options = Options::default();
-        Self { vocabulary, coverage, limits, json_options, splits, schemas, prefix: None }
+        Self {
+            vocabulary,
+            coverage,
+            limits,
+            json_options,
+            named_grammars: NamedGrammars::default(),
+            splits,
+            schemas,
+            prefix: None,
+        }
     }
 
     /// Whether items that must differ may be looked up where they end: every text can be spelled.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::compiled::Constraint;
 use super::compiler::Compiler;
-use crate::ebnf::{self, Dialect, Environment};
+use crate::ebnf::{self, Dialect};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder};
 use crate::json_schema::Schema;
@@ -86,7 +86,7 @@ impl Formula {
             "regex" => compiler.regex_grammar(text()?, Anchoring::Whole),
             "search" => compiler.regex_grammar(text()?, Anchoring::Search),
             "quote" => compiler.quotation_grammar(&QuoteBy::default().units(text()?)),
-            "grammar" => Environment::grammar(compiler, text()?),
+            "grammar" => ebnf::grammar_by_name(compiler, text()?),
             "choice" => {
                 let texts = inner.as_array().map(|list| list.iter().map(Value::as_str));
                 let texts: Option<Vec<&str>> = texts.and_then(Iterator::collect);
@@ -97,7 +97,7 @@ impl Formula {
                 Schema::from_value(inner).and_then(|schema| schema.grammar(compiler.json_options()))
             }
             other => match Dialect::ALL.into_iter().find(|dialect| dialect.name() == other) {
-                Some(dialect) => ebnf::parse(text()?, dialect, compiler),
+                Some(dialect) => compiler.parse_grammar(text()?, dialect),
                 None => return Err(bad(at, format!("`{other}` is no kind of constraint"))),
             },
         };

@@ -1,10 +1,13 @@
 //! From grammars in any dialect to compiled constraints.
 
+use std::sync::Arc;
+
 use super::compiled::Constraint;
 use super::compiler::Compiler;
 use super::formula::Formula;
-use crate::ebnf::{self, Dialect, Environment};
-use crate::error::{Error, ErrorKind, Result};
+use super::named_grammars::GrammarList;
+use crate::ebnf::{self, Dialect, Environment, NamedGrammar};
+use crate::error::Result;
 use crate::grammar::{Grammar, GrammarBuilder, SpecialToken};
 use crate::json_schema::{Options, Schema};
 use crate::recognizer::program::find_token;
@@ -13,7 +16,8 @@ use crate::regular::{Anchoring, Utf8};
 
 impl Compiler {
     /// Text of a grammar in a dialect. The grammar may embed JSON Schemas (by the compiler's
-    /// options), the grammars that come with the program, and sets of special tokens.
+    /// options), grammars [by name](Self::with_grammar), those that come with the program, and sets
+    /// of special tokens.
     pub fn grammar(&self, grammar: &str, dialect: Dialect) -> Result<Constraint> {
         self.compile(self.parse_grammar(grammar, dialect)?)
     }
@@ -22,14 +26,16 @@ impl Compiler {
     ///
     /// Errors name line and column.
     pub fn parse_grammar(&self, grammar: &str, dialect: Dialect) -> Result<Grammar> {
-        ebnf::parse(grammar, dialect, self)
+        self.parse_listed(grammar, dialect, |compiler, text| ebnf::parse(text, dialect, compiler))
     }
 
     /// The same language as [`grammar`](Self::grammar), with every rule and alternative kept, even
     /// where several could be merged into one terminal: for drawing texts that reach each of them
     /// ([`sample`](crate::sample)), and for messages that name the innermost rule. Masks are slower.
     pub fn grammar_by_rules(&self, grammar: &str, dialect: Dialect) -> Result<Constraint> {
-        self.compile(ebnf::parse(grammar, dialect, &ByRules(self))?)
+        self.compile(self.parse_listed(grammar, dialect, |compiler, text| {
+            ebnf::parse(text, dialect, &ByRules(compiler))
+        })?)
     }
 
     /// The options of JSON.
@@ -131,6 +137,60 @@ impl Compiler {
     }
 }
 
+impl Compiler {
+    /// The same compiler, whose grammars may refer to this one by a name: as `@name`, and in
+    /// `%import .name.rule` if it is in Lark's notation. It takes the place of another one of this
+    /// name. It is parsed where it is used, so errors in it are errors of the grammar that uses it.
+    ///
+    /// ```
+    /// # use maskwright::{Compiler, Vocabulary};
+    /// use maskwright::ebnf::{Dialect, NamedGrammar};
+    /// # let tokens = (0..=255).map(|b| Some(vec![b])).collect();
+    /// # let compiler = Compiler::new(Vocabulary::from_tokens(tokens, &[], &[])?);
+    /// let colour = NamedGrammar::new(r#"start: "red" | "blue""#, Dialect::Lark);
+    /// let compiler = compiler.with_grammar("colour", colour);
+    /// let constraint = compiler.lark(r#"start: "colour: " @colour"#)?;
+    /// assert!(constraint.matcher().accept_bytes(b"colour: red").is_ok());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_grammar(mut self, name: impl Into<String>, grammar: NamedGrammar) -> Self {
+        self.context.named_grammars = self.context.named_grammars.with(name.into(), grammar);
+        self
+    }
+
+    /// The same compiler, which asks a function for grammars that [`with_grammar`](Self::with_grammar)
+    /// did not give: by name for `@name`, by path for `%import .folder.file.rule` (`folder/file`).
+    ///
+    /// Errors of the function become errors of the grammar, at the place of the name.
+    #[must_use]
+    pub fn with_grammar_resolver(
+        mut self,
+        resolver: impl Fn(&str) -> Result<Option<NamedGrammar>> + Send + Sync + 'static,
+    ) -> Self {
+        self.context.named_grammars.set_resolver(Arc::new(resolver));
+        self
+    }
+
+    /// A grammar's text, or a list of grammars in the place of it, parsed by `parse`.
+    fn parse_listed(
+        &self,
+        grammar: &str,
+        dialect: Dialect,
+        parse: impl FnOnce(&Self, &str) -> Result<Grammar>,
+    ) -> Result<Grammar> {
+        let Some(list) = GrammarList::read(grammar, dialect)? else { return parse(self, grammar) };
+        let GrammarList { first, named } = list;
+        let known = named
+            .into_iter()
+            .fold(self.clone(), |compiler, (name, grammar)| compiler.with_grammar(name, grammar));
+        match first {
+            NamedGrammar::Text { text, .. } => parse(&known, &text),
+            NamedGrammar::JsonSchema(schema) => Environment::json_schema(&known, &schema),
+        }
+    }
+}
+
 impl Environment for Compiler {
     fn is_special(&self, token: &SpecialToken) -> Result<Option<u32>> {
         let id = find_token(self.vocabulary(), token)?;
@@ -141,15 +201,8 @@ impl Environment for Compiler {
         Schema::from_text(schema)?.grammar(&self.context.json_options)
     }
 
-    fn grammar(&self, name: &str) -> Result<Grammar> {
-        match ebnf::builtin(name) {
-            Some(known) => ebnf::parse(known.text, known.dialect, self),
-            None => {
-                let names: Vec<&str> = ebnf::GRAMMARS.iter().map(|known| known.name).collect();
-                Err(Error::new(ErrorKind::Grammar, format!("there is no grammar `{name}`"))
-                    .with_help(format!("known are {}", names.join(", "))))
-            }
-        }
+    fn named_grammar(&self, name: &str) -> Result<NamedGrammar> {
+        self.context.named_grammars.find(name)
     }
 }
 
@@ -169,7 +222,7 @@ impl Environment for ByRules<'_> {
         Environment::json_schema(self.0, schema)
     }
 
-    fn grammar(&self, name: &str) -> Result<Grammar> {
-        Environment::grammar(self.0, name)
+    fn named_grammar(&self, name: &str) -> Result<NamedGrammar> {
+        self.0.named_grammar(name)
     }
 }

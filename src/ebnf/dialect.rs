@@ -46,6 +46,10 @@ impl Dialect {
     /// its right-hand side: `::=` (W3C's where a rule `root` is missing), `:` (Lark), `=` (ISO
     /// where a `;` or `.` ends the rule, else ABNF). None where no line looks like a rule.
     pub fn guess(text: &str) -> Option<Self> {
+        // llguidance's list of grammars in JSON.
+        if text.trim_start().starts_with('{') {
+            return Some(Self::Lark);
+        }
         let is_comment = |line: &str| {
             ["#", "//", ";", "(*", "/*", "*", "%"].iter().any(|mark| line.starts_with(mark))
         };
@@ -153,6 +157,7 @@ mod tests {
             ("a = 'x' | b ;\nb = 'y';\n", Some(Dialect::Iso)),
             ("; c\nurl = scheme \":\" rest ; x\nscheme = 1*ALPHA", Some(Dialect::Abnf)),
             ("a =/ \"x\"", Some(Dialect::Abnf)),
+            ("{\"grammars\": []}", Some(Dialect::Lark)),
             ("", None),
             ("???", None),
         ] {

@@ -1,7 +1,34 @@
 //! [`Environment`]: the names that a grammar may use without defining them.
 
+use std::sync::Arc;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::Grammar;
+
+use super::dialect::Dialect;
+
+/// A grammar that others may refer to by a name.
+#[derive(Clone, Debug)]
+pub enum NamedGrammar {
+    /// The text of a grammar.
+    Text {
+        /// Its text.
+        text: Arc<str>,
+        /// Its notation.
+        dialect: Dialect,
+        /// The file that it is from, for messages.
+        file: Option<String>,
+    },
+    /// The text of a JSON Schema.
+    JsonSchema(Arc<str>),
+}
+
+impl NamedGrammar {
+    /// The text of a grammar.
+    pub fn new(text: impl Into<Arc<str>>, dialect: Dialect) -> Self {
+        Self::Text { text: text.into(), dialect, file: None }
+    }
+}
 
 /// The names that a grammar may use without defining them: other grammars, JSON Schemas, and the
 /// special tokens of a vocabulary. [`Compiler`](crate::Compiler) is one; the unit type `()` has
@@ -28,11 +55,13 @@ pub trait Environment {
         Err(unknown("a JSON Schema cannot be embedded here"))
     }
 
-    /// Another grammar, by its name.
+    /// The text of another grammar, by its name (`@name` in Lark's notation), or by its path (in
+    /// `%import .folder.file.rule` it is `folder/file`).
     ///
     /// Errors if there is none of this name.
-    fn grammar(&self, name: &str) -> Result<Grammar> {
-        Err(Error::new(ErrorKind::Grammar, format!("there is no grammar `{name}` here")))
+    fn named_grammar(&self, name: &str) -> Result<NamedGrammar> {
+        Err(Error::new(ErrorKind::Grammar, format!("there is no grammar `{name}` here"))
+            .with_help("compile it with a `Compiler` that knows it"))
     }
 }
 

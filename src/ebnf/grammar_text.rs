@@ -21,9 +21,21 @@ pub(super) enum LineBreaks {
     Skip,
 }
 
-/// The text of a grammar and the place that is being read.
+/// One of several grammars that stand one behind the other in one text.
+#[derive(Clone, Debug)]
+pub(super) struct TextSection {
+    /// The byte offset of its beginning.
+    pub(super) start: usize,
+    /// Its name in messages; none for the grammar that was given.
+    pub(super) name: Option<String>,
+}
+
+/// The text of a grammar and the place that is being read. Grammars that belong together, by
+/// imports, are one text of several sections: a byte offset says in which of them it lies.
 pub(super) struct GrammarText<'a> {
     text: &'a str,
+    /// Ascending; the first begins at 0.
+    sections: &'a [TextSection],
     /// Byte offset, always between two characters.
     pub(super) at: usize,
     /// The number of open groups.
@@ -35,15 +47,36 @@ pub(super) struct GrammarText<'a> {
 
 impl<'a> GrammarText<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, at: 0, depth: 0, last_position: Cell::new((0, 1, 1)) }
+        Self::with_sections(text, &[])
+    }
+
+    /// Several grammars, to be read from the beginning of the last one.
+    pub(super) fn with_sections(text: &'a str, sections: &'a [TextSection]) -> Self {
+        let start = sections.last().map_or(0, |last| last.start);
+        Self { text, sections, at: start, depth: 0, last_position: Cell::new((start, 1, 1)) }
+    }
+
+    /// The section of a byte offset: its name, its beginning, and its text.
+    fn section(&self, at: usize) -> (Option<&str>, usize, &'a str) {
+        let behind = self.sections.partition_point(|section| section.start <= at);
+        let end = self.sections.get(behind).map_or(self.text.len(), |next| next.start);
+        match behind.checked_sub(1).map(|index| &self.sections[index]) {
+            Some(TextSection { start, name }) => (name.as_deref(), *start, &self.text[*start..end]),
+            None => (None, 0, &self.text[..end]),
+        }
     }
 
     /// An error at a byte offset, with its line and a caret.
     pub(super) fn error(&self, at: usize, message: impl Into<String>) -> Error {
         let (line, column) = self.line_column(at);
-        Error::new(ErrorKind::Grammar, message)
+        let (name, start, text) = self.section(at);
+        let error = Error::new(ErrorKind::Grammar, message)
             .at_line_column(line, column)
-            .with_excerpt(self.text, at)
+            .with_excerpt(text, at - start);
+        match name {
+            Some(name) => error.in_file(name),
+            None => error,
+        }
     }
 
     /// The error of an embedded text (a pattern, a schema), at the place where it is embedded.
@@ -58,7 +91,11 @@ impl<'a> GrammarText<'a> {
 
     /// Line and column, both from 1, of a byte offset between two characters.
     pub(super) fn line_column(&self, at: usize) -> (usize, usize) {
-        let (from, mut line, mut column) = self.last_position.get();
+        let (_, start, section) = self.section(at);
+        let (mut from, mut line, mut column) = self.last_position.get();
+        if !(start..start + section.len()).contains(&from) {
+            (from, line, column) = (start, 1, 1);
+        }
         let passed = &self.text[from.min(at)..from.max(at)];
         let breaks = passed.matches('\n').count();
         if at >= from {
@@ -72,7 +109,7 @@ impl<'a> GrammarText<'a> {
             column = match breaks {
                 0 => column - passed.chars().count(),
                 _ => {
-                    let before = &self.text[..at];
+                    let before = &self.text[start..at];
                     before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1
                 }
             };

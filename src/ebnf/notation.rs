@@ -12,7 +12,7 @@ mod lark;
 mod w3c;
 
 use super::dialect::Dialect;
-use super::environment::Environment;
+use super::environment::{Environment, NamedGrammar};
 use crate::error::Result;
 use crate::grammar::Grammar;
 
@@ -28,5 +28,20 @@ pub(super) fn parse(
         Dialect::W3c => w3c::parse(text, environment),
         Dialect::Iso => iso::parse(text, environment),
         Dialect::Abnf => abnf::parse(text, environment),
+    }
+}
+
+/// A grammar that an environment knows by name.
+///
+/// Errors if there is none of this name, or if it cannot be parsed.
+pub(crate) fn grammar_by_name(environment: &dyn Environment, name: &str) -> Result<Grammar> {
+    match environment.named_grammar(name)? {
+        NamedGrammar::Text { text, dialect, file } => {
+            parse(&text, dialect, environment).map_err(|error| match file {
+                Some(file) => error.in_file(file),
+                None => error,
+            })
+        }
+        NamedGrammar::JsonSchema(schema) => environment.json_schema(&schema),
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::tags::{Tag, TagBody, TaggedText, Tags};
 use crate::constraint::Compiler;
-use crate::ebnf::{self, Dialect};
+use crate::ebnf::Dialect;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId};
 use crate::json_schema::Schema;
@@ -97,7 +97,7 @@ impl TagReader<'_> {
                 object.only(&["type", "grammar"], &[])?;
                 let text = object.text("grammar")?;
                 let dialect = Dialect::guess(text).unwrap_or(Dialect::Gbnf);
-                let grammar = ebnf::parse(text, dialect, self.compiler);
+                let grammar = self.compiler.parse_grammar(text, dialect);
                 self.embed(grammar.map_err(|error| error.at_pointer(format!("{at}/grammar"))))
             }
             "any_text" => {

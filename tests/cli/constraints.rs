@@ -49,6 +49,27 @@ fn check_says_where_and_what_was_expected() {
     }
 }
 
+/// Beside the grammar, and by option.
+#[test]
+fn check_finds_the_grammars_that_a_grammar_names() {
+    let input = file("cli-named.txt", "a1b1,{\"x\": 1}");
+    file("cli-named-part.lark", "part: \"a\" NUMBER\nNUMBER: /[0-9]/\nstart: \"b\" NUMBER");
+    let schema = file("cli-named-schema.json", r#"{"type": "object"}"#);
+    let grammar = "%import .cli-named-part.part\nstart: part @cli-named-part \",\" @object\n";
+    let grammar = file("cli-named.lark", grammar);
+    let check =
+        |args: &[&str]| run(&[&["check", "--input", &input, "--grammar", &grammar], args].concat());
+    let ran = check(&["--named-grammar", &format!("object={schema}")]);
+    assert_eq!((ran.out.as_str(), ran.code, ran.err.as_str()), ("accepted\n", 0, ""));
+    let ran = check(&[]);
+    assert!(ran.code == 2 && ran.err.contains("there is no grammar `object`"), "{}", ran.err);
+    let ran = check(&["--named-grammar", "object"]);
+    assert!(ran.code == 2 && ran.err.contains("NAME=FILE"), "{}", ran.err);
+    let broken = file("cli-named-broken.lark", "start: x");
+    let ran = check(&["--named-grammar", &format!("object={broken}")]);
+    assert!(ran.code == 2 && ran.err.contains("cli-named-broken.lark:1:8: rule"), "{}", ran.err);
+}
+
 /// By option, by ending, by name of a grammar that comes with the program, and guessed with a remark.
 #[test]
 fn check_reads_grammars_of_every_dialect() {

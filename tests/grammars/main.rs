@@ -6,6 +6,7 @@ mod abnf;
 mod gbnf;
 mod iso;
 mod lark;
+mod lark_modules;
 mod lazy;
 mod library;
 mod parsers;

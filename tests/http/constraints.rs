@@ -68,6 +68,10 @@ fn other_servers_names_for_constraints_are_read() {
         ),
         (json!({ "structured_outputs": { "grammar": "root ::= \"a\" | \"b\"" } }), "^[ab]$"),
         (json!({ "structured_outputs": { "grammar": "start: \"a\" | /b{2}/" } }), "^(a|bb)$"),
+        (
+            json!({ "structured_outputs": { "grammar": "{\"grammars\": [{\"lark_grammar\": \"start: \\\"a\\\" @b\"}, {\"name\": \"b\", \"json_schema\": {\"const\": 1}}]}" } }),
+            "^a1$",
+        ),
         (json!({ "structured_outputs": { "abnf": "a = %x61 / \"?\"\n" } }), "^[a?]$"),
         (json!({ "structured_outputs": not }), "^b$"),
         (

@@ -14,6 +14,7 @@ use maskwright::{Compiler, Constraint};
 
 use super::json::JsonArgs;
 use super::limits::LimitArgs;
+use super::named_grammars;
 use crate::cli::input::{self, is_inline, parse_json, read_file_or_json};
 use crate::cli::output;
 
@@ -42,6 +43,11 @@ struct TextArgs {
     /// .iso-ebnf, .abnf)
     #[arg(long, value_enum, value_name = "DIALECT", requires = "grammar")]
     grammar_dialect: Option<DialectName>,
+    /// A grammar that the grammar may refer to by this name, as `@NAME` or in `%import .NAME.rule`:
+    /// a file in any notation, or a JSON Schema (.json). Repeat the option for more; grammars in the
+    /// folder of the grammar are known without it
+    #[arg(long = "named-grammar", value_name = "NAME=FILE", requires = "grammar")]
+    named_grammars: Vec<String>,
     /// The regular expression need only match some part of the text
     #[arg(long, requires = "regex")]
     search: bool,
@@ -155,6 +161,11 @@ impl ConstraintArgs {
             return Err(Error::new(ErrorKind::Request, "--grammar-dialect is for a grammar")
                 .with_help("leave it out, or give --grammar"));
         }
+        if !self.text.named_grammars.is_empty() && grammar.is_none() {
+            let message = "--named-grammar is for the grammars that a grammar refers to";
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("leave it out, or give --grammar"));
+        }
         if self.text.quote_by.is_some() && self.choice.quote.is_none() {
             return Err(Error::new(ErrorKind::Request, "--quote-by is for a quotation")
                 .with_help("leave it out, or give --quote"));
@@ -178,11 +189,17 @@ impl ConstraintArgs {
         Ok(Some(constraint))
     }
 
-    /// A compiler that writes JSON as the options say, and keeps to the limits.
+    /// A compiler that writes JSON as the options say, keeps to the limits, and knows the named
+    /// grammars.
     ///
-    /// Errors if the documents of `--resources` cannot be used.
+    /// Errors if the documents of `--resources` or a named grammar cannot be used.
     pub(crate) fn configure(&self, compiler: &Compiler) -> Result<Compiler> {
-        Ok(self.limits.configure(compiler, self.json.options()?))
+        let compiler = self.limits.configure(compiler, self.json.options()?);
+        named_grammars::configure(
+            compiler,
+            self.choice.grammar.as_deref(),
+            &self.text.named_grammars,
+        )
     }
 
     /// Options of JSON, with the limits of schemas.

@@ -55,10 +55,12 @@
 //!   is not accepted.
 
 mod ast;
-mod common;
+mod attributes;
 mod expressions;
 mod lexical;
+mod libraries;
 mod lowering;
+mod modules;
 mod parameter;
 mod parameter_syntax;
 mod statements;
@@ -66,10 +68,9 @@ mod substring;
 mod templates;
 
 use crate::ebnf::environment::Environment;
-use crate::ebnf::grammar_text::GrammarText;
 use crate::error::Result;
 use crate::grammar::Grammar;
-use lexical::LarkParser;
+use modules::LarkModules;
 
 /// Parses a Lark grammar.
 pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
@@ -81,7 +82,6 @@ const MAX_EMBEDDING: usize = 8;
 
 /// Parses a grammar that is embedded in `depth` others.
 fn parse_nested(text: &str, environment: &dyn Environment, depth: usize) -> Result<Grammar> {
-    let mut parser = LarkParser::new(GrammarText::new(text));
-    let file = parser.file()?;
-    lowering::lower(&parser.text, &file, environment, depth)
+    let modules = LarkModules::read(text, environment)?;
+    lowering::lower(&modules.places(), &modules.link()?, environment, depth)
 }

@@ -128,7 +128,7 @@ impl AnswerFormat {
                     return Err(Error::new(crate::ErrorKind::Grammar, message)
                         .with_help(format!("write its rules; or one of {}", names.join(", "))));
                 };
-                ebnf::parse(text, read_as, compiler).map_err(|error| {
+                compiler.parse_grammar(text, read_as).map_err(|error| {
                     match (dialect, error.help()) {
                     (None, None) => error.with_help(format!(
                         "it was read as {read_as}; {{\"structured_outputs\": {{\"{}\": …}}}} says \

@@ -4,6 +4,9 @@ use std::fmt;
 
 use super::parameter::{ParameterCondition, ParameterFunction};
 
+/// The sign between a module and a name in it; no name of a grammar has one.
+pub(super) const MODULE_SEPARATOR: char = '.';
+
 /// A whole grammar.
 #[derive(Default)]
 pub(super) struct LarkFile {
@@ -11,11 +14,13 @@ pub(super) struct LarkFile {
     /// The patterns of `%ignore`.
     pub(super) ignored: Vec<LarkExpr>,
     pub(super) imports: Vec<LarkImport>,
+    /// The names of `%declare`.
+    pub(super) declared: Vec<(usize, String)>,
     pub(super) options: LarkOptions,
 }
 
 /// The options that `%llguidance {…}` sets.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct LarkOptions {
     /// Whether the patterns of `%ignore` match at most once between two terminals.
     pub(super) ignored_once: bool,
@@ -23,18 +28,38 @@ pub(super) struct LarkOptions {
     pub(super) begins_with_text: bool,
 }
 
+/// The relation of a definition to another one of the same name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum DefinitionKind {
+    /// There is no other one.
+    New,
+    /// `%override`: it takes the place of the other one.
+    Override,
+    /// `%extend`: its alternatives are added to those of the other one.
+    Extend,
+}
+
 /// The definition of a rule or terminal.
+#[derive(Clone)]
 pub(super) struct LarkDefinition {
     pub(super) at: usize,
+    pub(super) kind: DefinitionKind,
     pub(super) name: String,
     /// The names of the parameters, if it is a template.
     pub(super) parameters: Vec<String>,
     /// Whether it has a parameter of 64 bits, `name::_`.
     pub(super) is_parametric: bool,
-    pub(super) is_lazy: bool,
-    /// The terminal that ends it, from `[suffix=…]`.
-    pub(super) suffix: Option<LarkExpr>,
+    pub(super) attributes: RuleAttributes,
     pub(super) body: LarkExpr,
+}
+
+/// The attributes in brackets behind the name of a rule.
+#[derive(Clone, Default)]
+pub(super) struct RuleAttributes {
+    /// From `lazy`, and from `suffix`.
+    pub(super) is_lazy: bool,
+    /// The terminal that ends the rule, from `suffix=…`.
+    pub(super) suffix: Option<LarkExpr>,
 }
 
 impl LarkDefinition {
@@ -44,10 +69,21 @@ impl LarkDefinition {
     }
 }
 
-/// `%import common.NAME -> ALIAS`.
+/// `%import .folder.file.name -> alias`, or `%import library (NAME, NAME)`.
 pub(super) struct LarkImport {
     pub(super) at: usize,
+    /// Whether it is the path of a file beside this one: it begins with a point.
+    pub(super) is_relative: bool,
+    /// The names of the library, or of folders and file.
+    pub(super) path: Vec<String>,
+    pub(super) names: Vec<ImportedName>,
+}
+
+/// A rule or terminal that is imported.
+pub(super) struct ImportedName {
+    pub(super) at: usize,
     pub(super) name: String,
+    /// Its name in the grammar that imports it.
     pub(super) alias: String,
 }
 
@@ -56,6 +92,38 @@ pub(super) struct LarkImport {
 pub(super) struct LarkExpr {
     pub(super) at: usize,
     pub(super) kind: LarkExprKind,
+}
+
+impl LarkExpr {
+    /// Shows the expression and all its parts to `see`, the whole before its parts.
+    pub(super) fn visit(&self, see: &mut impl FnMut(&Self)) {
+        see(self);
+        match &self.kind {
+            LarkExprKind::Template(_, parts)
+            | LarkExprKind::Sequence(parts)
+            | LarkExprKind::Choice(parts)
+            | LarkExprKind::And(parts) => parts.iter().for_each(|part| part.visit(see)),
+            LarkExprKind::Not(inner)
+            | LarkExprKind::Repeat(inner, ..)
+            | LarkExprKind::If(inner, _) => inner.visit(see),
+            _ => {}
+        }
+    }
+
+    /// Lets `change` change the expression and all its parts, the whole before its parts.
+    pub(super) fn visit_mut(&mut self, change: &mut impl FnMut(&mut Self)) {
+        change(self);
+        match &mut self.kind {
+            LarkExprKind::Template(_, parts)
+            | LarkExprKind::Sequence(parts)
+            | LarkExprKind::Choice(parts)
+            | LarkExprKind::And(parts) => parts.iter_mut().for_each(|part| part.visit_mut(change)),
+            LarkExprKind::Not(inner)
+            | LarkExprKind::Repeat(inner, ..)
+            | LarkExprKind::If(inner, _) => inner.visit_mut(change),
+            _ => {}
+        }
+    }
 }
 
 /// Without byte offsets: arguments of a template that print alike are the same.
@@ -83,6 +151,7 @@ pub(super) enum LarkExprKind {
     Json(String),
     Lark(String),
     Regex(String),
+    /// Another grammar, by its name; the linked name of its start if it is in this notation.
     Grammar(String),
     Sequence(Vec<LarkExpr>),
     Choice(Vec<LarkExpr>),
@@ -94,7 +163,8 @@ pub(super) enum LarkExprKind {
 }
 
 /// Whether a name is that of a terminal: its first letter is a capital. Leading underscores are
-/// skipped.
+/// skipped, and so is the module of a linked name.
 pub(super) fn is_terminal(name: &str) -> bool {
+    let name = name.rsplit(MODULE_SEPARATOR).next().unwrap_or(name);
     name.trim_start_matches('_').starts_with(|c: char| c.is_uppercase())
 }

@@ -1,7 +1,7 @@
 //! The lexical pieces of Lark: blanks, names, strings, patterns and texts in braces.
 
 use crate::ebnf::grammar_text::{GrammarText, LineBreaks};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The state of a Lark parser.
 pub(super) struct LarkParser<'a> {
@@ -16,9 +16,20 @@ pub(super) fn skip_space(text: &mut GrammarText<'_>, line_breaks: LineBreaks) {
             '#' => text.skip_line(),
             '/' if text.starts_with("//") => text.skip_line(),
             '\n' | '\r' if line_breaks == LineBreaks::Skip => text.at += 1,
+            '\\' => match continued_line(text.rest()) {
+                Some(length) => text.at += length,
+                None => return,
+            },
             _ => return,
         }
     }
+}
+
+/// The length of a backslash and the line break that it takes back, blanks between them included.
+fn continued_line(rest: &str) -> Option<usize> {
+    let behind = rest.strip_prefix('\\')?.trim_start_matches([' ', '\t']);
+    let next = behind.strip_prefix("\r\n").or_else(|| behind.strip_prefix('\n'))?;
+    Some(rest.len() - next.len())
 }
 
 impl<'a> LarkParser<'a> {
@@ -94,12 +105,7 @@ impl<'a> LarkParser<'a> {
         let mut escaped = false;
         loop {
             match self.text.take() {
-                None | Some('\n') => {
-                    return Err(self
-                        .text
-                        .error(start, "the pattern is not closed")
-                        .with_help("end it with `/`, write a literal one as `\\/`"));
-                }
+                None => return Err(self.unclosed_pattern(start)),
                 Some(_) if escaped => escaped = false,
                 Some('\\') => escaped = true,
                 // The first unescaped slash ends a pattern, even within a class.
@@ -110,6 +116,11 @@ impl<'a> LarkParser<'a> {
         let body = self.text.between(start + 1, self.text.at - 1).to_owned();
         let at = self.text.at;
         let flags = self.text.take_while(|c| c.is_ascii_lowercase());
+        if body.contains('\n') && !flags.contains('x') {
+            return Err(self.unclosed_pattern(start).with_help(
+                "end it with `/`, write a literal one as `\\/`; one of several lines has the flag `x`",
+            ));
+        }
         if let Some(bad) = flags.chars().find(|c| !"imsux".contains(*c)) {
             return Err(self
                 .text
@@ -119,6 +130,12 @@ impl<'a> LarkParser<'a> {
         // Unicode is the default.
         let flags: String = flags.chars().filter(|&c| c != 'u').collect();
         Ok(if flags.is_empty() { body } else { format!("(?{flags}:{body})") })
+    }
+
+    fn unclosed_pattern(&self, start: usize) -> Error {
+        self.text
+            .error(start, "the pattern is not closed")
+            .with_help("end it with `/`, write a literal one as `\\/`")
     }
 
     /// Reads a text in braces, braces included; those within strings do not count.

@@ -11,17 +11,19 @@
 
 use rustc_hash::FxHashMap;
 
-use super::ast::{LarkDefinition, LarkExpr, LarkExprKind, LarkFile, is_terminal};
+use super::ast::{LarkDefinition, LarkExpr, LarkExprKind, MODULE_SEPARATOR, is_terminal};
+use super::modules::{IgnoreGroup, LinkedDefinition, LinkedGrammar};
 use super::parameter::ParameterFunction;
 use super::templates::{self, TemplateBindings};
-use super::{MAX_EMBEDDING, common, parse_nested, substring};
+use super::{MAX_EMBEDDING, parse_nested, substring};
 use crate::ebnf::environment::Environment;
 use crate::ebnf::expression::{RuleExpr, RuleExprKind};
 use crate::ebnf::grammar_text::GrammarText;
+use crate::ebnf::notation::grammar_by_name;
 use crate::ebnf::rule_table::{CaseFolding, RuleTable};
 use crate::ebnf::similar_name::most_similar;
 use crate::error::Result;
-use crate::grammar::{Grammar, SpecialToken, TokenSet};
+use crate::grammar::{Grammar, RuleId, SpecialToken, TokenSet};
 
 /// Uses of templates in a grammar; a template that calls itself with ever longer arguments ends
 /// here.
@@ -32,27 +34,28 @@ const MAX_ARGUMENT_BYTES: usize = 10_000;
 const MAX_PARAMETER_VALUES: usize = 1 << 14;
 /// Special tokens of a set that is given by ranges.
 const MAX_TOKENS_OF_A_SET: u32 = 4_096;
-/// The name of the rule for ignored text; no grammar can define a rule of this name.
-const IGNORED: &str = "%ignore";
 
-/// The grammar of a parsed text that is embedded in `depth` others.
+/// The grammar of a linked text that is embedded in `depth` others.
 pub(super) fn lower(
     text: &GrammarText<'_>,
-    file: &LarkFile,
+    grammar: &LinkedGrammar,
     environment: &dyn Environment,
     depth: usize,
 ) -> Result<Grammar> {
     let mut lowering = LarkLowering {
         text,
         rules: RuleTable::new(":", environment).lazy_first(),
-        templates: templates::collect(text, file)?,
-        has_ignored: !file.ignored.is_empty(),
+        templates: templates::collect(text, grammar)?,
+        groups: &grammar.groups,
+        declared: &grammar.declared,
+        group: 0,
+        embedded: FxHashMap::default(),
         depth,
         instances: 0,
         values: 0,
         todo: Vec::new(),
     };
-    lowering.file(file)?;
+    lowering.grammar(grammar)?;
     lowering.rules.finish(text, "start")
 }
 
@@ -66,9 +69,13 @@ enum LarkContext {
 struct LarkLowering<'a> {
     text: &'a GrammarText<'a>,
     rules: RuleTable<'a>,
-    templates: FxHashMap<&'a str, &'a LarkDefinition>,
-    /// Whether the grammar has `%ignore`.
-    has_ignored: bool,
+    templates: FxHashMap<&'a str, &'a LinkedDefinition>,
+    groups: &'a [IgnoreGroup],
+    declared: &'a FxHashMap<String, usize>,
+    /// The group of the definition that is being lowered.
+    group: usize,
+    /// Grammars in other notations, by the name that they are referred to by.
+    embedded: FxHashMap<String, RuleId>,
     /// The number of grammars that this one is embedded in.
     depth: usize,
     /// Uses of templates so far.
@@ -76,7 +83,7 @@ struct LarkLowering<'a> {
     /// Values of parameters so far.
     values: usize,
     /// Instances that have a name and no body yet.
-    todo: Vec<(String, &'a LarkDefinition, TemplateArguments)>,
+    todo: Vec<(String, &'a LinkedDefinition, TemplateArguments)>,
 }
 
 /// The arguments of one use of a template.
@@ -87,39 +94,32 @@ enum TemplateArguments {
 
 impl LarkLowering<'_> {
     /// Lowers all imports, definitions and instances.
-    fn file(&mut self, file: &LarkFile) -> Result<()> {
-        for import in &file.imports {
-            let known = common::TERMINALS.iter().find(|(name, _)| *name == import.name);
-            let Some((_, pattern)) = known else {
-                let error = self.text.error(
-                    import.at,
-                    format!("the library `common` has no terminal `{}`", import.name),
-                );
-                let names = common::TERMINALS.iter().map(|(name, _)| *name);
-                return Err(match most_similar(&import.name, names) {
-                    Some(near) => error.with_help(format!("did you mean `{near}`?")),
-                    None => {
-                        error.with_help("it has INT, NUMBER, WORD, CNAME, ESCAPED_STRING, WS, …")
-                    }
-                });
-            };
-            let body = self.rules.pattern(self.text, import.at, pattern)?;
-            self.rules.define(self.text, &import.alias, import.at, body)?;
+    fn grammar(&mut self, grammar: &LinkedGrammar) -> Result<()> {
+        for (at, name, pattern) in &grammar.library {
+            let body = self.rules.pattern(self.text, *at, pattern)?;
+            self.rules.define(self.text, name, *at, body)?;
         }
-        if let Some(first) = file.ignored.first() {
+        for (index, group) in grammar.groups.iter().enumerate() {
+            let Some(first) = group.ignored.first() else { continue };
+            self.group = index;
             let mut ignored = Vec::new();
-            for expr in &file.ignored {
+            for expr in &group.ignored {
                 ignored.push(self.expr(expr, LarkContext::Terminal)?);
             }
-            let most = file.options.ignored_once.then_some(1);
+            let most = group.options.ignored_once.then_some(1);
             let body = RuleExpr::choice(first.at, ignored).repeat(0, most);
-            self.rules.define(self.text, IGNORED, first.at, body)?;
+            self.rules.define(self.text, &group.rule, first.at, body)?;
         }
-        for definition in file.definitions.iter().filter(|definition| !definition.is_template()) {
+        for LinkedDefinition { definition, group } in &grammar.definitions {
+            if definition.is_template() {
+                continue;
+            }
+            self.group = *group;
             let LarkDefinition { at, name, body, .. } = definition;
             let mut item = self.body(definition, body)?;
-            if name == "start" && self.has_ignored && !file.options.begins_with_text {
-                let ignored = self.rules.call(IGNORED, *at);
+            let group = &self.groups[*group];
+            if *name == group.start && self.has_ignored() && !group.options.begins_with_text {
+                let ignored = self.rules.call(&group.rule, *at);
                 item = RuleExpr::sequence(*at, vec![ignored, item]);
             }
             if is_terminal(name) {
@@ -128,24 +128,36 @@ impl LarkLowering<'_> {
             self.rules.define(self.text, name, *at, item)?;
         }
         while let Some((name, template, arguments)) = self.todo.pop() {
+            let LinkedDefinition { definition, group } = template;
+            self.group = *group;
             let mut bindings = TemplateBindings::default();
             match &arguments {
                 TemplateArguments::Exprs(exprs) => {
-                    let parameters = template.parameters.iter().map(String::as_str);
+                    let parameters = definition.parameters.iter().map(String::as_str);
                     bindings.exprs = parameters.zip(exprs).collect();
                 }
                 TemplateArguments::Value(value) => bindings.value = Some(*value),
             }
-            let item = self.body(template, &bindings.substitute(&template.body))?;
-            self.rules.define(self.text, &name, template.at, item)?;
+            let item = self.body(definition, &bindings.substitute(&definition.body))?;
+            self.rules.define(self.text, &name, definition.at, item)?;
         }
         Ok(())
+    }
+
+    /// Whether something may stand between terminals.
+    fn has_ignored(&self) -> bool {
+        !self.groups[self.group].ignored.is_empty()
+    }
+
+    /// Whether a terminal is declared and not defined.
+    fn is_declared_only(&self, name: &str) -> bool {
+        self.declared.contains_key(name)
     }
 
     /// The right-hand side of a definition, `body` being its own or an instance of it.
     fn body(&mut self, definition: &LarkDefinition, body: &LarkExpr) -> Result<RuleExpr> {
         let is_terminal = is_terminal(&definition.name);
-        if !definition.is_lazy {
+        if !definition.attributes.is_lazy {
             return self
                 .expr(body, if is_terminal { LarkContext::Terminal } else { LarkContext::Rule });
         }
@@ -154,7 +166,7 @@ impl LarkLowering<'_> {
             LarkExprKind::Sequence(parts) => parts.clone(),
             _ => vec![body.clone()],
         };
-        parts.extend(definition.suffix.clone());
+        parts.extend(definition.attributes.suffix.clone());
         if let Some((LarkExpr { at, kind: LarkExprKind::Special(inner) }, before)) =
             parts.split_last()
         {
@@ -185,11 +197,11 @@ impl LarkLowering<'_> {
 
     /// The expression with ignored text behind it.
     fn with_ignored_behind(&mut self, item: RuleExpr) -> RuleExpr {
-        if !self.has_ignored {
+        if !self.has_ignored() {
             return item;
         }
         let at = item.at;
-        let ignored = self.rules.call(IGNORED, at);
+        let ignored = self.rules.call(&self.groups[self.group].rule, at);
         RuleExpr::new(at, RuleExprKind::Sequence(vec![item, ignored]))
     }
 
@@ -216,7 +228,7 @@ impl LarkLowering<'_> {
                         .with_help("write its name in capital letters"));
                 }
                 if let Some(template) = self.templates.get(name.as_str()) {
-                    return Err(if template.is_parametric {
+                    return Err(if template.definition.is_parametric {
                         self.text
                             .error(at, format!("`{name}` takes a parameter"))
                             .with_help(format!("write `{name}::0x0`, or `{name}::_` to pass on"))
@@ -270,6 +282,10 @@ impl LarkLowering<'_> {
                 let inner = self.expr(inner, LarkContext::Terminal)?;
                 Ok(RuleExpr::new(at, RuleExprKind::Not(Box::new(inner))))
             }
+            LarkExprKind::Name(name) if self.is_declared_only(name) => Err(self
+                .text
+                .error(at, format!("`{name}` is declared, and no pattern says what it reads"))
+                .with_help("define the terminal in this grammar")),
             LarkExprKind::Name(name) => Ok(self.rules.call(name, at)),
             LarkExprKind::Special(inner) => self.special(at, inner),
             LarkExprKind::Json(schema) => {
@@ -277,8 +293,18 @@ impl LarkLowering<'_> {
                 self.rules.embed(self.text, at, grammar)
             }
             LarkExprKind::Grammar(name) => {
-                let grammar = self.rules.environment.grammar(name);
-                self.rules.embed(self.text, at, grammar)
+                if name.contains(MODULE_SEPARATOR) {
+                    return Ok(self.rules.call(name, at));
+                }
+                if let Some(&rule) = self.embedded.get(name) {
+                    return Ok(RuleExpr::new(at, RuleExprKind::Embedded(rule)));
+                }
+                let grammar = grammar_by_name(self.rules.environment, name);
+                let expr = self.rules.embed(self.text, at, grammar)?;
+                if let RuleExprKind::Embedded(rule) = expr.kind {
+                    self.embedded.insert(name.clone(), rule);
+                }
+                Ok(expr)
             }
             LarkExprKind::Lark(inner) => {
                 if self.depth == MAX_EMBEDDING {
@@ -306,7 +332,7 @@ impl LarkLowering<'_> {
     }
 
     fn wrong_count(&self, at: usize, name: &str, given: usize) -> crate::error::Error {
-        let wanted = self.templates.get(name).map_or(0, |template| template.parameters.len());
+        let wanted = self.templates.get(name).map_or(0, |known| known.definition.parameters.len());
         self.text.error(at, format!("`{name}` takes {wanted} arguments, {given} are given"))
     }
 
@@ -321,7 +347,7 @@ impl LarkLowering<'_> {
         if context == LarkContext::Terminal {
             return Err(self.text.error(at, "a template is a rule, and a terminal holds no rules"));
         }
-        let template = self.templates.get(name).filter(|template| !template.is_parametric);
+        let template = self.templates.get(name).filter(|known| !known.definition.is_parametric);
         let Some(&template) = template else {
             let error = self.text.error(at, format!("there is no template `{name}`"));
             return Err(match most_similar(name, self.templates.keys().copied()) {
@@ -329,7 +355,7 @@ impl LarkLowering<'_> {
                 None => error.with_help(format!("define it as `{name}{{item}}: …`")),
             });
         };
-        if template.parameters.len() != arguments.len() {
+        if template.definition.parameters.len() != arguments.len() {
             return Err(self.wrong_count(at, name, arguments.len()));
         }
         let printed = format!("{name}{arguments:?}");
@@ -360,7 +386,8 @@ impl LarkLowering<'_> {
             let message = "a rule with a parameter is no part of a terminal";
             return Err(self.text.error(at, message));
         }
-        let Some(&template) = self.templates.get(name).filter(|template| template.is_parametric)
+        let Some(&template) =
+            self.templates.get(name).filter(|known| known.definition.is_parametric)
         else {
             return Err(self
                 .text

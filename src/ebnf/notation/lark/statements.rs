@@ -1,8 +1,12 @@
-//! The syntax of a whole grammar: definitions, `%import`, `%ignore`, `%llguidance`.
+//! The syntax of a whole grammar: definitions, `%import`, `%ignore`, `%declare`, `%override`,
+//! `%extend`, `%llguidance`.
 
 use serde_json::Value;
 
-use super::ast::{LarkDefinition, LarkExpr, LarkExprKind, LarkFile, LarkImport, LarkOptions};
+use super::ast::{
+    DefinitionKind, ImportedName, LarkDefinition, LarkExpr, LarkExprKind, LarkFile, LarkImport,
+    LarkOptions, RuleAttributes, is_terminal,
+};
 use super::lexical::LarkParser;
 use crate::error::Result;
 
@@ -44,65 +48,131 @@ impl LarkParser<'_> {
                 file.ignored.push(ignored);
                 Ok(())
             }
-            "import" => self.import(start, file),
+            "import" => {
+                let import = self.import()?;
+                file.imports.push(import);
+                Ok(())
+            }
+            "declare" => self.declared(file),
+            "override" | "extend" => {
+                let mut definition = self.definition()?;
+                definition.kind = match name {
+                    "override" => DefinitionKind::Override,
+                    _ => DefinitionKind::Extend,
+                };
+                file.definitions.push(definition);
+                Ok(())
+            }
             // XGrammar has it by the second name.
             "llguidance" | "grammar_options" => self.options(start, &mut file.options),
-            "declare" | "override" | "extend" => Err(self
-                .text
-                .error(start, format!("`%{name}` has no meaning without a lexer of one's own"))
-                .with_help("define the terminal in this grammar")),
-            _ => Err(self
-                .text
-                .error(start, format!("unknown statement `%{name}`"))
-                .with_help("known are %import, %ignore and %llguidance")),
+            _ => Err(self.text.error(start, format!("unknown statement `%{name}`")).with_help(
+                "known are %import, %ignore, %declare, %override, %extend and %llguidance",
+            )),
         }
     }
 
-    /// Reads `common.NAME`, `common.NAME -> ALIAS` or `common (A, B)`.
-    fn import(&mut self, start: usize, file: &mut LarkFile) -> Result<()> {
-        let path_at = self.text.at;
-        let path = self.text.take_while(|c| c.is_alphanumeric() || "_.".contains(c));
-        let (library, one) = match path.split_once('.') {
-            Some((library, name)) => (library, Some(name)),
-            None => (path, None),
-        };
-        if library != "common" {
-            return Err(self
-                .text
-                .error(path_at, format!("there is no library `{path}`"))
-                .with_help("import from `common`, or copy the rules into this grammar"));
-        }
-        if let Some(name) = one {
-            self.skip_blanks();
-            let mut alias = name.to_owned();
-            if self.text.eat("->") {
-                self.skip_blanks();
-                alias = self.word().to_owned();
+    /// Reads `library.NAME`, `.file.name -> alias` or `library (A, B)`.
+    fn import(&mut self) -> Result<LarkImport> {
+        let at = self.text.at;
+        let is_relative = self.text.eat(".");
+        let mut path = Vec::new();
+        let mut last_at;
+        loop {
+            last_at = self.text.at;
+            let name = self.word();
+            if name.is_empty() {
+                let found = self.text.found();
+                return Err(self
+                    .text
+                    .error(last_at, format!("expected a name to import, found {found}"))
+                    .with_help("write `%import common.NAME` or `%import .file.rule`"));
             }
-            file.imports.push(LarkImport { at: path_at, name: name.to_owned(), alias });
-            return Ok(());
+            path.push(name.to_owned());
+            if !self.text.eat(".") {
+                break;
+            }
         }
         self.skip_blanks();
-        if !self.text.eat("(") {
+        if self.text.starts_with("(") {
+            let names = self.imported_names()?;
+            return Ok(LarkImport { at, is_relative, path, names });
+        }
+        let name = path.pop().unwrap_or_default();
+        if path.is_empty() {
             return Err(self
                 .text
-                .error(start, "expected what is imported")
-                .with_help("write `%import common.INT` or `%import common (INT, WS)`"));
+                .error(at, format!("`{name}` is to be imported from nowhere"))
+                .with_help(format!("write `%import common.{name}` or `%import .file.{name}`")));
         }
+        let mut alias = name.clone();
+        if self.text.eat("->") {
+            self.skip_blanks();
+            alias = self.alias_of(&name)?;
+        }
+        let names = vec![ImportedName { at: last_at, name, alias }];
+        Ok(LarkImport { at, is_relative, path, names })
+    }
+
+    /// Reads the name that an imported one gets.
+    fn alias_of(&mut self, name: &str) -> Result<String> {
+        let at = self.text.at;
+        let alias = self.word().to_owned();
+        if alias.is_empty() {
+            let found = self.text.found();
+            return Err(self.text.error(at, format!("expected a name after `->`, found {found}")));
+        }
+        if is_terminal(&alias) != is_terminal(name) {
+            let message = format!("`{name}` cannot be called `{alias}`");
+            return Err(self
+                .text
+                .error(at, message)
+                .with_help("rules have small letters, terminals capitals"));
+        }
+        Ok(alias)
+    }
+
+    /// Reads `(A, B)`, the parenthesis of which comes next.
+    fn imported_names(&mut self) -> Result<Vec<ImportedName>> {
+        self.text.at += 1;
+        let mut names = Vec::new();
         loop {
             self.skip_blanks_and_lines();
             let at = self.text.at;
             let name = self.word().to_owned();
-            file.imports.push(LarkImport { at, alias: name.clone(), name });
+            if name.is_empty() {
+                let found = self.text.found();
+                return Err(self.text.error(at, format!("expected a name, found {found}")));
+            }
+            names.push(ImportedName { at, alias: name.clone(), name });
             self.skip_blanks_and_lines();
             if self.text.eat(")") {
-                return Ok(());
+                return Ok(names);
             }
             if !self.text.eat(",") {
                 let found = self.text.found();
                 return Err(self
                     .text
                     .error(self.text.at, format!("expected `,` or `)`, found {found}")));
+            }
+        }
+    }
+
+    /// Reads the names of `%declare`.
+    fn declared(&mut self, file: &mut LarkFile) -> Result<()> {
+        loop {
+            let at = self.text.at;
+            let name = self.word().to_owned();
+            if name.is_empty() {
+                let found = self.text.found();
+                return Err(self
+                    .text
+                    .error(at, format!("expected the name of a terminal, found {found}"))
+                    .with_help("write `%declare _INDENT _DEDENT`"));
+            }
+            file.declared.push((at, name));
+            self.skip_blanks();
+            if matches!(self.text.peek(), None | Some('\n' | '\r')) {
+                return Ok(());
             }
         }
     }
@@ -146,11 +216,11 @@ impl LarkParser<'_> {
         }
         let mut definition = LarkDefinition {
             at,
+            kind: DefinitionKind::New,
             name,
             parameters: Vec::new(),
             is_parametric: false,
-            is_lazy: false,
-            suffix: None,
+            attributes: RuleAttributes::default(),
             body: LarkExpr { at, kind: LarkExprKind::Sequence(Vec::new()) },
         };
         if self.text.eat("::") {
@@ -166,7 +236,7 @@ impl LarkParser<'_> {
             definition.parameters = self.parameters()?;
         }
         if self.text.eat("[") {
-            self.attributes(&mut definition)?;
+            definition.attributes = self.attributes()?;
         }
         if self.text.eat(".") {
             self.text.eat("-");
@@ -256,72 +326,5 @@ impl LarkParser<'_> {
                     .error(self.text.at, format!("expected `,` or `}}`, found {found}")));
             }
         }
-    }
-
-    /// Reads `[capture, lazy, suffix="…"]` behind the name of a rule.
-    fn attributes(&mut self, definition: &mut LarkDefinition) -> Result<()> {
-        loop {
-            self.skip_blanks_and_lines();
-            let at = self.text.at;
-            let key = self.word();
-            self.skip_blanks_and_lines();
-            let value = if self.text.eat("=") {
-                self.skip_blanks_and_lines();
-                Some(self.attribute()?)
-            } else {
-                None
-            };
-            match (key, value) {
-                ("capture", _) => {}
-                ("lazy", None) => definition.is_lazy = true,
-                ("suffix", Some(Some(suffix))) => {
-                    definition.is_lazy = true;
-                    definition.suffix = Some(suffix);
-                }
-                ("stop" | "stop_capture", _) => {
-                    return Err(self
-                        .text
-                        .error(at, format!("`{key}` takes text back after it was written"))
-                        .with_help("use `suffix`, or `lazy`"));
-                }
-                ("max_tokens" | "temperature", _) => {
-                    return Err(self
-                        .text
-                        .error(at, format!("`{key}` is no matter of the language"))
-                        .with_help("set it in the request"));
-                }
-                ("max_chars", _) => {
-                    return Err(self
-                        .text
-                        .error(at, "`max_chars` gives way where the text cannot end there")
-                        .with_help("bound the text itself, as in `/(?s:.){0,100}/`"));
-                }
-                _ => {
-                    return Err(self
-                        .text
-                        .error(at, format!("unknown attribute `{key}`"))
-                        .with_help("known are capture, lazy and suffix=\"…\""));
-                }
-            }
-            self.skip_blanks_and_lines();
-            if self.text.eat("]") {
-                return Ok(());
-            }
-            if !self.text.eat(",") {
-                let found = self.text.found();
-                return Err(self
-                    .text
-                    .error(self.text.at, format!("expected `,` or `]`, found {found}")));
-            }
-        }
-    }
-
-    /// Reads the value of an attribute; a number is no terminal, and is skipped.
-    fn attribute(&mut self) -> Result<Option<LarkExpr>> {
-        if self.text.peek().is_some_and(|c| c.is_ascii_digit()) {
-            self.text.take_while(|c| c.is_ascii_digit() || c == '.');
-            return Ok(None);
-        }
-        self.atom()
     }
 }

@@ -6,19 +6,22 @@
 
 use rustc_hash::FxHashMap;
 
-use super::ast::{LarkDefinition, LarkExpr, LarkExprKind, LarkFile, is_terminal};
+use super::ast::{LarkDefinition, LarkExpr, LarkExprKind, is_terminal};
+use super::modules::{LinkedDefinition, LinkedGrammar};
 use super::parameter::ParameterFunction;
 use crate::ebnf::grammar_text::GrammarText;
-use crate::ebnf::rule_table::defined_twice;
 use crate::error::Result;
 
-/// The templates of a grammar, by name; errors if one has the name of another definition.
+/// The templates of a grammar, by name.
+///
+/// Errors if a terminal is one.
 pub(super) fn collect<'f>(
     text: &GrammarText<'_>,
-    file: &'f LarkFile,
-) -> Result<FxHashMap<&'f str, &'f LarkDefinition>> {
-    let mut templates: FxHashMap<&str, &LarkDefinition> = FxHashMap::default();
-    for definition in file.definitions.iter().filter(|definition| definition.is_template()) {
+    grammar: &'f LinkedGrammar,
+) -> Result<FxHashMap<&'f str, &'f LinkedDefinition>> {
+    let mut templates: FxHashMap<&str, &LinkedDefinition> = FxHashMap::default();
+    for linked in grammar.definitions.iter().filter(|linked| linked.definition.is_template()) {
+        let definition = &linked.definition;
         let LarkDefinition { at, name, .. } = definition;
         if is_terminal(name) {
             return Err(text
@@ -30,13 +33,7 @@ pub(super) fn collect<'f>(
                 .error(*at, format!("`{name}` has arguments and a parameter of bits"))
                 .with_help("let a template call a rule with a parameter"));
         }
-        templates.insert(name, definition);
-    }
-    for definition in &file.definitions {
-        let known = templates.get(definition.name.as_str());
-        if known.is_some_and(|known| known.at != definition.at) {
-            return Err(defined_twice(text, definition.at, &definition.name));
-        }
+        templates.insert(name, linked);
     }
     Ok(templates)
 }
