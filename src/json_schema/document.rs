@@ -5,6 +5,7 @@
 //! process when one of them is first reached. Numbers stay the text that was written.
 
 pub(crate) mod canonical_text;
+pub(crate) mod closing;
 pub(crate) mod draft;
 pub(crate) mod hints;
 pub(crate) mod json_text;
@@ -175,6 +176,8 @@ pub(crate) struct Document {
     builtin: bool,
     /// Whether a keyword occurs whose meaning depends on the dynamic scope.
     dynamic: bool,
+    /// The number of values that texts have: those behind them were added.
+    written: Option<u32>,
 }
 
 /// The number of values in a value, down to the greatest depth.
@@ -290,6 +293,24 @@ impl Document {
         id
     }
 
+    /// Adds a keyword that is `false` to a schema.
+    fn add_false(&mut self, schema: ValueId, keyword: &str) {
+        self.written.get_or_insert(self.entries.len() as u32);
+        let start = self.start(schema);
+        let value = self.push(Value::Bool(false), start);
+        let Value::Object(members) = &mut self.entries[schema.index()].value else { return };
+        let index = members.len() as u32;
+        if members.insert(keyword.into(), value) {
+            let entry = &mut self.entries[value.index()];
+            (entry.parent, entry.index) = (Some(schema), index);
+        }
+    }
+
+    /// Whether a value stands in no text.
+    pub(crate) fn is_added(&self, id: ValueId) -> bool {
+        !id.is_builtin() && self.written.is_some_and(|written| id.0 >= written)
+    }
+
     /// The values in it.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
@@ -324,6 +345,7 @@ impl Document {
     }
 
     fn source(&self, id: ValueId) -> &DocumentText {
+        let id = self.parent(id).filter(|_| self.is_added(id)).unwrap_or(id);
         let sources = &self.arena(id).sources;
         let after = sources.partition_point(|source| source.root < id);
         &sources[after.min(sources.len() - 1)]

@@ -42,7 +42,7 @@ use super::options::Whitespace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{GrammarBuilder, Node, NodeId, Origin, RuleId};
 use crate::json_schema::layout::Layout;
-use crate::json_schema::punctuation::{ContainerSigns, Punctuation};
+use crate::json_schema::punctuation::{ContainerSigns, Punctuation, Separators, separators};
 use crate::json_schema::set::Set;
 use crate::json_schema::set::SetExpr;
 use crate::json_schema::set::Sets;
@@ -89,8 +89,7 @@ pub(crate) struct Emitter<'d> {
     /// By tag, if there are any: texts that a captured one must not be, though its language holds
     /// them.
     looked_up: FxHashMap<u32, TextSet>,
-    /// The text in each gap of [`Layout::Gaps`].
-    gap: Language,
+    separators: Separators,
     /// Texts behind values in a style, by number.
     ends: Interned<Box<str>>,
 }
@@ -115,9 +114,9 @@ impl<'d> Emitter<'d> {
         numbering: Numbering,
         text_nodes: TextNodes,
     ) -> Result<Self> {
-        let gap = match &sets.options.whitespace {
-            Whitespace::Flexible => sets.flexible_gap,
-            whitespace => crate::json_schema::punctuation::gap(&mut sets.languages, whitespace)?,
+        let separators = match &sets.options.whitespace {
+            Whitespace::Flexible => Separators::with_gap(&mut sets.languages, sets.flexible_gap),
+            whitespace => separators(&mut sets.languages, whitespace)?,
         };
         Ok(Self {
             sets,
@@ -130,7 +129,7 @@ impl<'d> Emitter<'d> {
             arrays: ArrayTables::default(),
             captures: Vec::new(),
             looked_up: FxHashMap::default(),
-            gap,
+            separators,
             ends: Interned::default(),
         })
     }
@@ -140,12 +139,13 @@ impl<'d> Emitter<'d> {
         if let Some(&signs) = self.nodes.punctuation.get(&layout) {
             return signs;
         }
-        // Its gaps are flexible ones.
-        let is_known = layout != Layout::Gaps || self.gap == self.sets.flexible_gap;
+        // Its gaps are flexible ones, around separators without whitespace.
+        let is_known =
+            layout != Layout::Gaps || self.sets.options.whitespace == Whitespace::Flexible;
         let punctuation = match (layout, self.sets.punctuation.get(&layout)) {
             (_, Some(&punctuation)) if is_known => punctuation,
             (Layout::Styled(end), _) => self.styled_punctuation(end),
-            _ => Punctuation::new(&mut self.sets.languages, layout, self.gap),
+            _ => Punctuation::new(&mut self.sets.languages, layout, &self.separators),
         };
         let signs = punctuation.map(|text| self.builder.regular(text));
         self.nodes.punctuation.insert(layout, signs);
@@ -192,7 +192,7 @@ impl<'d> Emitter<'d> {
         let Some(value) = self.value(set, layout)? else { return Ok(None) };
         Ok(Some(match self.sets.options.whitespace {
             Whitespace::Any => {
-                let gap = self.builder.regular(self.gap);
+                let gap = self.builder.regular(self.separators.gap);
                 self.builder.sequence([gap, value, gap])
             }
             _ => value,

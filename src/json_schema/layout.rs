@@ -18,7 +18,7 @@
 //! | `[` | plain and compact, up to the first gap; or one of three gaps |
 //! | `{"a": ` or `[\n  ` | one |
 
-use crate::json_schema::options::Whitespace;
+use crate::json_schema::options::{Gaps, Whitespace};
 
 /// Indentation of one level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,16 +26,20 @@ pub(crate) enum Indentation {
     TwoBlanks,
     FourBlanks,
     Tab,
+    /// The caller's text, with the caller's separators.
+    Own,
 }
 
 impl Indentation {
+    /// Those of the styles.
     pub(crate) const ALL: [Self; 3] = [Self::TwoBlanks, Self::FourBlanks, Self::Tab];
 
-    fn unit(self) -> &'static str {
+    fn unit(self, own: &str) -> &str {
         match self {
             Self::TwoBlanks => "  ",
             Self::FourBlanks => "    ",
             Self::Tab => "\t",
+            Self::Own => own,
         }
     }
 }
@@ -88,7 +92,13 @@ impl Layout {
             Whitespace::Indent2 => Self::Indented(Indentation::TwoBlanks, 0),
             Whitespace::Indent4 => Self::Indented(Indentation::FourBlanks, 0),
             Whitespace::IndentTab => Self::Indented(Indentation::Tab, 0),
-            Whitespace::Flexible | Whitespace::Any | Whitespace::Pattern(_) => Self::Gaps,
+            Whitespace::Separated { gaps: Gaps::Lines(_), .. } => {
+                Self::Indented(Indentation::Own, 0)
+            }
+            Whitespace::Flexible
+            | Whitespace::Any
+            | Whitespace::Pattern(_)
+            | Whitespace::Separated { .. } => Self::Gaps,
         }
     }
 
@@ -101,16 +111,16 @@ impl Layout {
     }
 
     /// The line end and indentation before a member or item of a value of this layout, if it has
-    /// lines.
-    pub(crate) fn line(self) -> Option<String> {
-        self.inside().end_line()
+    /// lines; `own` is the indentation of the caller's.
+    pub(crate) fn line(self, own: &str) -> Option<String> {
+        self.inside().end_line(own)
     }
 
     /// The same before the closing bracket.
-    pub(crate) fn end_line(self) -> Option<String> {
+    pub(crate) fn end_line(self, own: &str) -> Option<String> {
         match self {
             Self::Indented(unit, depth) => {
-                Some(format!("\n{}", unit.unit().repeat(depth as usize)))
+                Some(format!("\n{}", unit.unit(own).repeat(depth as usize)))
             }
             _ => None,
         }
@@ -124,9 +134,11 @@ mod tests {
     #[test]
     fn lines_are_indented_by_depth() {
         let layout = Layout::Indented(Indentation::TwoBlanks, 0);
-        assert_eq!(layout.line().as_deref(), Some("\n  "));
-        assert_eq!(layout.end_line().as_deref(), Some("\n"));
-        assert_eq!(layout.inside().line().as_deref(), Some("\n    "));
-        assert_eq!(Layout::Plain.inside().line(), None);
+        assert_eq!(layout.line("").as_deref(), Some("\n  "));
+        assert_eq!(layout.end_line("").as_deref(), Some("\n"));
+        assert_eq!(layout.inside().line("").as_deref(), Some("\n    "));
+        assert_eq!(Layout::Plain.inside().line(""), None);
+        let own = Layout::Indented(Indentation::Own, 1);
+        assert_eq!(own.line(" \t").as_deref(), Some("\n \t \t"));
     }
 }

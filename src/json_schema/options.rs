@@ -37,6 +37,50 @@ pub enum Whitespace {
     /// In each gap what the whole of this pattern matches (in the syntax of Rust's `regex` crate,
     /// of JSON's blanks and line breaks alone); none before or after the whole value.
     Pattern(String),
+    /// Separators of one's own; none before or after the whole value. `json.dumps(value, indent=3,
+    /// separators=(" ,", ": "))` writes
+    ///
+    /// ```
+    /// use maskwright::json_schema::{Gaps, Whitespace};
+    /// let whitespace = Whitespace::Separated {
+    ///     gaps: Gaps::Lines("   ".to_owned()),
+    ///     item_separator: " ,".to_owned(),
+    ///     key_separator: ": ".to_owned(),
+    /// };
+    /// # let _ = whitespace;
+    /// ```
+    Separated {
+        /// Whitespace around the separators and inside the brackets.
+        gaps: Gaps,
+        /// Between two members or items: a comma with whitespace around it, or a pattern whose
+        /// matches are such (a text without a character that has a meaning in patterns is one).
+        item_separator: String,
+        /// Between a key and its value: the same with a colon.
+        key_separator: String,
+    },
+}
+
+impl Whitespace {
+    /// At most so many blanks and line breaks in each gap.
+    #[must_use]
+    pub fn at_most(count: u32) -> Self {
+        Self::Pattern(format!("[ \\t\\n\\r]{{0,{count}}}"))
+    }
+}
+
+/// Whitespace around separators of one's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Gaps {
+    /// None: the separators bring their own.
+    #[default]
+    Nothing,
+    /// In each gap, and so on both sides of each separator, what the whole of this pattern matches,
+    /// as for [`Whitespace::Pattern`].
+    Pattern(String),
+    /// Each member and item on a line of its own, indented by this text for each level: blanks and
+    /// tabs. It may be empty. Nothing stands around the key's separator.
+    Lines(String),
 }
 
 /// Spellings of a value.
@@ -47,6 +91,8 @@ pub enum Spelling {
     /// fraction, numbers have an exponent only where `json.dumps` writes one.
     #[default]
     Canonical,
+    /// The same, but strings and names of members may escape any character in any way.
+    Escapes,
     /// Every way that JSON has to write a value: escapes of all kinds, `1.0` and `10e-1` for 1.
     Any,
 }
@@ -63,7 +109,35 @@ pub enum PropertyOrder {
     Any,
 }
 
+/// Members and items that a schema names nothing of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Strictness {
+    /// Allowed, unless the schema forbids them.
+    #[default]
+    AsWritten,
+    /// Forbidden where a schema names members or lists items and says nothing of others: it is read
+    /// as if it had `"additionalProperties": false` (or `"items": false` behind `prefixItems`), or,
+    /// where other schemas apply to the same value, `"unevaluatedProperties": false` (or
+    /// `"unevaluatedItems": false`) beside them. Objects of which a schema names no member stay
+    /// open, and so do schemas whose holding is a condition (`not`, `if`, `contains`).
+    Closed,
+}
+
+/// The number of schemas of a `oneOf` that must hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OneOf {
+    /// Exactly one.
+    #[default]
+    Exactly,
+    /// At least one: `oneOf` is read as `anyOf`.
+    AtLeast,
+}
+
 /// Options for turning a schema into a constraint.
+///
+/// More than 12 fields: each is an option of its own.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
@@ -75,6 +149,17 @@ pub struct Options {
     pub property_order: PropertyOrder,
     /// The notation of values: JSON, or that in which a model family writes the arguments of a tool.
     pub style: Style,
+    /// Members and items that a schema names nothing of.
+    pub strictness: Strictness,
+    /// The number of schemas of a `oneOf` that must hold.
+    pub one_of: OneOf,
+    /// Texts that no string and no name of a member holds, as they are written between their quotes
+    /// (escapes count as the characters that they are written with). Values of which a string or
+    /// name holds one are not in the schema. None may be empty.
+    pub excludes: Vec<String>,
+    /// The characters that may follow a backslash in strings and names, of `"\\/bfnrtu`. `None`: all
+    /// that the spelling writes. A text that cannot be written without others is not in the schema.
+    pub escapes: Option<String>,
     /// Digits that a number may have on each side of its point. The default, 20, holds every
     /// 64-bit integer and every double as `json.dumps` writes them. Values that the schema lists
     /// (`const`, `enum`) are not bound by it.
@@ -96,6 +181,13 @@ pub struct Options {
     pub work: usize,
 }
 
+impl Options {
+    /// Whether some texts may not be written.
+    pub(crate) fn restricts_texts(&self) -> bool {
+        !self.excludes.is_empty() || self.escapes.is_some()
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -103,6 +195,10 @@ impl Default for Options {
             spelling: Spelling::Canonical,
             property_order: PropertyOrder::Schema,
             style: Style::default(),
+            strictness: Strictness::AsWritten,
+            one_of: OneOf::Exactly,
+            excludes: Vec::new(),
+            escapes: None,
             digits: DIGITS,
             formats: true,
             draft: None,

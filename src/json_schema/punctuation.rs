@@ -1,8 +1,8 @@
 //! Brackets, commas and colons with the whitespace around them.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::json_schema::layout::Layout;
-use crate::json_schema::options::Whitespace;
+use crate::json_schema::layout::{Indentation, Layout};
+use crate::json_schema::options::{Gaps, Whitespace};
 use crate::json_schema::style::{self, Notation};
 use crate::regular;
 use crate::regular::{Language, Languages, Utf8};
@@ -60,32 +60,60 @@ impl<T: Copy> Punctuation<T> {
     }
 }
 
+/// Separators that are the caller's choice, and what stands beside them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Separators {
+    /// The text of each gap of [`Layout::Gaps`].
+    pub(crate) gap: Language,
+    comma: Language,
+    colon: Language,
+    /// The text by which a level of [`Indentation::Own`] is indented.
+    indentation: Box<str>,
+}
+
+impl Separators {
+    /// A comma, a colon, and a gap around them.
+    pub(crate) fn with_gap(l: &mut Languages, gap: Language) -> Self {
+        let [comma, colon] = [&b","[..], b":"].map(|text| l.literal(text));
+        Self { gap, comma, colon, indentation: Box::default() }
+    }
+}
+
 impl Punctuation {
-    /// Punctuation in a layout; `gap` is what stands in each gap of [`Layout::Gaps`].
+    /// Punctuation in a layout.
     ///
     /// While the style of a text is not decided only its brackets count.
-    pub(crate) fn new(l: &mut Languages, layout: Layout, gap: Language) -> Self {
+    pub(crate) fn new(l: &mut Languages, layout: Layout, separators: &Separators) -> Self {
         let (comma, colon) = match layout {
-            Layout::Gaps => return Self::with_gaps(l, gap),
+            Layout::Gaps => return Self::with_gaps(l, separators),
             Layout::Plain => (", ", ": "),
             Layout::Indented(..) => (",", ": "),
             _ => (",", ":"),
         };
-        let line = layout.line().unwrap_or_default();
-        let end_line = layout.end_line().unwrap_or_default();
+        let line = layout.line(&separators.indentation).unwrap_or_default();
+        let end_line = layout.end_line(&separators.indentation).unwrap_or_default();
+        let (comma, colon) = match layout {
+            Layout::Indented(Indentation::Own, _) => (separators.comma, separators.colon),
+            _ => (l.literal(comma.as_bytes()), l.literal(colon.as_bytes())),
+        };
         let mut literal = |texts: [&str; 2]| l.literal(texts.concat().as_bytes());
+        let next_line = literal([&line, ""]);
         let [object, array] = [("{", "}"), ("[", "]")].map(|(open, close)| ContainerSigns {
             open: Some(literal([open, ""])),
             begin: literal([open, &line]),
-            first: layout.line().map(|line| literal([&line, ""])),
+            first: (!line.is_empty()).then_some(next_line),
             end: Some(literal([close, ""])),
             close: Some(literal([&end_line, close])),
-            comma: literal([comma, &line]),
+            comma,
         });
-        Self { object, array, colon: Some(literal([colon, ""])) }
+        let comma = l.concat([comma, next_line]);
+        let [object, array] = [object, array].map(|signs| ContainerSigns { comma, ..signs });
+        Self { object, array, colon: Some(colon) }
     }
 
-    fn with_gaps(l: &mut Languages, gap: Language) -> Self {
+    fn with_gaps(l: &mut Languages, separators: &Separators) -> Self {
+        let Separators { gap, comma, colon, .. } = *separators;
+        let [comma, colon] = [comma, colon].map(|separator| l.concat([gap, separator, gap]));
         let mut with_gap = |before: bool, text: &str, after: bool| {
             let text = l.literal(text.as_bytes());
             let gap_if = |there| if there { gap } else { Language::EPSILON };
@@ -99,10 +127,10 @@ impl Punctuation {
                 first: None,
                 end: Some(with_gap(false, close, false)),
                 close: Some(with_gap(true, close, false)),
-                comma: with_gap(true, ",", true),
+                comma,
             }
         });
-        Self { object, array, colon: Some(with_gap(true, ":", true)) }
+        Self { object, array, colon: Some(colon) }
     }
 
     /// The signs of a style, with what ends the object or array.
@@ -130,21 +158,55 @@ impl Punctuation {
     }
 }
 
-/// The text of each gap, where that does not depend on the place.
+/// The separators that a caller chose.
 ///
-/// Errors if it is given as a pattern that matches something else than whitespace.
-pub(crate) fn gap(l: &mut Languages, whitespace: &Whitespace) -> Result<Language> {
-    let space = l.byte_set([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
+/// Errors if they are given as patterns that match something else than a sign with whitespace, or
+/// if a line is indented by anything else.
+pub(crate) fn separators(l: &mut Languages, whitespace: &Whitespace) -> Result<Separators> {
+    let Whitespace::Separated { gaps, item_separator, key_separator } = whitespace else {
+        let gap = gap(l, whitespace)?;
+        return Ok(Separators::with_gap(l, gap));
+    };
+    let (gap, indentation) = match gaps {
+        Gaps::Nothing => (Language::EPSILON, ""),
+        Gaps::Pattern(pattern) => (white_space(l, pattern)?, ""),
+        Gaps::Lines(text) if text.bytes().all(|byte| matches!(byte, b' ' | b'\t')) => {
+            (Language::EPSILON, &**text)
+        }
+        Gaps::Lines(text) => {
+            let message = format!("lines are indented by {text:?}, which is no white space");
+            let error = Error::new(ErrorKind::Request, message);
+            return Err(error.with_help("use blanks and tabs"));
+        }
+    };
+    Ok(Separators {
+        gap,
+        comma: within(l, "item separator", item_separator, ",")?,
+        colon: within(l, "key separator", key_separator, ":")?,
+        indentation: indentation.into(),
+    })
+}
+
+fn space(l: &mut Languages) -> Language {
+    l.byte_set([b' ', b'\t', b'\n', b'\r'].into_iter().collect())
+}
+
+/// The text of each gap, where that does not depend on the place.
+fn gap(l: &mut Languages, whitespace: &Whitespace) -> Result<Language> {
     Ok(match whitespace {
-        Whitespace::Any => l.repeat(space, 0, None),
-        Whitespace::Pattern(pattern) => white_space(l, pattern, space)?,
+        Whitespace::Any => {
+            let space = space(l);
+            l.repeat(space, 0, None)
+        }
+        Whitespace::Pattern(pattern) => white_space(l, pattern)?,
         Whitespace::Flexible => flexible(l),
         Whitespace::Tidy
         | Whitespace::Plain
         | Whitespace::Compact
         | Whitespace::Indent2
         | Whitespace::Indent4
-        | Whitespace::IndentTab => Language::EPSILON,
+        | Whitespace::IndentTab
+        | Whitespace::Separated { .. } => Language::EPSILON,
     })
 }
 
@@ -158,23 +220,42 @@ pub(crate) fn flexible(l: &mut Languages) -> Language {
     l.concat([blanks, next_line])
 }
 
-/// The white space that a pattern matches; all of it must be JSON's.
-fn white_space(l: &mut Languages, pattern: &str, space: Language) -> Result<Language> {
+/// The white space that a pattern matches.
+fn white_space(l: &mut Languages, pattern: &str) -> Result<Language> {
+    within(l, "white space pattern", pattern, "")
+}
+
+/// The texts that a pattern matches, which are a sign with JSON's white space around it; other
+/// white space, such as `\s` has, is left out.
+///
+/// Errors if it matches anything else, or nothing.
+fn within(l: &mut Languages, name: &str, pattern: &str, sign: &str) -> Result<Language> {
     let whole = regular::Options::default();
     let error = |message: &str| {
-        let message = format!("the white space pattern {pattern:?}: {message}");
+        let message = format!("the {name} {pattern:?}: {message}");
         Error::new(ErrorKind::Request, message)
     };
-    let gap = regular::parse(l, pattern, whole, &Utf8).map_err(|e| error(e.message()))?;
-    let blanks = l.repeat(space, 0, None);
-    let other = l.difference(gap, blanks);
+    let parse = |l: &mut Languages, pattern: &str| {
+        regular::parse(l, pattern, whole, &Utf8).map_err(|e| error(e.message()))
+    };
+    let matched = parse(l, pattern)?;
+    let known = parse(l, &format!(r"\s*{sign}\s*"))?;
+    let other = l.difference(matched, known);
     if l.is_live(other)? {
+        let message = match sign {
+            "" => "it matches more than JSON's white space".to_owned(),
+            sign => format!("it matches more than `{sign}` with JSON's white space around it"),
+        };
         let help = "use blanks, tabs, line feeds and carriage returns";
-        return Err(error("it matches more than JSON's white space").with_help(help));
+        return Err(error(&message).with_help(help));
     }
-    if l.is_live(gap)? {
-        Ok(gap)
+    let space = space(l);
+    let (space, sign) = (l.repeat(space, 0, None), l.literal(sign.as_bytes()));
+    let written = l.concat([space, sign, space]);
+    let matched = l.intersect([matched, written]);
+    if l.is_live(matched)? {
+        Ok(matched)
     } else {
-        Err(error("it matches nothing").with_help("let it match the empty text"))
+        Err(error("it matches nothing").with_help("let it match the sign alone, or the empty text"))
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod format;
 pub(crate) mod patterns;
 pub(crate) mod quotation;
+pub(crate) mod written;
 
 use std::sync::Arc;
 
@@ -60,7 +61,7 @@ impl StringSets {
         l: &mut Languages,
         texts: impl IntoIterator<Item = &'t str>,
     ) -> Language {
-        if self.spelling == Spelling::Any {
+        if self.spelling != Spelling::Canonical {
             let mut texts: Vec<Vec<char>> =
                 texts.into_iter().map(|t| t.chars().collect()).collect();
             texts.sort_unstable();
@@ -96,7 +97,7 @@ impl StringSets {
     ) -> Language {
         match self.spelling {
             Spelling::Canonical => regular::listed(l, names.into_iter().map(spell).collect()),
-            Spelling::Any => self.texts(l, names),
+            Spelling::Escapes | Spelling::Any => self.texts(l, names),
         }
     }
 
@@ -122,7 +123,7 @@ impl StringSets {
     pub(crate) fn canonical(&self, l: &mut Languages, texts: Language) -> Language {
         match self.spelling {
             Spelling::Canonical => texts,
-            Spelling::Any => {
+            Spelling::Escapes | Spelling::Any => {
                 let canonical = any_text(l, &JsonString);
                 l.intersect([texts, canonical])
             }
@@ -139,7 +140,7 @@ impl StringSets {
 pub(crate) fn code_points(spelling: Spelling) -> &'static dyn CodePoints {
     match spelling {
         Spelling::Canonical => &JsonString,
-        Spelling::Any => &AnyJsonString,
+        Spelling::Escapes | Spelling::Any => &AnyJsonString,
     }
 }
 

@@ -14,6 +14,7 @@ use super::set::array_set::ArraySet;
 use super::set::budget::STEPS_PER_NAME;
 use super::set::object_set::ObjectSet;
 use super::set::{Set, SetExpr, Sets, Shape, Sources};
+use super::string::written::writable_texts;
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema::set::keys::KeyClass;
@@ -83,6 +84,7 @@ fn unfold(sets: &mut Sets<'_>, set: Set) -> Result<Shape> {
         SetExpr::Own(schema, scope) => {
             sets.in_scope(scope, |sets| own_keywords_shape(sets, schema))?
         }
+        SetExpr::Writable => writable_shape(sets, set)?,
         SetExpr::Text(text) => text_shape(sets, &text)?,
         SetExpr::Has(key) => {
             let object = ObjectSet {
@@ -124,6 +126,18 @@ fn unfold(sets: &mut Sets<'_>, set: Set) -> Result<Shape> {
             complement(sets, &shape)?
         }
     })
+}
+
+/// The shape of [`SetExpr::Writable`], which is `writable`.
+fn writable_shape(sets: &mut Sets<'_>, writable: Set) -> Result<Shape> {
+    let any = sets.strings.any;
+    let texts = writable_texts(&mut sets.languages, any, sets.options)?;
+    let others = sets.languages.difference(any, texts);
+    let classes =
+        [(texts, writable), (others, Set::NEVER)].map(|(keys, set)| KeyClass { keys, set });
+    let object = ObjectSet { classes: classes.into(), ..ObjectSet::any(any) };
+    let array = ArraySet { rest: writable, ..ArraySet::any() };
+    Ok(Shape { strings: texts, arrays: vec![array], objects: vec![object], ..every_value(sets) })
 }
 
 /// The shape of the combination of all parts but the last, if it is stored: combinations grow part

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::error::{Error, ErrorKind, Result, shortened};
+use crate::json_schema::Strictness;
 
 /// A function that a model may call.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,6 +11,7 @@ pub struct Tool {
     name: String,
     description: Option<String>,
     parameters: Value,
+    strictness: Option<Strictness>,
 }
 
 impl Tool {
@@ -24,7 +26,7 @@ impl Tool {
             return Err(Error::new(ErrorKind::Request, message)
                 .with_help("use 1 to 64 letters, digits, `_`, `-` and `.`"));
         }
-        Ok(Self { name, description: None, parameters })
+        Ok(Self { name, description: None, parameters, strictness: None })
     }
 
     /// A tool whose arguments deserialise into a `T`, by the schema that `schemars` derives. Needs
@@ -37,7 +39,7 @@ impl Tool {
 
     /// The tools of a JSON array: OpenAI's `{"type": "function", "function": {"name", "parameters"}}`,
     /// the function object alone, or Anthropic's and MCP's `{"name", "input_schema"}`. A tool without
-    /// parameters takes an empty object.
+    /// parameters takes an empty object; one with `"strict": true` is [closed](Strictness::Closed).
     ///
     /// Errors name the place by a JSON pointer.
     pub fn read(tools: &Value) -> Result<Vec<Self>> {
@@ -74,6 +76,14 @@ impl Tool {
                 .map_err(|error| error.at_pointer(format!("{pointer}/name")))?;
             tool.description =
                 function.get("description").and_then(Value::as_str).map(str::to_owned);
+            tool.strictness = match function.get("strict") {
+                None | Some(Value::Null) => None,
+                Some(Value::Bool(true)) => Some(Strictness::Closed),
+                Some(Value::Bool(false)) => Some(Strictness::AsWritten),
+                Some(_) => {
+                    return Err(bad(format!("{pointer}/strict"), "`strict` is true or false"));
+                }
+            };
             if read.iter().any(|known| known.name == tool.name) {
                 return Err(bad(format!("{pointer}/name"), "two tools have one name"));
             }
@@ -86,6 +96,13 @@ impl Tool {
     #[must_use]
     pub fn with_description(self, description: impl Into<String>) -> Self {
         Self { description: Some(description.into()), ..self }
+    }
+
+    /// The same with another reading of members that its schema names nothing of than the options
+    /// have.
+    #[must_use]
+    pub fn with_strictness(self, strictness: Strictness) -> Self {
+        Self { strictness: Some(strictness), ..self }
     }
 
     /// The tool as OpenAI's API writes it, which is what chat templates read.
@@ -101,6 +118,11 @@ impl Tool {
     /// Name of the tool.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Reading of members that its schema names nothing of, where it differs from the options.
+    pub(crate) fn strictness(&self) -> Option<Strictness> {
+        self.strictness
     }
 
     /// JSON Schema of the arguments.

@@ -138,7 +138,9 @@ impl ToolCalls {
                 let mut schemas = Vec::new();
                 for tool in tools {
                     let name = format!("tool `{}`", tool.name());
-                    schemas.push((tool.name(), writer.schema(&name, tool.parameters(), options)?));
+                    let mut of_tool = options.clone();
+                    of_tool.strictness = tool.strictness().unwrap_or(options.strictness);
+                    schemas.push((tool.name(), writer.schema(&name, tool.parameters(), &of_tool)?));
                 }
                 let named = matches!(choice, ToolChoice::Named(_));
                 let single = named || !self.parallel || self.format.single;

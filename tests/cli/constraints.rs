@@ -70,6 +70,56 @@ fn check_finds_the_grammars_that_a_grammar_names() {
     assert!(ran.code == 2 && ran.err.contains("cli-named-broken.lark:1:8: rule"), "{}", ran.err);
 }
 
+#[test]
+fn options_of_json_are_those_of_other_engines() {
+    let schema = r#"{"properties": {"a": {"type": "array", "items": {"type": "integer"}},
+        "b": {"type": "string"}}}"#;
+    let table: [(&[&str], &str, bool); 14] = [
+        (&[], "{\"c\": 1}", true),
+        (&["--strict"], "{\"c\": 1}", false),
+        (&["--indent", "3"], "{\n   \"a\": [\n      1,\n      2\n   ]\n}", true),
+        (&["--indent", "3"], "{\"a\": [1, 2]}", false),
+        (&["--indent", "0", "--key-separator", ":"], "{\n\"a\":[\n1\n]\n}", true),
+        (&["--item-separator", " , "], "{\"a\": [1 , 2]}", true),
+        (&["--item-separator", " , "], "{\"a\": [1, 2]}", false),
+        (&["--max-whitespace", "2"], "{  \"a\":[1\n\n, 2]}", true),
+        (&["--max-whitespace", "2"], "{   \"a\":[1]}", false),
+        (&["--whitespace", "\t?", "--item-separator", ",\n"], "{\t\"a\":[1\t,\n\t2]}", true),
+        (&["--exclude", "bad", "--exclude", "\\"], "{\"b\": \"bd\"}", true),
+        (&["--exclude", "bad", "--exclude", "\\"], "{\"b\": \"x\\n\"}", false),
+        (&["--spelling", "escapes", "--escapes", "u"], "{\"b\": \"\\u0041\\u000a\"}", true),
+        (&["--escapes", "n"], "{\"b\": \"\\t\"}", false),
+    ];
+    for (options, text, accepted) in table {
+        let input = file("cli-json-options.json", text);
+        let args = [&["check", "--schema", schema, "--input", &input], options].concat();
+        let ran = run(&args);
+        assert_eq!(ran.code, i32::from(!accepted), "{options:?} {text:?}: {}{}", ran.out, ran.err);
+    }
+    let one_of = r#"{"oneOf": [{"type": "integer"}, {"type": "number"}]}"#;
+    let input = file("cli-one-of.json", "1");
+    for (options, code) in [(&[][..], 1), (&["--coerce-one-of"], 0)] {
+        let args = [&["check", "--schema", one_of, "--input", &input], options].concat();
+        assert_eq!(run(&args).code, code, "{options:?}");
+    }
+    for (options, message) in [
+        (&["--whitespace", "compact", "--item-separator", ", "][..], "brings its own"),
+        (&["--indent", "2", "--whitespace", "any"], "cannot be used with"),
+        (&["--item-separator", ";"], "the item separator \";\""),
+        (&["--escapes", "x"], "no escape"),
+    ] {
+        let ran = run(&[&["check", "--schema", one_of, "--input", &input], options].concat());
+        assert!(
+            ran.code == 2 && ran.err.contains(message),
+            "{options:?}: {} {}",
+            ran.code,
+            ran.err
+        );
+    }
+    let ran = run(&["check", "--regex", "a", "--input", &input, "--strict"]);
+    assert!(ran.code == 2 && ran.err.contains("--strict says how JSON is written"), "{}", ran.err);
+}
+
 /// By option, by ending, by name of a grammar that comes with the program, and guessed with a remark.
 #[test]
 fn check_reads_grammars_of_every_dialect() {

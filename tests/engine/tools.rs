@@ -357,3 +357,24 @@ fn structural_tags_with_all_their_members() {
         assert!(error.message().contains(word), "{error}");
     }
 }
+
+#[test]
+fn a_strict_tool_takes_no_other_arguments() {
+    let tool = |strict: &str| {
+        Tool::read(&json!([{"type": "function", "function": {
+            "name": "weather",
+            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+            "strict": serde_json::from_str::<serde_json::Value>(strict).unwrap(),
+        }}]))
+    };
+    let other = "[{\"name\": \"weather\", \"arguments\": {\"town\": \"Oslo\"}}]";
+    for (strict, accepted) in [("true", false), ("false", true), ("null", true)] {
+        let format = ToolFormat::named("json").unwrap();
+        let calls = ToolCalls::new(tool(strict).unwrap(), format).with_choice(ToolChoice::Required);
+        let constraint = calls.compile(&compiler()).unwrap();
+        assert!(accepts(&constraint, &other.replace("town", "city")), "{strict}");
+        assert_eq!(accepts(&constraint, other), accepted, "{strict}");
+    }
+    let error = tool("1").unwrap_err().to_string();
+    assert!(error.contains("/0/function/strict"), "{error}");
+}

@@ -56,6 +56,9 @@ fn other_servers_names_for_constraints_are_read() {
         "structures": [{ "begin": "<n>", "schema": { "const": 1 }, "end": "</n>" }] });
     let not = json!({ "allOf": [{ "regex": "a|b|c" }, { "not": { "choice": ["a", "c"] } }] });
     let one = r#"{"const":[1]}"#;
+    let named =
+        json!({ "type": "object", "properties": { "a": { "const": 1 } }, "minProperties": 1 });
+    let closed = r#"^\{\s*"a":\s?1\s*\}$"#;
     for (fields, pattern) in [
         (json!({ "structured_outputs": { "regex": "[xy]{3}" } }), "^[xy]{3}$"),
         (json!({ "structured_outputs": { "choice": ["red", "blue"] } }), "^(red|blue)$"),
@@ -65,6 +68,20 @@ fn other_servers_names_for_constraints_are_read() {
             json!({ "structured_outputs": { "json": { "enum": [[1, 2]] },
             "disable_any_whitespace": true } }),
             r"^\[1,2\]$",
+        ),
+        (
+            json!({ "structured_outputs": { "json": named, "disable_additional_properties": true } }),
+            closed,
+        ),
+        (
+            json!({ "response_format": { "type": "json_schema",
+                "json_schema": { "name": "n", "strict": true, "schema": named } } }),
+            closed,
+        ),
+        (
+            json!({ "structured_outputs": { "json": { "x-guidance": {
+                "whitespace_flexible": false, "item_separator": " ,\\s" }, "enum": [[1, 2]] } } }),
+            r"^\[1 ,[ \t\r\n]2\]$",
         ),
         (json!({ "structured_outputs": { "grammar": "root ::= \"a\" | \"b\"" } }), "^[ab]$"),
         (json!({ "structured_outputs": { "grammar": "start: \"a\" | /b{2}/" } }), "^(a|bb)$"),

@@ -18,6 +18,7 @@ mod references;
 mod regex_format;
 mod spelling;
 mod styles;
+mod switches;
 mod unevaluated;
 mod unique_items;
 mod whitespace;

@@ -1,11 +1,15 @@
 //! Options of how JSON is written, which are part of the constraint.
 
-use maskwright::error::Result;
-use maskwright::json_schema::{Draft, Options, PropertyOrder, Spelling, Whitespace};
+use maskwright::error::{Error, ErrorKind, Result};
+use maskwright::json_schema::{
+    Draft, Gaps, OneOf, Options, PropertyOrder, Spelling, Strictness, Whitespace,
+};
 
 use super::resources::{self, ResourceFolder};
 
 /// Options of JSON.
+///
+/// More than 12 fields: one an option of the command.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Constraint")]
 pub(crate) struct JsonArgs {
@@ -15,6 +19,34 @@ pub(crate) struct JsonArgs {
     /// expression for one gap [default: tidy]
     #[arg(long, value_name = "HOW|RE", allow_hyphen_values = true)]
     whitespace: Option<String>,
+    /// Each member and item on a line of its own, indented by so many blanks for each level
+    #[arg(long, value_name = "BLANKS", conflicts_with_all = ["whitespace", "max_whitespace"])]
+    indent: Option<usize>,
+    /// Most blanks and line breaks in each gap, of any kind
+    #[arg(long, value_name = "N", conflicts_with = "whitespace")]
+    max_whitespace: Option<u32>,
+    /// Text or regular expression between members and items: a comma with whitespace [default: ", ",
+    /// or "," with --indent, --max-whitespace or a --whitespace of a regular expression]
+    #[arg(long, value_name = "RE", allow_hyphen_values = true)]
+    item_separator: Option<String>,
+    /// Text or regular expression between a key and its value: a colon with whitespace [default: ": ",
+    /// or ":" with --max-whitespace or a --whitespace of a regular expression]
+    #[arg(long, value_name = "RE", allow_hyphen_values = true)]
+    key_separator: Option<String>,
+    /// Close objects of which the schema names members, and arrays of which it lists items, where it
+    /// says nothing of others
+    #[arg(long)]
+    strict: bool,
+    /// Read `oneOf` as `anyOf`
+    #[arg(long)]
+    coerce_one_of: bool,
+    /// Text that no string and no name of a member may hold as it is written (repeat the option)
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    exclude: Vec<String>,
+    /// Characters that may follow a backslash in strings, of "\\/bfnrtu [default: all that the
+    /// spelling has]
+    #[arg(long, value_name = "CHARACTERS", allow_hyphen_values = true)]
+    escapes: Option<String>,
     /// Spelling of values [default: canonical]
     #[arg(long, value_enum, value_name = "HOW")]
     spelling: Option<SpellingName>,
@@ -40,6 +72,8 @@ pub(crate) struct JsonArgs {
 enum SpellingName {
     /// As a model would write them
     Canonical,
+    /// The same, but strings may escape any character in any way
+    Escapes,
     /// Every way that JSON has
     Any,
 }
@@ -79,6 +113,14 @@ impl JsonArgs {
     pub(super) fn given(&self) -> Option<&'static str> {
         [
             ("--whitespace", self.whitespace.is_some()),
+            ("--indent", self.indent.is_some()),
+            ("--max-whitespace", self.max_whitespace.is_some()),
+            ("--item-separator", self.item_separator.is_some()),
+            ("--key-separator", self.key_separator.is_some()),
+            ("--strict", self.strict),
+            ("--coerce-one-of", self.coerce_one_of),
+            ("--exclude", !self.exclude.is_empty()),
+            ("--escapes", self.escapes.is_some()),
             ("--spelling", self.spelling.is_some()),
             ("--property-order", self.property_order.is_some()),
             ("--digits", self.digits.is_some()),
@@ -95,19 +137,17 @@ impl JsonArgs {
     pub(crate) fn options(&self) -> Result<Options> {
         let mut options = Options::default();
         options.resources = resources::load(&self.resources)?;
-        options.whitespace = match self.whitespace.as_deref() {
-            None | Some("tidy") => Whitespace::Tidy,
-            Some("plain") => Whitespace::Plain,
-            Some("compact") => Whitespace::Compact,
-            Some("indent-2") => Whitespace::Indent2,
-            Some("indent-4") => Whitespace::Indent4,
-            Some("indent-tab") => Whitespace::IndentTab,
-            Some("flexible") => Whitespace::Flexible,
-            Some("any") => Whitespace::Any,
-            Some(pattern) => Whitespace::Pattern(pattern.to_owned()),
+        options.whitespace = self.whitespace()?;
+        options.strictness = match self.strict {
+            true => Strictness::Closed,
+            false => Strictness::AsWritten,
         };
+        options.one_of = if self.coerce_one_of { OneOf::AtLeast } else { OneOf::Exactly };
+        options.excludes.clone_from(&self.exclude);
+        options.escapes.clone_from(&self.escapes);
         options.spelling = match self.spelling {
             None | Some(SpellingName::Canonical) => Spelling::Canonical,
+            Some(SpellingName::Escapes) => Spelling::Escapes,
             Some(SpellingName::Any) => Spelling::Any,
         };
         options.property_order = match self.property_order {
@@ -124,5 +164,44 @@ impl JsonArgs {
             DraftName::Draft202012 => Draft::Draft202012,
         });
         Ok(options)
+    }
+
+    /// Whitespace, with separators where they are given.
+    ///
+    /// Errors if separators are given beside whitespace that brings its own.
+    fn whitespace(&self) -> Result<Whitespace> {
+        let whitespace = match self.whitespace.as_deref() {
+            None | Some("tidy") => Whitespace::Tidy,
+            Some("plain") => Whitespace::Plain,
+            Some("compact") => Whitespace::Compact,
+            Some("indent-2") => Whitespace::Indent2,
+            Some("indent-4") => Whitespace::Indent4,
+            Some("indent-tab") => Whitespace::IndentTab,
+            Some("flexible") => Whitespace::Flexible,
+            Some("any") => Whitespace::Any,
+            Some(pattern) => Whitespace::Pattern(pattern.to_owned()),
+        };
+        let whitespace = self.max_whitespace.map_or(whitespace, Whitespace::at_most);
+        let separators = self.item_separator.is_some() || self.key_separator.is_some();
+        let (gaps, defaults) = match (self.indent, whitespace) {
+            (Some(blanks), _) => (Gaps::Lines(" ".repeat(blanks)), [",", ": "]),
+            (None, whitespace) if !separators => return Ok(whitespace),
+            (None, Whitespace::Pattern(pattern)) => (Gaps::Pattern(pattern), [",", ":"]),
+            (None, _) if self.whitespace.is_none() => (Gaps::Nothing, [", ", ": "]),
+            (None, _) => {
+                let message = "a separator is given, and --whitespace brings its own";
+                return Err(Error::new(ErrorKind::Request, message).with_help(
+                    "give --indent, --max-whitespace, or a regular expression to --whitespace",
+                ));
+            }
+        };
+        let or = |given: &Option<String>, default: &str| {
+            given.clone().unwrap_or_else(|| default.to_owned())
+        };
+        Ok(Whitespace::Separated {
+            gaps,
+            item_separator: or(&self.item_separator, defaults[0]),
+            key_separator: or(&self.key_separator, defaults[1]),
+        })
     }
 }

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::grammar::{Grammar, GrammarBuilder};
-use crate::json_schema::options::{Options, Whitespace};
-use crate::json_schema::punctuation;
+use crate::json_schema::document::closing;
+use crate::json_schema::document::references::References;
+use crate::json_schema::guidance;
+use crate::json_schema::options::{Options, Strictness, Whitespace};
+use crate::json_schema::punctuation::separators;
 use crate::json_schema::schema::Schema;
 use crate::json_schema::set::Sets;
 
@@ -23,14 +26,19 @@ pub(crate) struct SchemaHole {
 impl SchemaHole {
     /// A schema that may refer to the options' documents, and what messages call it.
     ///
-    /// Errors if it supplies a document under a URI that the options have, too.
+    /// Errors if it supplies a document under a URI that the options have, too, if its `x-guidance`
+    /// says what has no meaning, or if it cannot be closed where the options ask for that.
     pub(crate) fn new(schema: Schema, options: &Options, name: Option<&str>) -> Result<Self> {
         let mut schema = schema.with_resources(&options.resources)?;
         if let Some(style) = options.style.notation() {
             let spelled = schema.document.supply_value(&style.uri(), &style.spelled);
             spelled.map_err(|error| error.in_file(style.uri()))?;
         }
-        Ok(Self { schema, options: options.clone(), name: name.map(str::to_owned) })
+        let options = guidance::apply(&schema.document, options.clone())?;
+        if options.strictness == Strictness::Closed {
+            closing::close(&mut schema.document, &mut References::new(options.draft))?;
+        }
+        Ok(Self { schema, options, name: name.map(str::to_owned) })
     }
 
     /// A grammar that is this and nothing else.
@@ -40,7 +48,7 @@ impl SchemaHole {
         let is_open = self.options.style.notation().is_some_and(|style| style.is_open());
         let gap = match &self.options.whitespace {
             Whitespace::Any if is_open => {
-                Some(punctuation::gap(builder.languages(), &self.options.whitespace)?)
+                Some(separators(builder.languages(), &self.options.whitespace)?.gap)
             }
             _ => None,
         };

@@ -58,8 +58,15 @@ fn schema_of(hole: &dyn Hole) -> Result<&SchemaHole> {
     schema.ok_or_else(|| Error::new(ErrorKind::Grammar, "a part of the grammar is no schema"))
 }
 
-/// The error for a schema whose values the style of the options cannot spell.
+/// The error for a schema whose values the style of the options cannot spell, or that the options
+/// let no text be written of.
 fn unspelled(document: &Document, options: &Options) -> Error {
+    if options.restricts_texts() {
+        let message = "no value that the schema accepts can be written without the excluded texts \
+                       and escapes";
+        let error = document.error(ErrorKind::Unsatisfiable, document.root(), message);
+        return error.with_help("exclude less");
+    }
     let style = options.style.name();
     let message = format!("the style `{style}` can write no value that the schema accepts");
     let error = document.error(ErrorKind::Unsatisfiable, document.root(), message);

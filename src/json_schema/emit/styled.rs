@@ -16,7 +16,7 @@ use super::Emitter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{NodeId, Origin};
 use crate::json_schema::layout::{End, Layout};
-use crate::json_schema::punctuation::Punctuation;
+use crate::json_schema::punctuation::{Punctuation, Separators};
 use crate::json_schema::set::array_set::ArraySet;
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, Shape};
@@ -35,7 +35,7 @@ impl Emitter<'_> {
         let languages = &mut self.sets.languages;
         let line = languages.literal(b"\n");
         let gap = match Layout::of(&self.sets.options.whitespace) {
-            Layout::Gaps => self.gap,
+            Layout::Gaps => self.separators.gap,
             _ => Language::EPSILON,
         };
         languages.union([Language::EPSILON, line, gap])
@@ -59,7 +59,10 @@ impl Emitter<'_> {
         let languages = &mut self.sets.languages;
         match self.sets.options.style.notation() {
             Some(style) => Punctuation::styled(languages, style, self.ends.get(end.0), gap),
-            None => Punctuation::new(languages, Layout::Gaps, gap),
+            None => {
+                let separators = Separators::with_gap(languages, gap);
+                Punctuation::new(languages, Layout::Gaps, &separators)
+            }
         }
     }
 

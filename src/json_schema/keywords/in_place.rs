@@ -12,6 +12,7 @@ use crate::json_schema::keywords::in_place::unevaluated::{
     branches_of_any, branches_of_set, combine_branches,
 };
 use crate::json_schema::keywords::values::{members_of, schema_list};
+use crate::json_schema::options::OneOf;
 use crate::json_schema::satisfiability::equivalence::ANNOTATIONS;
 use crate::json_schema::set::keyword_reader::KeywordReader;
 use crate::json_schema::set::{Set, SetExpr, Sets};
@@ -135,6 +136,10 @@ fn one_of_applicator(
     aspect: Option<Aspect>,
 ) -> Result<Applicator> {
     let all_of = schema_list(sets, at, "oneOf")?;
+    if sets.options.one_of == OneOf::AtLeast {
+        let branches = branches_of_any(sets, &all_of, aspect)?;
+        return Ok(Applicator { set: sets.or(all_of), branches });
+    }
     let alternatives = exclusions(sets, &all_of, around)?;
     let mut branches = Vec::new();
     for (&set, others) in all_of.iter().zip(&alternatives) {

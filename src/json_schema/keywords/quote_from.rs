@@ -56,6 +56,6 @@ pub(crate) fn quotations(sets: &mut Sets<'_>, at: ValueId) -> Result<Language> {
             let units: Vec<Vec<u8>> = units.into_iter().map(spell).collect();
             regular::quotation(&mut sets.languages, &units)
         }
-        Spelling::Any => any_spelling(&mut sets.languages, &units),
+        Spelling::Escapes | Spelling::Any => any_spelling(&mut sets.languages, &units),
     }
 }

@@ -49,7 +49,9 @@ pub(crate) fn reach_of(sets: &mut Sets<'_>, set: Set) -> Reach {
         SetExpr::Any | SetExpr::Never | SetExpr::Value(_) | SetExpr::Text(_) => Reach::Simple,
         &SetExpr::Schema(at, _) | &SetExpr::Own(at, _) => reach_of_schema(sets, at),
         SetExpr::And(_) | SetExpr::Or(_) | SetExpr::Not(_) => reach_of_combination(sets, set),
-        SetExpr::Has(_) | SetExpr::Members(..) | SetExpr::Items(..) => Reach::Unbounded,
+        SetExpr::Writable | SetExpr::Has(_) | SetExpr::Members(..) | SetExpr::Items(..) => {
+            Reach::Unbounded
+        }
     }
 }
 

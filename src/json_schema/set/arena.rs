@@ -43,6 +43,8 @@ pub(crate) enum SetExpr {
     Schema(ValueId, DynamicScope),
     /// A schema's keywords without its in-place applicators (`allOf`, `$ref`, `if`, …).
     Own(ValueId, DynamicScope),
+    /// Values whose strings and names may be written, by the options.
+    Writable,
     /// Exactly this value of the document.
     Value(ValueId),
     /// Exactly the value of a canonical text.
@@ -140,7 +142,11 @@ impl SetArena {
                 parts.iter().find_map(|&part| self.place(part))
             }
             SetExpr::Not(inner) => self.place(*inner),
-            SetExpr::Any | SetExpr::Never | SetExpr::Has(_) | SetExpr::Text(_) => None,
+            SetExpr::Any
+            | SetExpr::Never
+            | SetExpr::Writable
+            | SetExpr::Has(_)
+            | SetExpr::Text(_) => None,
         }
     }
 }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::json_schema::layout::{Indentation, Layout};
 use crate::json_schema::number::{BoundSide, Decimal, Numbers};
 use crate::json_schema::options::{DIGITS, Spelling};
-use crate::json_schema::punctuation::{Punctuation, flexible};
+use crate::json_schema::punctuation::{Punctuation, Separators, flexible};
 use crate::json_schema::string::StringSets;
 use crate::regular::{Language, Languages};
 
@@ -58,6 +58,7 @@ impl BaseLanguages {
             let _ = numbers.literal_language(&mut languages, set, DIGITS);
         }
         let flexible_gap = flexible(&mut languages);
+        let separators = Separators::with_gap(&mut languages, flexible_gap);
         let nested = (0..COMMON_DEPTH)
             .flat_map(|depth| Indentation::ALL.map(|unit| Layout::Indented(unit, depth)));
         let one_line = [Layout::Undecided, Layout::OneLine, Layout::Plain, Layout::Compact];
@@ -65,7 +66,7 @@ impl BaseLanguages {
             .into_iter()
             .chain(nested)
             .chain([Layout::Gaps])
-            .map(|layout| (layout, Punctuation::new(&mut languages, layout, flexible_gap)));
+            .map(|layout| (layout, Punctuation::new(&mut languages, layout, &separators)));
         let punctuation = Arc::new(punctuation.collect());
         Self { languages, numbers, strings, punctuation, flexible_gap }
     }

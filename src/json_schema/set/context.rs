@@ -273,18 +273,21 @@ impl<'d> Sets<'d> {
         }
     }
 
-    /// The values that the document's schema accepts; of these, the arguments that the style of the
-    /// options can spell.
+    /// The values that the document's schema accepts; of these, those of which the options let all
+    /// texts be written, and the arguments that their style can spell.
     pub(crate) fn root(&mut self) -> Result<Set> {
-        let root = self.schema(self.document.root())?;
-        let Some(style) = self.options.style.notation() else { return Ok(root) };
-        let uri = style.uri();
-        let spelled = self.document.supplied().find(|(known, _)| *known == uri);
-        let spelled = match spelled {
-            Some((_, spelled)) => self.schema(spelled)?,
-            None => Set::ANY,
-        };
-        Ok(self.and([root, spelled]))
+        let mut all = vec![self.schema(self.document.root())?];
+        if let Some(style) = self.options.style.notation() {
+            let uri = style.uri();
+            let spelled = self.document.supplied().find(|(known, _)| *known == uri);
+            if let Some((_, spelled)) = spelled {
+                all.push(self.schema(spelled)?);
+            }
+        }
+        if self.options.restricts_texts() {
+            all.push(self.intern(SetExpr::Writable));
+        }
+        Ok(self.and(all))
     }
 
     /// Errors if the value is neither an object nor a boolean.

@@ -6,13 +6,14 @@ use rustc_hash::FxHashSet;
 
 use crate::error::Result;
 use crate::json_schema::document::draft::SchemaDialect;
-use crate::json_schema::document::{Members, ValueId};
+use crate::json_schema::document::{Document, Members, ValueId};
 use crate::json_schema::set::{Sets, Sources};
 
 /// The keywords of one schema object.
 #[derive(Clone)]
 pub(crate) struct KeywordReader<'d> {
     pub(crate) schema: ValueId,
+    document: &'d Document,
     members: &'d Members,
     pub(crate) dialect: SchemaDialect,
     ignored: Arc<FxHashSet<ValueId>>,
@@ -27,7 +28,8 @@ impl KeywordReader<'_> {
     /// The value of a keyword, if the dialect knows it.
     pub(crate) fn get(&self, keyword: &str) -> Option<ValueId> {
         let at = self.members.get(keyword)?;
-        (self.dialect.knows(keyword) && !self.ignored.contains(&at)).then_some(at)
+        let known = self.dialect.knows(keyword) || self.document.is_added(at);
+        (known && !self.ignored.contains(&at)).then_some(at)
     }
 
     /// The keywords present among these, or the schema if none is.
@@ -47,5 +49,5 @@ pub(crate) fn read_keywords<'d>(sets: &mut Sets<'d>, schema: ValueId) -> Result<
     // `Sets::schema` names objects only.
     let members = document.members(schema).unwrap_or(Members::none());
     let dialect = sets.references.dialect(document, schema)?;
-    Ok(KeywordReader { schema, members, dialect, ignored: sets.ignored.clone() })
+    Ok(KeywordReader { schema, document, members, dialect, ignored: sets.ignored.clone() })
 }

@@ -8,7 +8,7 @@ use crate::json_schema::set::{BaseLanguages, Sets};
 use crate::regular::SharedResults;
 
 /// By spelling, the languages that all schemas of the process begin with.
-static BASES: [OnceLock<BaseLanguages>; 2] = [const { OnceLock::new() }; 2];
+static BASES: [OnceLock<BaseLanguages>; 3] = [const { OnceLock::new() }; 3];
 
 /// Automata that the schemas of a compiler share.
 #[derive(Debug, Default)]
@@ -21,6 +21,7 @@ impl Shared {
         let base = match spelling {
             Spelling::Canonical => &BASES[0],
             Spelling::Any => &BASES[1],
+            Spelling::Escapes => &BASES[2],
         };
         base.get_or_init(|| BaseLanguages::new(spelling)).clone()
     }

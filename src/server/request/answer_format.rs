@@ -7,7 +7,7 @@ use crate::constraint::Formula;
 use crate::ebnf::{self, Dialect};
 use crate::error::Error;
 use crate::grammar::Grammar;
-use crate::json_schema::{Resources, Whitespace};
+use crate::json_schema::{Resources, Strictness, Whitespace};
 use crate::{Compiler, Constraint, strict_json, tools};
 
 use super::fields::{Fields, wrong};
@@ -17,10 +17,16 @@ use crate::server::api_error::{ApiError, with_cure};
 pub(crate) struct AnswerFormat {
     field: String,
     constraint: AnswerConstraint,
-    /// Whitespace of JSON, where the request chooses it.
-    whitespace: Option<Whitespace>,
+    json: JsonFields,
     /// Documents that references of the request's schemas may lead to, those of tools among them.
     resources: Vec<ResourceDocument>,
+}
+
+/// Options of JSON, where the request chooses them.
+#[derive(Default, PartialEq)]
+struct JsonFields {
+    whitespace: Option<Whitespace>,
+    strictness: Option<Strictness>,
 }
 
 /// A document that the request brings with it.
@@ -83,12 +89,15 @@ impl AnswerFormat {
         calls: tools::ToolCalls,
         compiler: &Compiler,
     ) -> Result<tools::ToolCalls, ApiError> {
-        Ok(match (&self.constraint, &self.whitespace) {
-            (AnswerConstraint::Text, _) => calls,
-            (AnswerConstraint::JsonObject, None) => {
+        let as_compiled = self.json == JsonFields::default();
+        Ok(match &self.constraint {
+            AnswerConstraint::Text => calls,
+            AnswerConstraint::JsonObject if as_compiled => {
                 calls.with_answer_schema(json!({ "type": "object" }))
             }
-            (AnswerConstraint::Schema(schema), None) => calls.with_answer_schema(schema.clone()),
+            AnswerConstraint::Schema(schema) if as_compiled => {
+                calls.with_answer_schema(schema.clone())
+            }
             _ => {
                 let grammar = self.grammar(&self.configured(compiler));
                 calls.with_answer(grammar.map_err(|error| self.error(error))?)
@@ -96,16 +105,17 @@ impl AnswerFormat {
         })
     }
 
-    /// The compiler with the whitespace of the request.
+    /// The compiler with the options of the request.
     fn configured(&self, compiler: &Compiler) -> Compiler {
-        let mut options = compiler.json_options().clone();
-        match &self.whitespace {
-            None => compiler.clone(),
-            Some(whitespace) => {
-                options.whitespace = whitespace.clone();
-                compiler.clone().with_json_options(options)
-            }
+        if self.json == JsonFields::default() {
+            return compiler.clone();
         }
+        let mut options = compiler.json_options().clone();
+        if let Some(whitespace) = &self.json.whitespace {
+            options.whitespace = whitespace.clone();
+        }
+        options.strictness = self.json.strictness.unwrap_or(options.strictness);
+        compiler.clone().with_json_options(options)
     }
 
     fn grammar(&self, compiler: &Compiler) -> crate::Result<Grammar> {
@@ -158,19 +168,22 @@ impl AnswerFormat {
 pub(crate) fn read(fields: &mut Fields) -> Result<AnswerFormat, ApiError> {
     let mut found: Vec<(String, AnswerConstraint)> = Vec::new();
     let mut documents = resources(fields)?;
-    found.extend(response_format(fields, &mut documents)?);
-    let mut whitespace = None;
+    let mut json = JsonFields::default();
+    found.extend(response_format(fields, &mut documents, &mut json)?);
     if let Some(value) = fields.value("structured_outputs") {
-        let (which, spaces) = structured_outputs(value, &mut documents)?;
-        found.push(which);
-        whitespace = spaces;
+        found.push(structured_outputs(value, &mut documents, &mut json)?);
     }
-    found.extend(guided(fields, &mut whitespace)?);
+    found.extend(guided(fields, &mut json)?);
     found.extend(llama_cpp(fields)?);
     let mut found = found.into_iter();
     let Some((field, constraint)) = found.next() else {
         let (field, constraint) = (String::new(), AnswerConstraint::Text);
-        return Ok(AnswerFormat { field, constraint, whitespace: None, resources: documents });
+        return Ok(AnswerFormat {
+            field,
+            constraint,
+            json: JsonFields::default(),
+            resources: documents,
+        });
     };
     if let Some((second, _)) = found.next() {
         let message = format!(
@@ -179,15 +192,16 @@ pub(crate) fn read(fields: &mut Fields) -> Result<AnswerFormat, ApiError> {
         );
         return Err(ApiError::field(second, message));
     }
-    Ok(AnswerFormat { field, constraint, whitespace, resources: documents })
+    Ok(AnswerFormat { field, constraint, json, resources: documents })
 }
 
-/// vLLM's `structured_outputs`: one constraint, and the whitespace of JSON. Members of formulas are
+/// vLLM's `structured_outputs`: one constraint, and options of JSON. Members of formulas are
 /// accepted beside its own.
 fn structured_outputs(
     value: Value,
     documents: &mut Vec<ResourceDocument>,
-) -> Result<((String, AnswerConstraint), Option<Whitespace>), ApiError> {
+    json: &mut JsonFields,
+) -> Result<(String, AnswerConstraint), ApiError> {
     let mut fields = Fields::new("structured_outputs", value)?;
     documents.extend(resources(&mut fields)?);
     let mut found = Vec::new();
@@ -214,16 +228,16 @@ fn structured_outputs(
             found.push((fields.name(key), AnswerConstraint::Formula(formula)));
         }
     }
-    let whitespace = whitespace(&mut fields, "whitespace_pattern", "disable_any_whitespace")?;
+    json.whitespace = whitespace(&mut fields, "whitespace_pattern", "disable_any_whitespace")?;
+    if fields.flag("disable_additional_properties")?.unwrap_or(false) {
+        json.strictness = Some(Strictness::Closed);
+    }
     // It lets another engine step in; there is one here.
     fields.ignore("disable_fallback");
-    let harmless = |value: &Value| value == false;
-    let cure = "write `additionalProperties`: false in the schema";
-    fields.only("disable_additional_properties", harmless, cure)?;
     fields.finish()?;
     let mut found = found.into_iter();
     match (found.next(), found.next()) {
-        (Some(one), None) => Ok((one, whitespace)),
+        (Some(one), None) => Ok(one),
         (Some((first, _)), Some((second, _))) => {
             let message = format!(
                 "stands beside `{first}`; write one of them, or both as a list of `allOf` or `anyOf`"
@@ -241,7 +255,7 @@ fn structured_outputs(
 /// vLLM's older fields, `guided_*`.
 fn guided(
     fields: &mut Fields,
-    whitespaces: &mut Option<Whitespace>,
+    json: &mut JsonFields,
 ) -> Result<Vec<(String, AnswerConstraint)>, ApiError> {
     let mut found = Vec::new();
     if let Some(schema) = schema(fields, "guided_json")? {
@@ -264,7 +278,7 @@ fn guided(
     }
     fields.ignore("guided_decoding_backend");
     let given = whitespace(fields, "guided_whitespace_pattern", "guided_disable_any_whitespace")?;
-    *whitespaces = whitespaces.take().or(given);
+    json.whitespace = json.whitespace.take().or(given);
     Ok(found)
 }
 
@@ -292,6 +306,7 @@ fn llama_cpp(fields: &mut Fields) -> Result<Vec<(String, AnswerConstraint)>, Api
 fn response_format(
     fields: &mut Fields,
     documents: &mut Vec<ResourceDocument>,
+    json: &mut JsonFields,
 ) -> Result<Option<(String, AnswerConstraint)>, ApiError> {
     let Some(value) = fields.value("response_format") else { return Ok(None) };
     if value["type"] == "structural_tag" {
@@ -315,7 +330,7 @@ fn response_format(
         }),
         Some("json_schema") => {
             field = "response_format.json_schema.schema".to_owned();
-            Some(AnswerConstraint::Schema(json_schema(&mut format, documents)?))
+            Some(AnswerConstraint::Schema(json_schema(&mut format, documents, json)?))
         }
         _ => return Err(wrong("response_format.type", wanted, &kind)),
     };
@@ -327,6 +342,7 @@ fn response_format(
 fn json_schema(
     format: &mut Fields,
     documents: &mut Vec<ResourceDocument>,
+    json: &mut JsonFields,
 ) -> Result<Value, ApiError> {
     let name = format.name("json_schema");
     let Some(value) = format.value("json_schema") else {
@@ -334,14 +350,22 @@ fn json_schema(
     };
     let mut fields = Fields::new(name, value)?;
     let schema = fields.value("schema");
-    // Neither is text that the model reads, and every schema is enforced, strict or not.
+    // Neither is text that the model reads.
     fields.string("name")?;
     fields.string("description")?;
-    fields.flag("strict")?;
+    json.strictness = strictness(&mut fields)?;
     documents.extend(resources(&mut fields)?);
     let missing = fields.name("schema");
     fields.finish()?;
     schema.ok_or_else(|| ApiError::field(missing, "is missing; write the JSON Schema"))
+}
+
+/// OpenAI's `strict`. Every schema is enforced, strict or not.
+pub(super) fn strictness(fields: &mut Fields) -> Result<Option<Strictness>, ApiError> {
+    Ok(fields.flag("strict")?.map(|strict| match strict {
+        true => Strictness::Closed,
+        false => Strictness::AsWritten,
+    }))
 }
 
 /// `resources`: documents by URI that references of schemas may lead to.

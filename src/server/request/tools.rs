@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, listed, shortened};
 use crate::tools::{Tool, ToolCalls, ToolChoice, ToolFormat};
 use crate::{Compiler, Constraint};
 
-use super::answer_format::AnswerFormat;
+use super::answer_format::{AnswerFormat, strictness};
 use super::fields::{Fields, wrong};
 use crate::server::api_error::{ApiError, with_cure};
 
@@ -130,14 +130,16 @@ fn tools(fields: &mut Fields) -> Result<Vec<Tool>, ApiError> {
         let parameters = function.read("parameters", "a JSON Schema", |value| {
             (value.is_object() || value.is_boolean()).then(|| value.clone())
         })?;
-        // Every schema is enforced, strict or not.
-        function.flag("strict")?;
+        let strictness = strictness(&mut function)?;
         function.finish()?;
         let nothing = json!({ "type": "object", "properties": {}, "additionalProperties": false });
         let mut tool = Tool::new(name, parameters.unwrap_or(nothing))
             .map_err(|error| ApiError::field(&place, error))?;
         if let Some(description) = description {
             tool = tool.with_description(description);
+        }
+        if let Some(strictness) = strictness {
+            tool = tool.with_strictness(strictness);
         }
         if tools.iter().any(|known| known.name() == tool.name()) {
             return Err(ApiError::field(place, "is the name of another tool, too"));

@@ -333,7 +333,7 @@ impl Emitter<'_> {
         }
         let written = match self.sets.options.spelling {
             Spelling::Canonical => self.sets.written.texts.language(languages, taken.strings),
-            Spelling::Any => {
+            Spelling::Escapes | Spelling::Any => {
                 let texts = self.sets.written.values(used);
                 let texts = texts.iter().filter_map(|text| serde_json::from_str(text).ok());
                 let texts: Vec<String> = texts.collect();

@@ -10,6 +10,7 @@ use crate::json_schema::emit::state::{Captured, ObjectState, Progress};
 use crate::json_schema::options::PropertyOrder;
 use crate::json_schema::set::Set;
 use crate::json_schema::set::keys::MemberKey;
+use crate::json_schema::string::written::writable_texts;
 use crate::regular::Language;
 
 /// One of a choice of names, by its tag, in all spellings but the canonical one.
@@ -64,7 +65,7 @@ impl Emitter<'_> {
         for rank in ranks {
             let object = &self.objects.automata[id as usize];
             let key = Arc::clone(&object.members[object.by_rank[rank as usize] as usize].key);
-            let spelled = self.sets.strings.escaped(&mut self.sets.languages, &[&*key]);
+            let Ok(spelled) = self.escaped(&[&*key]) else { continue };
             let spelled = self.between_quotes(spelled);
             names.push(SpelledName { choice, rank, spelled });
         }
@@ -82,15 +83,33 @@ impl Emitter<'_> {
         }
     }
 
-    /// The names of a choice as they can be spelled otherwise than canonically.
-    pub(crate) fn escaped_names(&mut self, id: u32, allowed: &[u32], choice: u32) -> NodeId {
+    /// Names as they may be spelled otherwise than canonically.
+    fn escaped(&mut self, names: &[&str]) -> Result<Language> {
+        let escaped = self.sets.strings.escaped(&mut self.sets.languages, names);
+        if !self.sets.options.restricts_texts() {
+            return Ok(escaped);
+        }
+        writable_texts(&mut self.sets.languages, escaped, self.sets.options)
+    }
+
+    /// The names of a choice as they may be spelled otherwise than canonically, if they may.
+    pub(crate) fn escaped_names(
+        &mut self,
+        id: u32,
+        allowed: &[u32],
+        choice: u32,
+    ) -> Result<Option<NodeId>> {
         let members = &self.objects.automata[id as usize].members;
-        let names: Vec<&str> = allowed.iter().map(|&index| &*members[index as usize].key).collect();
-        let names = self.sets.strings.escaped(&mut self.sets.languages, &names);
+        let keys = allowed.iter().map(|&index| Arc::clone(&members[index as usize].key));
+        let keys: Vec<Arc<str>> = keys.collect();
+        let names = self.escaped(&keys.iter().map(|key| &**key).collect::<Vec<_>>())?;
+        if !self.sets.languages.is_live(names)? {
+            return Ok(None);
+        }
         let tag = self.numbering.tag(self.captures.len());
         self.captures.push(Captured::Name(choice));
         let names = self.between_quotes(names);
-        self.builder.add(Node::Capture(names, tag))
+        Ok(Some(self.builder.add(Node::Capture(names, tag))))
     }
 
     pub(crate) fn between_quotes(&mut self, text: Language) -> Language {

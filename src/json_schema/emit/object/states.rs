@@ -51,9 +51,9 @@ impl Emitter<'_> {
             let names = self.builder.add(Node::Names(tag));
             members.push(self.mark(names, &sources));
             let is_styled = matches!(state.layout, Layout::Styled(_));
-            if self.sets.options.spelling == Spelling::Any && !is_styled {
-                let names = self.escaped_names(id, &allowed, tag);
-                members.push(self.mark(names, &sources));
+            if self.sets.options.spelling != Spelling::Canonical && !is_styled {
+                let names = self.escaped_names(id, &allowed, tag)?;
+                members.extend(names.map(|names| self.mark(names, &sources)));
             }
         }
         let fresh = self.objects.used.get(state.used).is_empty();

@@ -1,0 +1,45 @@
+//! Texts that may be written: without excluded texts, and with some escapes alone.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::json_schema::options::Options;
+use crate::regular::{ByteSet, Language, Languages};
+
+/// The characters that JSON has behind a backslash.
+const ESCAPES: &str = "\"\\/bfnrtu";
+
+/// Those of `texts`, as they are written between quotes, that the options allow.
+///
+/// Errors if an excluded text is empty, or if JSON has no such escape.
+pub(crate) fn writable_texts(
+    l: &mut Languages,
+    texts: Language,
+    options: &Options,
+) -> Result<Language> {
+    let error = |message: String| Error::new(ErrorKind::Request, message);
+    let mut writable = texts;
+    if let Some(escapes) = &options.escapes {
+        if let Some(unknown) = escapes.chars().find(|&c| !ESCAPES.contains(c)) {
+            let message = format!("JSON has no escape of a backslash and {unknown:?}");
+            return Err(error(message).with_help(format!("use some of {ESCAPES}")));
+        }
+        let backslash = ByteSet::from_iter([b'\\']);
+        let plain = l.byte_set(backslash.complement());
+        let [backslash, letter] = [backslash, escapes.bytes().collect()].map(|set| l.byte_set(set));
+        let escape = l.concat([backslash, letter]);
+        let unit = l.union([plain, escape]);
+        let escaped = l.repeat(unit, 0, None);
+        writable = l.intersect([writable, escaped]);
+    }
+    if !options.excludes.is_empty() {
+        if options.excludes.iter().any(String::is_empty) {
+            let message = "every text holds the empty one, which is excluded".to_owned();
+            return Err(error(message).with_help("leave the empty text out"));
+        }
+        let byte = l.byte_set((0..=u8::MAX).collect());
+        let bytes = l.repeat(byte, 0, None);
+        let excluded = l.literals(options.excludes.iter().map(String::as_bytes));
+        let with_excluded = l.concat([bytes, excluded, bytes]);
+        writable = l.difference(writable, with_excluded);
+    }
+    Ok(writable)
+}
