@@ -77,16 +77,22 @@ pub enum Marker {
 }
 
 /// Descriptions of the known formats.
-const REASONING_FORMATS: [&str; 3] = [
+const REASONING_FORMATS: [&str; 8] = [
+    include_str!("reasoning_formats/command.json"),
+    include_str!("reasoning_formats/gemma4.json"),
     include_str!("reasoning_formats/gpt-oss.json"),
+    include_str!("reasoning_formats/kimi-k3.json"),
+    include_str!("reasoning_formats/minimax-m3.json"),
     include_str!("reasoning_formats/mistral.json"),
+    include_str!("reasoning_formats/seed-oss.json"),
     include_str!("reasoning_formats/think.json"),
 ];
 
 impl ReasoningFormat {
-    /// A known format: `think` (Qwen 3, DeepSeek R1), `mistral` or `gpt-oss`.
+    /// A known format by its name (`think`, `mistral`, `gpt-oss`) or by an alias: that of vLLM's or
+    /// SGLang's parser (`qwen3`, `deepseek_r1`).
     ///
-    /// Errors for any other name.
+    /// Errors for any other name, with the names of all formats.
     pub fn named(name: &str) -> Result<Self> {
         let mut names = Vec::new();
         for text in REASONING_FORMATS {
@@ -109,10 +115,10 @@ impl ReasoningFormat {
                 .with_help("write it as those that come with the crate are written")
         })?;
         let is_tag = |piece: &Piece| matches!(piece, Piece::Tag { .. } | Piece::Token { .. });
-        match reasoning.open.last().is_some_and(is_tag) && is_tag(&reasoning.close) {
+        match reasoning.open.iter().any(is_tag) && is_tag(&reasoning.close) {
             true => Ok(reasoning),
             false => Err(Error::new(ErrorKind::Request, "reasoning stands between two tags")
-                .with_help("let `open` end in a tag or token, and `close` be one")),
+                .with_help("let `open` have a tag or token, and `close` be one")),
         }
     }
 
@@ -129,12 +135,16 @@ impl ReasoningFormat {
 
     /// Whether a prompt ends in the opening tag, so that the message begins inside of it.
     pub fn is_open_after(&self, prompt: &str) -> bool {
-        match self.open.as_slice() {
-            [Piece::Tag { tag } | Piece::Token { token: tag }] => {
-                prompt.trim_end().ends_with(tag.as_str())
+        let mut opening = String::new();
+        for piece in &self.open {
+            match piece {
+                Piece::Text(name) | Piece::Tag { tag: name } | Piece::Token { token: name } => {
+                    opening.push_str(name);
+                }
+                _ => return false,
             }
-            _ => false,
         }
+        prompt.trim_end().ends_with(opening.trim_end())
     }
 
     /// Grammar of the prefix of a message: reasoning in its tags.
@@ -191,7 +201,8 @@ impl ReasoningFormat {
 
     /// The tag that begins the reasoning: the last, where there are several.
     pub fn begin(&self, vocabulary: &Vocabulary) -> Result<Marker> {
-        match self.open.last() {
+        let is_tag = |piece: &&Piece| matches!(piece, Piece::Tag { .. } | Piece::Token { .. });
+        match self.open.iter().rfind(is_tag) {
             Some(piece) => marker(piece, vocabulary),
             None => Ok(Marker::Bytes(Vec::new())),
         }
@@ -244,6 +255,8 @@ mod tests {
         assert_eq!(think.name(), "think");
         assert!(think.is_open_after("<|assistant|><think>\n") && !think.is_open_after("<think>x"));
         assert!(ReasoningFormat::of_template("no tags").is_none());
+        let kimi = ReasoningFormat::named("kimi_k3").unwrap();
+        assert!(kimi.is_open_after("<|open|>think<|sep|>") && !kimi.is_open_after("<|sep|>"));
         let bad =
             r#"{"name": "x", "aliases": [], "source": "", "mark": "", "open": [], "close": "y"}"#;
         assert!(ReasoningFormat::read(bad).unwrap_err().to_string().contains("two tags"));

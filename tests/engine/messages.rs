@@ -294,6 +294,11 @@ const THOUGHTS: &[(&str, &str, &str)] = &[
     ("think", "<think>\nIs it 7?\n< no.</think>\n\n", "\nIs it 7?\n< no."),
     ("think", "<think></think>", ""),
     ("mistral", "[THINK]7?[/THINK]", "7?"),
+    ("command", "<|START_THINKING|>7?<|END_THINKING|><|START_RESPONSE|>", "7?"),
+    ("gemma4", "<|channel>thought\n7?<channel|>", "7?"),
+    ("kimi-k3", "<|open|>think<|sep|>7?<|close|>think<|sep|><|open|>response<|sep|>", "7?"),
+    ("minimax-m3", "<mm:think>7?</mm:think>", "7?"),
+    ("seed-oss", "<seed:think>7?</seed:think>\n", "7?"),
     (
         "gpt-oss",
         "<|channel|>analysis<|message|>7?<|end|><|start|>assistant<|channel|>final<|message|>",
