@@ -12,11 +12,19 @@
 
 mod json_end;
 mod program;
+mod value_kinds;
+mod written_arguments;
+
+use std::sync::Arc;
+
+use serde_json::Value;
 
 use super::message::MessagePart;
 use super::reasoning_format::{ReasoningFormat, ReasoningStart};
+use crate::json_schema::Style;
 use json_end::JsonEndScanner;
 use program::{Instruction, Program, TextKind};
+use written_arguments::WrittenArguments;
 
 pub(crate) use program::MessageShape;
 
@@ -52,6 +60,10 @@ struct Thread {
     /// Characters of the instruction's text that were read.
     chars_read: usize,
     json: JsonEndScanner,
+    /// Arguments in a style.
+    written: Option<Box<WrittenArguments>>,
+    /// Index of the tool that is called.
+    tool: usize,
     /// Characters of the name of a tool.
     name: String,
     id: CallId,
@@ -65,7 +77,8 @@ impl Thread {
     fn at(pc: usize) -> Self {
         let (json, name) = (JsonEndScanner::default(), String::new());
         let id = CallId::default();
-        Self { pc, chars_read: 0, json, name, id, committed: false, out: Vec::new() }
+        let (written, committed, out) = (None, false, Vec::new());
+        Self { pc, chars_read: 0, json, written, tool: 0, name, id, committed, out }
     }
 
     /// Adds a character that was read to the id, if it is a part of one.
@@ -81,6 +94,7 @@ impl Thread {
         self.pc = pc;
         self.chars_read = 0;
         self.json = JsonEndScanner::default();
+        self.written = None;
         self
     }
 }
@@ -102,8 +116,8 @@ impl Thread {
 #[derive(Clone, Debug)]
 pub struct MessageReader {
     program: Vec<Instruction>,
-    /// Names of the tools.
-    names: Vec<String>,
+    /// Names of the tools, and the schemas of their arguments.
+    tools: Vec<(String, Arc<Value>)>,
     /// In order of priority.
     threads: Vec<Thread>,
 }
@@ -120,10 +134,10 @@ impl MessageReader {
         Self::of_program(program, Vec::new())
     }
 
-    /// A reader of messages with calls of tools of these names.
+    /// A reader of messages with calls of tools of these names, whose arguments have these schemas.
     pub(super) fn of_calls(
         shape: MessageShape<'_>,
-        names: Vec<String>,
+        tools: Vec<(String, Arc<Value>)>,
         reasoning: Option<(&ReasoningFormat, ReasoningStart)>,
     ) -> Self {
         let mut program = Program::default();
@@ -131,11 +145,11 @@ impl MessageReader {
             program.reasoning(reasoning, start);
         }
         program.message(shape);
-        Self::of_program(program, names)
+        Self::of_program(program, tools)
     }
 
-    fn of_program(program: Program, names: Vec<String>) -> Self {
-        Self { program: program.finish(), names, threads: vec![Thread::at(0)] }
+    fn of_program(program: Program, tools: Vec<(String, Arc<Value>)>) -> Self {
+        Self { program: program.finish(), tools, threads: vec![Thread::at(0)] }
     }
 
     /// Reads text. However the message is split into calls, the joined parts are the same.
@@ -213,7 +227,8 @@ impl MessageReader {
         for thread in next {
             let same = |known: &Thread| {
                 (known.pc, known.chars_read) == (thread.pc, thread.chars_read)
-                    && known.json == thread.json
+                    && (&known.json, &known.written) == (&thread.json, &thread.written)
+                    && known.tool == thread.tool
                     && (&known.name, &known.id) == (&thread.name, &thread.id)
             };
             if !self.threads.iter().any(same) {
@@ -244,7 +259,8 @@ impl MessageReader {
                 self.step(thread.to(second), input, next);
             }
             (Instruction::CommitCall, _) => {
-                if self.names.contains(&thread.name) {
+                if let Some(tool) = self.tools.iter().position(|(name, _)| *name == thread.name) {
+                    thread.tool = tool;
                     let name = std::mem::take(&mut thread.name);
                     let id = match std::mem::take(&mut thread.id) {
                         CallId::Read(id) => Some(id),
@@ -297,7 +313,10 @@ impl MessageReader {
                 next.push(thread.note(c));
             }
             (Instruction::Name | Instruction::Id, _) => self.step(thread.to(after), input, next),
-            (Instruction::Json, _) => {
+            (Instruction::Arguments(style), _) if style.name() != "json" => {
+                self.step_written(thread, style, input, next);
+            }
+            (Instruction::Arguments(_), _) => {
                 if thread.json.is_bare {
                     self.step(thread.clone().to(after), input, next);
                 }
@@ -309,6 +328,38 @@ impl MessageReader {
             }
             (Instruction::Any(_) | Instruction::Text { .. }, Input::Special(_))
             | (Instruction::End, _) => {}
+        }
+    }
+
+    /// Steps a thread in arguments that are written in a style.
+    fn step_written(
+        &self,
+        mut thread: Thread,
+        style: &Style,
+        input: Input<'_>,
+        next: &mut Vec<Thread>,
+    ) {
+        let (Some(style), Some((_, schema))) = (style.notation(), self.tools.get(thread.tool))
+        else {
+            return;
+        };
+        let written = match thread.written.take() {
+            Some(written) => *written,
+            None => WrittenArguments::new(Arc::clone(style), Arc::clone(schema)),
+        };
+        let with = |mut written: WrittenArguments| {
+            let mut thread = thread.clone();
+            let out = written.take();
+            thread.out.extend(out.chars().map(|c| Output::Char(TextKind::Arguments, c)));
+            thread.committed |= written.take_end();
+            thread.written = Some(Box::new(written));
+            thread
+        };
+        if let Some(ended) = written.ended() {
+            self.step(with(ended).to(thread.pc + 1), input, next);
+        }
+        if let Input::Char(c) = input {
+            next.extend(written.step(c).into_iter().map(with));
         }
     }
 }

@@ -75,7 +75,7 @@ pub(super) fn node(builder: &mut GrammarBuilder, piece: &Piece, slots: &Slots<'_
             builder.choice(alternatives)
         }
         Piece::Id { id } => nodes(builder, id, slots),
-        Piece::Slot { slot } => match (slot, slots.call) {
+        Piece::Slot { slot, .. } => match (slot, slots.call) {
             (Slot::Name, Some((name, _))) => builder.literal(name.as_bytes()),
             (Slot::Arguments, Some((_, rule))) => builder.call(rule),
             (Slot::Alphanumerics, _) => {

@@ -1,5 +1,7 @@
 //! Tools of a message, and the grammar of messages that call them.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::message_reader::{MessageReader, MessageShape};
@@ -85,8 +87,9 @@ impl ToolCalls {
             choice: &self.choice,
             has_answer: self.answer.is_some(),
         };
-        let names = self.tools.iter().map(|tool| tool.name().to_owned()).collect();
-        MessageReader::of_calls(shape, names, reasoning)
+        let tool = |tool: &Tool| (tool.name().to_owned(), Arc::new(tool.parameters().clone()));
+        let tools = self.tools.iter().map(tool).collect();
+        MessageReader::of_calls(shape, tools, reasoning)
     }
 
     /// The tools as OpenAI's API writes them, which is what chat templates read.
@@ -135,6 +138,8 @@ impl ToolCalls {
                     return Err(Error::new(ErrorKind::Request, message)
                         .with_help(format!("the tools are: {names}")));
                 }
+                let mut options = options.clone();
+                options.style = self.format.style();
                 let mut schemas = Vec::new();
                 for tool in tools {
                     let name = format!("tool `{}`", tool.name());
@@ -146,7 +151,7 @@ impl ToolCalls {
                 let single = named || !self.parallel || self.format.single;
                 match choice {
                     ToolChoice::Auto => writer.text_or_calls(&schemas, single)?,
-                    _ => writer.calls(&schemas, single),
+                    _ => writer.lead_and_calls(&schemas, single),
                 }
             }
         };
@@ -205,6 +210,18 @@ impl<'a> MessageGrammar<'a> {
             alternatives.push(self.builder.mark(one, format!("call of `{}`", call.0)));
         }
         self.builder.choice(alternatives)
+    }
+
+    /// A block of calls where no text may stand.
+    fn lead_and_calls(&mut self, tools: &[NamedRule<'_>], single: bool) -> NodeId {
+        let format = self.format;
+        let calls = self.calls(tools, single);
+        if format.lead.is_empty() {
+            return calls;
+        }
+        let lead = self.pieces(&format.lead, None);
+        let lead = self.builder.repeat(lead, 0, Some(1));
+        self.builder.sequence([lead, calls])
     }
 
     /// A block of one call or more, with the pieces around them and no text.

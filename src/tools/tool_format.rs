@@ -11,19 +11,22 @@
 //! what free text does not hold (or, `instead` of calls, does not begin with), unless it is a special
 //! token, which no text is.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::json_schema::Style;
 
 /// Format in which a family of models writes text and tool calls.
 ///
 /// Members of a description: `name`, `aliases` (names that other engines have for it), `source` (the
 /// document that it is taken from), `marks` (texts that chat templates of the family hold), `text`
 /// (`around`, `before` or `instead` of calls), `single` (at most one call), and lists of pieces:
-/// `preamble`, `answer`, `open`, `call`, `between`, `close`. A piece is a text, `{"token": …}`,
+/// `preamble`, `answer`, `lead`, `open`, `call`, `between`, `close`. A piece is a text, `{"token": …}`,
 /// `{"tag": …}`, `{"slot": …}`, `{"id": […]}` (the call's id, of these pieces), `{"optional": […]}`
-/// or `{"either": [[…], …]}`; a slot is `name`, `arguments`, `alphanumerics`, `number`, `text` or
-/// `reasoning`.
+/// or `{"either": [[…], …]}`; a slot is `name`, `arguments` (JSON, or in the `style` beside it),
+/// `alphanumerics`, `number`, `text` or `reasoning`.
+///
+/// More than 12 fields: one a member of the description.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolFormat {
@@ -44,6 +47,9 @@ pub struct ToolFormat {
     /// A message without calls, where it is not just text.
     #[serde(default)]
     pub(super) answer: Vec<Piece>,
+    /// Pieces that may stand before calls where no text does.
+    #[serde(default)]
+    pub(super) lead: Vec<Piece>,
     /// Pieces before the first call of a block.
     #[serde(default)]
     pub(super) open: Vec<Piece>,
@@ -79,8 +85,12 @@ pub(super) enum Piece {
     Token { token: String },
     /// An added token where the vocabulary has one of this name, else the name as text.
     Tag { tag: String },
-    /// A part that differs from call to call.
-    Slot { slot: Slot },
+    /// A part that differs from call to call; arguments in this style.
+    Slot {
+        slot: Slot,
+        #[serde(default, deserialize_with = "style")]
+        style: Style,
+    },
     /// The id of a call.
     Id { id: Vec<Piece> },
     /// All of these or none.
@@ -95,7 +105,7 @@ pub(super) enum Piece {
 pub(super) enum Slot {
     /// The tool's name.
     Name,
-    /// Its arguments, as a JSON object.
+    /// Its arguments, an object: JSON, or in a style.
     Arguments,
     /// Nine letters and digits.
     Alphanumerics,
@@ -117,23 +127,26 @@ macro_rules! descriptions {
 const TOOL_FORMATS: &[&str] = &descriptions![
     "apertus",
     "command",
-    "deepseek",
     "deepseek-v3.1",
+    "deepseek",
     "exaone4",
     "functools",
     "gpt-oss",
-    "granite",
     "granite-20b-fc",
+    "granite",
     "hunyuan",
     "json",
     "kimi-k2",
     "llama3",
     "longcat",
-    "mistral",
+    "mimo",
     "mistral-args",
+    "mistral",
     "nemotron",
     "phi4-mini",
+    "qwen-coder",
     "qwen",
+    "seed-oss",
 ];
 
 impl ToolFormat {
@@ -212,10 +225,31 @@ impl ToolFormat {
         self.open.first().or(self.call.first())
     }
 
+    /// The style of arguments.
+    pub(super) fn style(&self) -> Style {
+        style_of(&self.call).cloned().unwrap_or_default()
+    }
+
     /// Whether a block holds nothing but calls, so that text beside it may stand between any two.
     pub(super) fn has_bare_calls(&self) -> bool {
         self.open.is_empty() && self.close.is_empty()
     }
+}
+
+/// Reads the name of a style.
+fn style<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Style, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    Style::named(&name).map_err(serde::de::Error::custom)
+}
+
+/// The style of the arguments among pieces.
+fn style_of(pieces: &[Piece]) -> Option<&Style> {
+    pieces.iter().find_map(|piece| match piece {
+        Piece::Slot { slot: Slot::Arguments, style } => Some(style),
+        Piece::Optional { optional: pieces } | Piece::Id { id: pieces } => style_of(pieces),
+        Piece::Either { either } => either.iter().find_map(|pieces| style_of(pieces)),
+        _ => None,
+    })
 }
 
 #[cfg(test)]

@@ -211,6 +211,33 @@ const FAMILIES: &[Family] = &[
         special: &["<|tools_prefix|>", "<|tools_suffix|>"],
         shape: TextAndCalls,
     },
+    Family {
+        names: &["qwen-coder", "qwen3_coder", "qwen3_xml", "qwen_3_5"],
+        template: Template::Assistant(
+            "{{ m.content }}{% for c in m.tool_calls %}{{ '\\n<tool_call>\\n<function=' + c.function.name + '>\\n' }}{% for k, v in c.function.arguments|items %}{{ '<parameter=' + k + '>\\n' }}{{ v if v is string else v|tojson }}{{ '\\n</parameter>\\n' }}{% endfor %}{{ '</function>\\n</tool_call>' }}{% endfor %}",
+        ),
+        end: &[],
+        special: &["<tool_call>", "</tool_call>"],
+        shape: TextAndCalls,
+    },
+    Family {
+        names: &["mimo"],
+        template: Template::Assistant(
+            "{{ m.content }}{% for c in m.tool_calls %}<tool_call><function={{ c.function.name }}>{% for k, v in c.function.arguments|items %}<parameter={{ k }}>{{ v if v is string else v|tojson }}</parameter>{% endfor %}</function></tool_call>{% endfor %}",
+        ),
+        end: &[],
+        special: &["<tool_call>", "</tool_call>"],
+        shape: TextAndCalls,
+    },
+    Family {
+        names: &["seed-oss", "seed_oss"],
+        template: Template::Assistant(
+            "{{ m.content }}{% for c in m.tool_calls %}{{ '\\n<seed:tool_call>\\n<function=' + c.function.name + '>\\n' }}{% for k, v in c.function.arguments|items %}<parameter={{ k }}>{{ v if v is string else v|tojson }}{{ '</parameter>\\n' }}{% endfor %}{{ '</function>\\n</seed:tool_call>' }}{% endfor %}",
+        ),
+        end: &[],
+        special: &["<seed:tool_call>"],
+        shape: TextAndCalls,
+    },
 ];
 
 fn tools() -> Vec<Tool> {
@@ -241,9 +268,11 @@ fn tools() -> Vec<Tool> {
         "additionalProperties": false,
     });
     vec![
-        Tool::new("get_weather", weather).unwrap(),
-        Tool::new("web.search-2", search).unwrap(),
-        Tool::new("now", json!({"type": "object", "additionalProperties": false})).unwrap(),
+        Tool::new("get_weather", weather).unwrap().with_description("Weather."),
+        Tool::new("web.search-2", search).unwrap().with_description("Finds."),
+        Tool::new("now", json!({"type": "object", "additionalProperties": false}))
+            .unwrap()
+            .with_description("The time."),
     ]
 }
 

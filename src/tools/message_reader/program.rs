@@ -11,6 +11,7 @@
 //! 4  Name, CommitCall, Json …
 //! ```
 
+use crate::json_schema::Style;
 use crate::tools::reasoning_format::{ReasoningFormat, ReasoningStart};
 use crate::tools::tool_choice::ToolChoice;
 use crate::tools::tool_format::{Piece, Slot, TextPlacement, ToolFormat};
@@ -48,8 +49,8 @@ pub(super) enum Instruction {
     EndId,
     /// The name that was read is that of a tool: the thread wins over all others.
     CommitCall,
-    /// A JSON value.
-    Json,
+    /// Arguments in a style.
+    Arguments(Style),
     /// Both of these instructions, the first with priority.
     Split(usize, usize),
     Jump(usize),
@@ -125,10 +126,12 @@ impl Program {
                 self.pieces(id);
                 self.instructions.push(Instruction::EndId);
             }
-            Piece::Slot { slot } => match slot {
+            Piece::Slot { slot, style } => match slot {
                 Slot::Name => self.instructions.push(Instruction::Name),
                 Slot::Arguments => {
-                    self.instructions.extend([Instruction::CommitCall, Instruction::Json])
+                    let style = style.clone();
+                    self.instructions
+                        .extend([Instruction::CommitCall, Instruction::Arguments(style)])
                 }
                 Slot::Alphanumerics | Slot::Number => self.instructions.push(Instruction::Id),
                 Slot::Text => self.any(TextKind::Text),
@@ -200,7 +203,10 @@ impl Program {
         };
         match choice {
             ToolChoice::None => answer(self),
-            ToolChoice::Required | ToolChoice::Named(_) => self.calls(format, false),
+            ToolChoice::Required | ToolChoice::Named(_) => {
+                self.either(&[format.lead.as_slice(), &[]]);
+                self.calls(format, false);
+            }
             ToolChoice::Auto if has_answer || format.text == TextPlacement::Instead => {
                 let commit = !has_answer;
                 self.one_of(&[&answer, &|program| program.calls(format, commit)]);
