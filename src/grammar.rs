@@ -15,6 +15,7 @@
 //! | `form`, `builder` | the data and how it is made |
 //! | `embed` | one grammar inside another |
 //! | `hole` | parts whose rules are made while a text is read (JSON Schemas) |
+//! | `family`, `parameter` | rules with a parameter, made value by value |
 //! | `analysis` | least fixed points: nullable, productive |
 //! | `normal` | normal form: no empty rule, no left recursion |
 //! | `regular` | a grammar without recursion as one regular language |
@@ -40,11 +41,13 @@
 pub(crate) mod analysis;
 mod builder;
 mod embed;
+pub(crate) mod family;
 mod form;
 pub(crate) mod hole;
 mod lazy_precedence;
 pub(crate) mod names;
 pub(crate) mod normal;
+pub(crate) mod parameter;
 mod regular;
 pub(crate) mod source;
 

@@ -4,6 +4,7 @@
 //! languages only, and byte offsets for error messages. `lowering` turns it into nodes of a
 //! grammar.
 
+use crate::grammar::parameter::{ParameterCondition, ParameterFunction};
 use crate::grammar::{RuleId, TokenSet};
 use crate::regular::Language;
 
@@ -23,6 +24,8 @@ pub(super) enum RuleExprKind {
     Special(TokenSet),
     /// Another grammar, already built.
     Embedded(RuleId),
+    /// A part that depends on the parameter of its rule.
+    Parameter(ParameterExpr),
     Sequence(Vec<RuleExpr>),
     Choice(Vec<RuleExpr>),
     Repeat(Box<RuleExpr>, u32, Option<u32>),
@@ -34,6 +37,15 @@ pub(super) enum RuleExprKind {
     Except(Box<RuleExpr>, Box<RuleExpr>),
     /// The shortest matches: its texts of which no proper prefix is another.
     Lazy(Box<RuleExpr>),
+}
+
+/// A part that depends on the parameter of a rule.
+#[derive(Clone, Debug)]
+pub(super) enum ParameterExpr {
+    /// A call of a rule, by its index, with a parameter that is a function of the caller's.
+    Call(usize, ParameterFunction),
+    /// The empty string if the parameter satisfies a condition, else nothing.
+    If(ParameterCondition),
 }
 
 impl RuleExpr {
@@ -70,6 +82,7 @@ impl RuleExpr {
             RuleExprKind::Rule(rule) => format!("rule {rule}"),
             RuleExprKind::Special(tokens) => format!("{tokens:?}"),
             RuleExprKind::Embedded(rule) => format!("{rule:?}"),
+            RuleExprKind::Parameter(part) => format!("{part:?}"),
             RuleExprKind::Sequence(items) => format!("({})", all(items)),
             RuleExprKind::Choice(items) => format!("[{}]", all(items)),
             RuleExprKind::And(items) => format!("&({})", all(items)),
@@ -98,7 +111,8 @@ impl RuleExpr {
                 RuleExprKind::Regular(_)
                 | RuleExprKind::Rule(_)
                 | RuleExprKind::Special(_)
-                | RuleExprKind::Embedded(_) => {}
+                | RuleExprKind::Embedded(_)
+                | RuleExprKind::Parameter(_) => {}
                 RuleExprKind::Sequence(items)
                 | RuleExprKind::Choice(items)
                 | RuleExprKind::And(items) => {

@@ -19,10 +19,13 @@ mod regular_rules;
 
 pub(super) use parsed_rules::{LoweringOptions, ParsedRules, RuleLayout};
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
-use super::expression::{RuleExpr, RuleExprKind};
+use super::expression::{ParameterExpr, RuleExpr, RuleExprKind};
 use crate::error::{ErrorKind, Result};
+use crate::grammar::family::{FamilyLeaf, RuleFamily};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId, prefer_lazy};
 use crate::regular::Language;
 use regular_rules::{RegularRules, is_counted_repeat};
@@ -30,6 +33,9 @@ use regular_rules::{RegularRules, is_counted_repeat};
 /// Regular alternatives of a choice that stay apart under [`RuleLayout::Apart`]; more of them are
 /// followed in parallel, and would exceed the limit on parallel states.
 const MAX_APART_ALTERNATIVES: usize = 1_000;
+
+/// Rules with their parameters that are looked at to find out whether there is a text at all.
+const MAX_SEARCHED_INSTANCES: usize = 1 << 20;
 
 /// The grammar whose texts are those of the rule `start`.
 ///
@@ -53,6 +59,7 @@ pub(super) fn lower(
         todo: Vec::new(),
         current_rule: 0,
         lazy: LazyTerminals::default(),
+        has_parameter: false,
     };
     lowering.grammar(start)
 }
@@ -85,6 +92,8 @@ struct RuleLowering<'a> {
     /// The rule that is being lowered.
     current_rule: usize,
     lazy: LazyTerminals,
+    /// Whether a part depends on the parameter of a rule.
+    has_parameter: bool,
 }
 
 impl RuleLowering<'_> {
@@ -106,6 +115,9 @@ impl RuleLowering<'_> {
             }
         }
         let grammar = self.builder.finish(id)?;
+        if self.has_parameter {
+            return RuleFamily::grammar(grammar, MAX_SEARCHED_INSTANCES);
+        }
         let Some(&(_, at)) = self.lazy.nodes.first() else { return Ok(grammar) };
         let lazy: Vec<NodeId> = self.lazy.nodes.iter().map(|&(node, _)| node).collect();
         prefer_lazy(grammar, &lazy, self.lazy.unmerged).map_err(|error| match error.kind() {
@@ -211,6 +223,18 @@ impl RuleLowering<'_> {
                 Lowered::Node(self.builder.mark(node, origin))
             }
             RuleExprKind::Embedded(rule) => Lowered::Node(self.builder.call(*rule)),
+            RuleExprKind::Parameter(part) => {
+                self.has_parameter = true;
+                let leaf = match part {
+                    ParameterExpr::Call(rule, function) => {
+                        FamilyLeaf::Call(self.id(*rule), *function)
+                    }
+                    ParameterExpr::If(condition) => FamilyLeaf::If(condition.clone()),
+                };
+                let origin = self.origin(expr.at);
+                let node = self.builder.hole(Arc::new(leaf));
+                Lowered::Node(self.builder.mark(node, origin))
+            }
             RuleExprKind::Sequence(parts) => self.sequence(&parts.iter().collect::<Vec<_>>())?,
             RuleExprKind::Choice(parts) => self.choice(parts, expr.at)?,
             RuleExprKind::Repeat(inner, min, max) => match self.expression(inner)? {

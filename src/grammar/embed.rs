@@ -1,9 +1,12 @@
 //! One grammar inside another.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::analysis::least_fixed_point;
 use super::builder::GrammarBuilder;
+use super::family::RuleFamily;
 use super::form::{Grammar, Node, NodeId, RuleId, TokenSet};
 use crate::error::Result;
 use crate::regular::{ByteSet, Language, arena_copy};
@@ -101,8 +104,20 @@ impl Grammar {
                 }
             }
         }
+        self.change_families(|template| {
+            let mut template = template;
+            template.remove_dead_parts(bytes)?;
+            Ok(template)
+        })?;
+        let productive = self.prune(|language| is_live[&language]);
+        Ok(productive[self.rule(self.start).body().index()])
+    }
+
+    /// Takes out the parts of choices and the repeats that have no text, given which terminals have
+    /// some; by node, whether it has.
+    pub(super) fn prune(&mut self, is_live: impl Fn(Language) -> bool) -> Vec<bool> {
         let productive = least_fixed_point(self, |_, node| match node {
-            Node::Regular(language) => is_live[language],
+            Node::Regular(language) => is_live(*language),
             _ => true,
         });
         for node in &mut self.nodes {
@@ -117,7 +132,17 @@ impl Grammar {
                 _ => {}
             }
         }
-        Ok(productive[self.rule(self.start).body().index()])
+        productive
+    }
+
+    /// Changes the templates of its rules with a parameter.
+    fn change_families(&mut self, change: impl Fn(Self) -> Result<Self> + Copy) -> Result<()> {
+        for hole in &mut self.holes {
+            if let Some(family) = hole.as_any().downcast_ref::<RuleFamily>() {
+                *hole = Arc::new(family.with_template(change)?);
+            }
+        }
+        Ok(())
     }
 
     /// Text of this grammar, then text of another.
@@ -135,12 +160,23 @@ impl Grammar {
         mut self,
         replace: impl Fn(&TokenSet) -> Result<TokenSet>,
     ) -> Result<Self> {
+        self.replace_token_sets(&replace)?;
+        Ok(self)
+    }
+
+    fn replace_token_sets(
+        &mut self,
+        replace: &dyn Fn(&TokenSet) -> Result<TokenSet>,
+    ) -> Result<()> {
         for node in &mut self.nodes {
             if let Node::Special(tokens) = node {
                 *tokens = replace(tokens)?;
             }
         }
-        Ok(self)
+        self.change_families(|mut template| {
+            template.replace_token_sets(replace)?;
+            Ok(template)
+        })
     }
 }
 

@@ -26,6 +26,12 @@ impl NodeId {
 }
 
 impl RuleId {
+    /// The rule of this index.
+    pub(crate) fn new(index: usize) -> Self {
+        // Rules are limited as nodes are, far below u32::MAX.
+        Self(index as u32)
+    }
+
     /// The id of this rule once its grammar is appended to one of `rules` rules.
     pub(crate) fn after(self, rules: usize) -> Self {
         // Rules are limited as nodes are, far below u32::MAX.

@@ -10,7 +10,7 @@
 //! without left recursion:  sum: (sign sum "+" num | num) tail?        tail: "+" num tail?
 //! ```
 
-mod components;
+pub(super) mod components;
 mod empty_rules;
 mod left_recursion;
 

@@ -327,7 +327,11 @@ fn what_is_refused() {
             ("start: a::0\na::_: \"a\" %if eq([0:65], 0)", (2, 21), "64 bits"),
             ("start: a::0\na::_: \"a\" %if eq(0, 0)", (2, 18), "some bits"),
             ("start: a::0\na::_: \"a\" %if foo([0:1], 0)", (2, 15), "no condition"),
-            ("start: a::0\na::_: \"a\" a::incr(_) | \"\"", (2, 11), "more than 16384 values"),
+            (
+                "start: a::0\na::_: \"a\" a::incr(_) | b\nb[lazy]: /b+/",
+                (2, 11),
+                "more than 512 values",
+            ),
             ("%llguidance {\"skip_repetition\": 2}\nstart: \"a\"", (1, 1), "skip_repetition"),
             ("%llguidance {\"allow_invalid_utf8\": true}\nstart: \"a\"", (1, 1), "allow_invalid"),
             ("start: %json {\"type\": \"strin\"}", (1, 8), "strin"),

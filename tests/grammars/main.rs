@@ -7,6 +7,7 @@ mod gbnf;
 mod iso;
 mod lark;
 mod lark_modules;
+mod lark_parameters;
 mod lazy;
 mod library;
 mod parsers;

@@ -105,7 +105,9 @@ impl<'a> RegularRules<'a> {
                 }
                 RuleExprKind::Regular(_) => 1,
                 RuleExprKind::Rule(callee) => leaves[*callee],
-                RuleExprKind::Special(_) | RuleExprKind::Embedded(_) => usize::MAX,
+                RuleExprKind::Special(_)
+                | RuleExprKind::Embedded(_)
+                | RuleExprKind::Parameter(_) => usize::MAX,
                 _ => 0,
             };
             size = size.saturating_add(more);
@@ -229,6 +231,11 @@ impl<'a> RegularRules<'a> {
                 return Err(text
                     .error(expr.at, "a special token is no text, and this part must be regular")
                     .with_help("move the token out of it"));
+            }
+            RuleExprKind::Parameter(_) => {
+                return Err(text
+                    .error(expr.at, "a parameter is used where the text must be regular")
+                    .with_help("move it out of the terminal"));
             }
             RuleExprKind::Embedded(_) => {
                 return Err(text

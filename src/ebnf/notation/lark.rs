@@ -61,7 +61,6 @@ mod lexical;
 mod libraries;
 mod lowering;
 mod modules;
-mod parameter;
 mod parameter_syntax;
 mod statements;
 mod substring;

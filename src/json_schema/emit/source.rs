@@ -1,4 +1,4 @@
-//! The rules of a grammar with schemas in it, made as they are entered.
+//! The rules of a grammar with schemas and rules with a parameter in it, made as they are entered.
 //!
 //! All schemas write into one list of rules and one arena of terminals, which are lent to the
 //! schema that is asked for something. Everything else is each schema's own: document, identifiers,
@@ -13,6 +13,7 @@ use super::hole::SchemaHole;
 use super::numbering::Numbering;
 use super::{Emitter, TextNodes};
 use crate::error::{Error, ErrorKind, Result};
+use crate::grammar::family::{FamilyLeaf, FamilyRules, RuleFamily};
 use crate::grammar::hole::Hole;
 use crate::grammar::names::Names;
 use crate::grammar::source::Source;
@@ -34,13 +35,25 @@ self_cell!(
     }
 );
 
-/// A grammar with schemas in it, and what was made of them so far.
+/// The maker of a rule.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RuleOwner {
+    /// The grammar around all holes.
+    Grammar,
+    /// A schema, by index.
+    Schema(usize),
+    /// Rules with a parameter, by index.
+    Family(usize),
+}
+
+/// A grammar with schemas and families of rules in it, and what was made of them so far.
 pub(crate) struct SchemaSource {
     schemas: Vec<OpenSchema>,
+    families: Vec<FamilyRules>,
     numberings: Vec<Numbering>,
-    /// The rules from each of these on, up to the next, were declared by this schema; those before
-    /// the first are the grammar's.
-    owners: Vec<(RuleId, usize)>,
+    /// The rules from each of these on, up to the next, were declared by this one; those before the
+    /// first are the grammar's.
+    owners: Vec<(RuleId, RuleOwner)>,
     /// Rules and terminals, while no schema is asked for anything.
     builder: GrammarBuilder,
     languages: Languages,
@@ -71,6 +84,26 @@ fn unspelled(document: &Document, options: &Options) -> Error {
     let message = format!("the style `{style}` can write no value that the schema accepts");
     let error = document.error(ErrorKind::Unsatisfiable, document.root(), message);
     error.with_help("let it accept an object whose keys and strings do not hold the style's tags")
+}
+
+/// The number of schemas in holes, those in families of rules included.
+fn count_schemas(holes: &[Arc<dyn Hole>]) -> usize {
+    let count = |hole: &Arc<dyn Hole>| match hole.as_any().downcast_ref::<RuleFamily>() {
+        Some(family) => count_schemas(family.holes()),
+        None => usize::from(hole.as_any().is::<SchemaHole>()),
+    };
+    holes.iter().map(count).sum()
+}
+
+/// The holes that were opened so far.
+struct OpenHoles<'s> {
+    bases: Bases<'s>,
+    /// The schemas of all holes.
+    schemas: usize,
+    first_place: u32,
+    /// Holes, and the rules that fill them.
+    rules: Vec<(Arc<dyn Hole>, RuleId)>,
+    limits: &'s Limits,
 }
 
 /// The bases of the schemas of one grammar: the first of them brings the arena.
@@ -121,29 +154,68 @@ impl SchemaSource {
     ) -> Result<(Self, RuleId)> {
         let mut this = Self {
             schemas: Vec::new(),
+            families: Vec::new(),
             numberings: Vec::new(),
             owners: Vec::new(),
             builder: GrammarBuilder::new(),
             languages: Languages::new(),
         };
         let holes = grammar.holes();
-        let mut bases = Bases { shared, first: None };
-        let mut rules: Vec<RuleId> = Vec::with_capacity(holes.len());
-        let mut first_place = 0;
-        for (at, hole) in holes.iter().enumerate() {
-            if let Some(same) = holes[..at].iter().position(|other| Arc::ptr_eq(other, hole)) {
-                // Called twice.
-                rules.push(rules[same]);
-                continue;
+        let mut open = OpenHoles {
+            bases: Bases { shared, first: None },
+            schemas: count_schemas(holes),
+            first_place: 0,
+            rules: Vec::with_capacity(holes.len()),
+            limits,
+        };
+        // Schemas first, since the first of them brings the arena.
+        let mut rules: Vec<Option<RuleId>> = vec![None; holes.len()];
+        for is_schema in [true, false] {
+            for (hole, rule) in holes.iter().zip(&mut rules) {
+                if hole.as_any().is::<SchemaHole>() == is_schema {
+                    *rule = Some(this.fill(hole, &mut open)?);
+                }
             }
-            let schema = schema_of(&**hole)?;
-            let numbering = Numbering::new(this.schemas.len(), holes.len(), first_place);
-            first_place += schema.schema.document.len() as u32;
-            let base = bases.base(schema, &mut this.languages, limits);
-            let rule = this.open(hole, base, numbering, bases.text_nodes(schema));
-            rules.push(rule.map_err(|error| schema.named(error))?);
         }
+        let rules: Vec<RuleId> = rules.into_iter().flatten().collect();
         this.grammar(grammar, &rules).map(|start| (this, start))
+    }
+
+    /// Opens a hole; the rule that fills it.
+    fn fill(&mut self, hole: &Arc<dyn Hole>, open: &mut OpenHoles<'_>) -> Result<RuleId> {
+        if let Some((_, rule)) = open.rules.iter().find(|(known, _)| Arc::ptr_eq(known, hole)) {
+            // Called twice.
+            return Ok(*rule);
+        }
+        let rule = match hole.as_any().downcast_ref::<RuleFamily>() {
+            Some(family) => {
+                let mut filled = Vec::new();
+                for inner in family.holes() {
+                    let is_leaf = inner.as_any().is::<FamilyLeaf>();
+                    filled.push(if is_leaf { None } else { Some(self.fill(inner, open)?) });
+                }
+                let index = self.families.len();
+                let first_new = self.builder.next_rule();
+                std::mem::swap(self.builder.languages(), &mut self.languages);
+                let limit = open.limits.grammar_size;
+                let made = FamilyRules::new(Arc::clone(hole), filled, &mut self.builder, limit);
+                std::mem::swap(self.builder.languages(), &mut self.languages);
+                let (rules, start) = made?;
+                self.families.push(rules);
+                self.own_from(first_new, RuleOwner::Family(index));
+                start
+            }
+            None => {
+                let schema = schema_of(&**hole)?;
+                let numbering = Numbering::new(self.schemas.len(), open.schemas, open.first_place);
+                open.first_place += schema.schema.document.len() as u32;
+                let base = open.bases.base(schema, &mut self.languages, open.limits);
+                let rule = self.open(hole, base, numbering, open.bases.text_nodes(schema));
+                rule.map_err(|error| schema.named(error))?
+            }
+        };
+        open.rules.push((Arc::clone(hole), rule));
+        Ok(rule)
     }
 
     /// Opens a schema; the rule of its values.
@@ -181,7 +253,7 @@ impl SchemaSource {
         })?;
         self.schemas.push(owned);
         self.numberings.push(numbering);
-        self.own_from(rule, index);
+        self.own_from(rule, RuleOwner::Schema(index));
         self.exchange_with(index);
         Ok(rule)
     }
@@ -193,7 +265,7 @@ impl SchemaSource {
         let start = self.builder.embed(grammar);
         std::mem::swap(self.builder.languages(), &mut self.languages);
         self.builder.fill_holes(rules);
-        self.owners.push((first, usize::MAX));
+        self.owners.push((first, RuleOwner::Grammar));
         let start = start?;
         let body = self.builder.body(start);
         // A schema that stands alone is no call of another rule.
@@ -219,18 +291,29 @@ impl SchemaSource {
         });
     }
 
-    /// Rules from this one on are this schema's.
-    fn own_from(&mut self, rule: RuleId, schema: usize) {
-        if self.owners.last().is_none_or(|&(_, last)| last != schema) {
-            self.owners.push((rule, schema));
+    /// Rules from this one on are this one's.
+    fn own_from(&mut self, rule: RuleId, owner: RuleOwner) {
+        if self.owners.last().is_none_or(|&(_, last)| last != owner) {
+            self.owners.push((rule, owner));
         }
     }
 
-    /// The schema that declared a rule.
-    fn owner(&self, rule: RuleId) -> Option<usize> {
+    /// The maker of a rule.
+    fn owner(&self, rule: RuleId) -> RuleOwner {
         let behind = self.owners.partition_point(|&(first, _)| first <= rule);
-        let owner = self.owners[..behind].last()?.1;
-        (owner != usize::MAX).then_some(owner)
+        self.owners[..behind].last().map_or(RuleOwner::Grammar, |&(_, owner)| owner)
+    }
+
+    /// Makes the body of a rule with a parameter.
+    fn family_body(&mut self, family: usize, rule: RuleId) -> Result<NodeId> {
+        let first_new = self.builder.next_rule();
+        std::mem::swap(self.builder.languages(), &mut self.languages);
+        let made = self.families[family].body(rule, &mut self.builder);
+        std::mem::swap(self.builder.languages(), &mut self.languages);
+        if self.builder.next_rule() != first_new {
+            self.own_from(first_new, RuleOwner::Family(family));
+        }
+        made
     }
 
     /// The schema that gave a tag away.
@@ -240,6 +323,7 @@ impl SchemaSource {
 
     /// The schema that gave a place away, and the value there.
     fn of_place(&self, place: u32) -> (usize, ValueId) {
+        // Only schemas have places.
         let builtin = ValueId::from_number(place).is_builtin();
         let behind = self.numberings.partition_point(|one| one.is_at_or_before(place));
         let schema = if builtin { 0 } else { behind.saturating_sub(1) };
@@ -262,7 +346,7 @@ impl SchemaSource {
         });
         self.exchange_with(schema);
         if self.builder.next_rule() != first_new {
-            self.own_from(first_new, schema);
+            self.own_from(first_new, RuleOwner::Schema(schema));
         }
         made
     }
@@ -286,16 +370,17 @@ impl Source for SchemaSource {
 
     fn body(&mut self, rule: RuleId) -> Result<NodeId> {
         match self.owner(rule) {
-            Some(schema) => {
+            RuleOwner::Schema(schema) => {
                 self.ask(schema, |at| at.place_of_rule(rule), |emitter| emitter.body(rule))
             }
-            None => Ok(self.builder.body(rule)),
+            RuleOwner::Family(family) => self.family_body(family, rule),
+            RuleOwner::Grammar => Ok(self.builder.body(rule)),
         }
     }
 
     fn least_bytes(&self, rule: RuleId) -> u64 {
-        let owner = self.owner(rule).map(|schema| &self.schemas[schema]);
-        owner.map_or(1, |schema| schema.with_dependent(|_, emitter| emitter.least_bytes(rule)))
+        let RuleOwner::Schema(schema) = self.owner(rule) else { return 1 };
+        self.schemas[schema].with_dependent(|_, emitter| emitter.least_bytes(rule))
     }
 
     fn names(&mut self, tag: u32) -> Names {
@@ -322,7 +407,7 @@ impl Source for SchemaSource {
     }
 
     fn completion(&mut self, rule: RuleId) -> Result<Option<Vec<u8>>> {
-        let Some(schema) = self.owner(rule) else { return Ok(None) };
+        let RuleOwner::Schema(schema) = self.owner(rule) else { return Ok(None) };
         self.ask(schema, |at| at.place_of_rule(rule), |emitter| emitter.completion(rule))
     }
 

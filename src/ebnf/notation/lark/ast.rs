@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::parameter::{ParameterCondition, ParameterFunction};
+use crate::grammar::parameter::{ParameterCondition, ParameterFunction};
 
 /// The sign between a module and a name in it; no name of a grammar has one.
 pub(super) const MODULE_SEPARATOR: char = '.';

@@ -13,16 +13,16 @@ use rustc_hash::FxHashMap;
 
 use super::ast::{LarkDefinition, LarkExpr, LarkExprKind, MODULE_SEPARATOR, is_terminal};
 use super::modules::{IgnoreGroup, LinkedDefinition, LinkedGrammar};
-use super::parameter::ParameterFunction;
 use super::templates::{self, TemplateBindings};
 use super::{MAX_EMBEDDING, parse_nested, substring};
 use crate::ebnf::environment::Environment;
-use crate::ebnf::expression::{RuleExpr, RuleExprKind};
+use crate::ebnf::expression::{ParameterExpr, RuleExpr, RuleExprKind};
 use crate::ebnf::grammar_text::GrammarText;
 use crate::ebnf::notation::grammar_by_name;
 use crate::ebnf::rule_table::{CaseFolding, RuleTable};
 use crate::ebnf::similar_name::most_similar;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::grammar::parameter::ParameterFunction;
 use crate::grammar::{Grammar, RuleId, SpecialToken, TokenSet};
 
 /// Uses of templates in a grammar; a template that calls itself with ever longer arguments ends
@@ -30,8 +30,8 @@ use crate::grammar::{Grammar, RuleId, SpecialToken, TokenSet};
 const MAX_INSTANCES: usize = 2_000;
 /// Bytes of the arguments of a template, printed.
 const MAX_ARGUMENT_BYTES: usize = 10_000;
-/// Values of parameters that the calls of a grammar reach, all rules together; each is a rule.
-const MAX_PARAMETER_VALUES: usize = 1 << 14;
+/// Values of parameters that are written out at once, all rules together; each is a rule.
+const MAX_PARAMETER_VALUES: usize = 1 << 9;
 /// Special tokens of a set that is given by ranges.
 const MAX_TOKENS_OF_A_SET: u32 = 4_096;
 
@@ -42,10 +42,49 @@ pub(super) fn lower(
     environment: &dyn Environment,
     depth: usize,
 ) -> Result<Grammar> {
+    let has_lazy = grammar.definitions.iter().any(|linked| linked.definition.attributes.is_lazy);
+    let expanded = lower_as(text, grammar, environment, depth, ParameterMode::Expanded);
+    match expanded {
+        Err(Unlowered::TooManyValues(_)) if !has_lazy => {
+            lower_as(text, grammar, environment, depth, ParameterMode::Entered)
+        }
+        other => other,
+    }
+    .map_err(|error| match error {
+        Unlowered::Error(error) | Unlowered::TooManyValues(error) => error,
+    })
+}
+
+/// The time at which rules with a parameter are written out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ParameterMode {
+    /// Now, for all values that calls reach: regular ones become terminals, and lazy rules may
+    /// stand among them.
+    Expanded,
+    /// When a text enters them.
+    Entered,
+}
+
+/// The reason why a grammar was not lowered.
+enum Unlowered {
+    Error(Error),
+    /// Calls reach more values of parameters than are written out.
+    TooManyValues(Error),
+}
+
+fn lower_as(
+    text: &GrammarText<'_>,
+    grammar: &LinkedGrammar,
+    environment: &dyn Environment,
+    depth: usize,
+    mode: ParameterMode,
+) -> std::result::Result<Grammar, Unlowered> {
     let mut lowering = LarkLowering {
         text,
+        mode,
+        has_parameter: false,
         rules: RuleTable::new(":", environment).lazy_first(),
-        templates: templates::collect(text, grammar)?,
+        templates: templates::collect(text, grammar).map_err(Unlowered::Error)?,
         groups: &grammar.groups,
         declared: &grammar.declared,
         group: 0,
@@ -55,8 +94,11 @@ pub(super) fn lower(
         values: 0,
         todo: Vec::new(),
     };
-    lowering.grammar(grammar)?;
-    lowering.rules.finish(text, "start")
+    if let Err(error) = lowering.grammar(grammar) {
+        let is_limit = lowering.values > MAX_PARAMETER_VALUES;
+        return Err(if is_limit { Unlowered::TooManyValues } else { Unlowered::Error }(error));
+    }
+    lowering.rules.finish(text, "start").map_err(Unlowered::Error)
 }
 
 /// The kind of definition that an expression is part of.
@@ -66,6 +108,7 @@ enum LarkContext {
     Rule,
 }
 
+/// More than 12 fields: what is looked up, what is counted, and the place that is being lowered.
 struct LarkLowering<'a> {
     text: &'a GrammarText<'a>,
     rules: RuleTable<'a>,
@@ -78,6 +121,9 @@ struct LarkLowering<'a> {
     embedded: FxHashMap<String, RuleId>,
     /// The number of grammars that this one is embedded in.
     depth: usize,
+    mode: ParameterMode,
+    /// Whether the rule that is being lowered has a parameter to pass on.
+    has_parameter: bool,
     /// Uses of templates so far.
     instances: usize,
     /// Values of parameters so far.
@@ -86,10 +132,25 @@ struct LarkLowering<'a> {
     todo: Vec<(String, &'a LinkedDefinition, TemplateArguments)>,
 }
 
+/// Whether an argument of a template has a part that depends on the parameter of the caller.
+fn passes_on(argument: &LarkExpr) -> bool {
+    let mut found = false;
+    argument.visit(&mut |expr| {
+        found |= match &expr.kind {
+            LarkExprKind::Parametric(_, function) => !function.is_constant(),
+            LarkExprKind::If(..) => true,
+            _ => false,
+        };
+    });
+    found
+}
+
 /// The arguments of one use of a template.
 enum TemplateArguments {
     Exprs(Vec<LarkExpr>),
     Value(u64),
+    /// The value is known when a text enters the rule.
+    Entered,
 }
 
 impl LarkLowering<'_> {
@@ -115,6 +176,7 @@ impl LarkLowering<'_> {
                 continue;
             }
             self.group = *group;
+            self.has_parameter = false;
             let LarkDefinition { at, name, body, .. } = definition;
             let mut item = self.body(definition, body)?;
             let group = &self.groups[*group];
@@ -137,7 +199,13 @@ impl LarkLowering<'_> {
                     bindings.exprs = parameters.zip(exprs).collect();
                 }
                 TemplateArguments::Value(value) => bindings.value = Some(*value),
+                TemplateArguments::Entered => {}
             }
+            self.has_parameter = match &arguments {
+                TemplateArguments::Exprs(exprs) => exprs.iter().any(passes_on),
+                TemplateArguments::Value(_) => false,
+                TemplateArguments::Entered => true,
+            };
             let item = self.body(definition, &bindings.substitute(&definition.body))?;
             self.rules.define(self.text, &name, definition.at, item)?;
         }
@@ -240,6 +308,11 @@ impl LarkLowering<'_> {
             }
             LarkExprKind::Template(name, arguments) => self.instance(at, name, arguments, context),
             LarkExprKind::Parametric(name, function) => self.value(at, name, *function, context),
+            LarkExprKind::If(inner, condition) if self.has_parameter => {
+                let condition = ParameterExpr::If(condition.clone());
+                let condition = RuleExpr::new(at, RuleExprKind::Parameter(condition));
+                Ok(RuleExpr::sequence(at, vec![condition, self.expr(inner, context)?]))
+            }
             LarkExprKind::If(..) => Err(self
                 .text
                 .error(at, "`%if` asks for a parameter, and this rule has none")
@@ -367,7 +440,11 @@ impl LarkLowering<'_> {
                 .with_help("let a template call itself with its own arguments only"));
         }
         let known = self.rules.is_known(&printed);
-        let item = self.rules.call(&printed, at);
+        let mut item = self.rules.call(&printed, at);
+        if arguments.iter().any(passes_on) {
+            let call = ParameterExpr::Call(self.rules.id(&printed, at), ParameterFunction::Same);
+            item = RuleExpr::new(at, RuleExprKind::Parameter(call));
+        }
         if !known {
             self.todo.push((printed, template, TemplateArguments::Exprs(arguments.to_vec())));
         }
@@ -394,6 +471,14 @@ impl LarkLowering<'_> {
                 .error(at, format!("there is no rule `{name}` with a parameter"))
                 .with_help(format!("define it as `{name}::_: …`")));
         };
+        if self.mode == ParameterMode::Entered && (self.has_parameter || function.is_constant()) {
+            let written = format!("{name}::_");
+            if !self.rules.is_known(&written) {
+                self.todo.push((written.clone(), template, TemplateArguments::Entered));
+            }
+            let call = ParameterExpr::Call(self.rules.id(&written, at), function);
+            return Ok(RuleExpr::new(at, RuleExprKind::Parameter(call)));
+        }
         let ParameterFunction::Constant(value) = function else {
             return Err(self
                 .text
@@ -406,10 +491,9 @@ impl LarkLowering<'_> {
             if self.values > MAX_PARAMETER_VALUES {
                 let message =
                     format!("calls reach more than {MAX_PARAMETER_VALUES} values of parameters");
-                return Err(self
-                    .text
-                    .error(at, message)
-                    .with_help("use fewer bits, or ask in `%if` for what bounds the parameter"));
+                return Err(self.text.error(at, message).with_help(
+                    "use fewer bits, or have no lazy rules: they need all values at once",
+                ));
             }
             self.todo.push((written.clone(), template, TemplateArguments::Value(value)));
         }

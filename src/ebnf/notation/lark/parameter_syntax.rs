@@ -1,8 +1,8 @@
 //! The syntax of rule parameters: functions behind `name::`, conditions behind `%if`.
 
 use super::lexical::LarkParser;
-use super::parameter::{BitRange, Comparison, ParameterCondition, ParameterFunction};
 use crate::error::Result;
+use crate::grammar::parameter::{BitRange, Comparison, ParameterCondition, ParameterFunction};
 
 const FUNCTIONS: &str =
     "known are _, numbers, set_bit, clear_bit, bit_and, bit_or, incr and decr, as in incr([0:3])";

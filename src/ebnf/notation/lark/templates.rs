@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 
 use super::ast::{LarkDefinition, LarkExpr, LarkExprKind, is_terminal};
 use super::modules::{LinkedDefinition, LinkedGrammar};
-use super::parameter::ParameterFunction;
 use crate::ebnf::grammar_text::GrammarText;
 use crate::error::Result;
+use crate::grammar::parameter::ParameterFunction;
 
 /// The templates of a grammar, by name.
 ///

@@ -1,7 +1,7 @@
 //! The parameter of a rule `name::_`: 64 bits that a call sets and that alternatives test.
 //!
-//! A rule with a parameter means what it would mean if it were written out for each value;
-//! `lowering` writes out those values that calls reach. Two letters in any order, each once:
+//! A rule with a parameter means what it would mean if it were written out for each value; `family`
+//! writes out those values that a text enters. Two letters in any order, each once:
 //!
 //! ```text
 //! start: letters::0
@@ -14,20 +14,20 @@
 
 /// The bits `first..end` of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct BitRange {
-    pub(super) first: u32,
-    pub(super) end: u32,
+pub(crate) struct BitRange {
+    pub(crate) first: u32,
+    pub(crate) end: u32,
 }
 
 impl BitRange {
-    pub(super) const ALL: Self = Self { first: 0, end: u64::BITS };
+    pub(crate) const ALL: Self = Self { first: 0, end: u64::BITS };
 
-    pub(super) fn one(bit: u32) -> Self {
+    pub(crate) fn one(bit: u32) -> Self {
         Self { first: bit, end: bit + 1 }
     }
 
     /// The greatest value of these bits.
-    pub(super) fn ones(self) -> u64 {
+    pub(crate) fn ones(self) -> u64 {
         u64::MAX >> (u64::BITS - (self.end - self.first))
     }
 
@@ -39,7 +39,7 @@ impl BitRange {
 
 /// The parameter of a callee, as a function of the caller's.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum ParameterFunction {
+pub(crate) enum ParameterFunction {
     Same,
     Constant(u64),
     And(u64),
@@ -51,8 +51,13 @@ pub(super) enum ParameterFunction {
 }
 
 impl ParameterFunction {
+    /// Whether it is the same for all values.
+    pub(crate) fn is_constant(self) -> bool {
+        matches!(self, Self::Constant(_))
+    }
+
     /// The callee's parameter.
-    pub(super) fn apply(self, value: u64) -> u64 {
+    pub(crate) fn apply(self, value: u64) -> u64 {
         match self {
             Self::Same => value,
             Self::Constant(constant) => constant,
@@ -68,7 +73,7 @@ impl ParameterFunction {
 
 /// A comparison of two numbers.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Comparison {
+pub(crate) enum Comparison {
     Equal,
     Unequal,
     Less,
@@ -79,7 +84,7 @@ pub(super) enum Comparison {
 
 impl Comparison {
     /// The comparison of this name: the last two letters of a condition's name.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "eq" => Self::Equal,
             "ne" => Self::Unequal,
@@ -105,7 +110,7 @@ impl Comparison {
 
 /// The condition of an alternative, `%if …`.
 #[derive(Clone, Debug)]
-pub(super) enum ParameterCondition {
+pub(crate) enum ParameterCondition {
     True,
     /// Compares the bits, as an unsigned number.
     Number(BitRange, Comparison, u64),
@@ -118,7 +123,7 @@ pub(super) enum ParameterCondition {
 
 impl ParameterCondition {
     /// Whether a parameter satisfies it.
-    pub(super) fn holds(&self, value: u64) -> bool {
+    pub(crate) fn holds(&self, value: u64) -> bool {
         match self {
             Self::True => true,
             Self::Number(bits, compare, number) => compare.holds(bits.of(value), *number),

@@ -1,0 +1,683 @@
+//! [`RuleFamily`]: a grammar whose rules have a parameter of 64 bits, made value by value while a text
+//! is read.
+//!
+//! A rule with a parameter means what it would mean if it were written out for each value. Thirty
+//! items in any order, each once, are a rule with 2³⁰ values; a text enters thirty of them.
+//!
+//! ```text
+//! items::_: "a" items::set_bit(0) %if bit_clear(0)        items(0): "a" items(1) | "b" items(2)
+//!         | "b" items::set_bit(1) %if bit_clear(1)    →   items(1): "b" items(3)
+//!         | ""                    %if is_ones([0:2])      items(3): ε
+//! ```
+//!
+//! The *template* is a grammar in which a [`FamilyLeaf`] stands for what depends on the parameter. An
+//! *instance* is a rule of it with a value. When a text enters an instance, its body is written out,
+//! without alternatives that no text can complete, and brought into normal form together with the
+//! instances that it may call at its left edge. Whether an instance has texts is a least fixed point
+//! over instances, searched depth first from the one in question: the first completion that is found
+//! is enough, so what is explored is about as long as a text, not as large as the family.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::builder::GrammarBuilder;
+use super::form::{Grammar, Node, NodeId, Origin, RuleId, TokenSet};
+use super::hole::Hole;
+use super::normal::{components, normalize};
+use super::parameter::{ParameterCondition, ParameterFunction};
+use crate::deadline;
+use crate::error::{Error, ErrorKind, LimitName, Result};
+use crate::regular::{Language, Languages, arena_copy};
+
+/// A part of a template that depends on the parameter.
+#[derive(Clone, Debug)]
+pub(crate) enum FamilyLeaf {
+    /// A call of a rule with a parameter that is a function of the caller's.
+    Call(RuleId, ParameterFunction),
+    /// The empty string if the parameter satisfies a condition, else nothing.
+    If(ParameterCondition),
+}
+
+/// The error of a family where a regular language is needed.
+fn not_regular() -> Error {
+    Error::new(ErrorKind::Grammar, "has rules with a parameter")
+}
+
+impl Hole for FamilyLeaf {
+    fn language(&self, _: &mut Languages) -> Result<Language> {
+        Err(not_regular())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// Rules with a parameter, as a part of a grammar that is filled in while a text is read.
+#[derive(Clone, Debug)]
+pub(crate) struct RuleFamily {
+    /// The rules; the holes are [`FamilyLeaf`]s and whatever other holes the grammar has.
+    template: Grammar,
+}
+
+impl Hole for RuleFamily {
+    fn language(&self, _: &mut Languages) -> Result<Language> {
+        Err(not_regular())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A rule of a template, with its parameter; 0 for one that does not depend on it.
+pub(crate) type Instance = (RuleId, u64);
+
+impl RuleFamily {
+    /// The grammar of a template, whose start has the parameter 0.
+    ///
+    /// Errors if the search for a text exceeds `limit` instances.
+    pub(crate) fn grammar(template: Grammar, limit: usize) -> Result<Grammar> {
+        let family = Self { template };
+        let mut facts = FamilyFacts::new(&family, limit)?;
+        let start = (family.template.start(), 0);
+        let has_text = facts.holds(&family, (start, Property::Text))?;
+        let has_empty = facts.holds(&family, (start, Property::Empty))?;
+        let mut builder = GrammarBuilder::new();
+        let mut parts = Vec::new();
+        if has_text {
+            parts.push(builder.hole(Arc::new(family)));
+        }
+        if has_empty {
+            parts.push(builder.empty());
+        }
+        let body = builder.choice(parts);
+        let start = builder.rule("start", body);
+        builder.finish(start)
+    }
+
+    /// The holes of the template.
+    pub(crate) fn holes(&self) -> &[Arc<dyn Hole>] {
+        self.template.holes()
+    }
+
+    /// The same with a change of its template.
+    pub(crate) fn with_template(
+        &self,
+        change: impl FnOnce(Grammar) -> Result<Grammar>,
+    ) -> Result<Self> {
+        Ok(Self { template: change(self.template.clone())? })
+    }
+
+    fn leaf(&self, hole: u32) -> Option<&FamilyLeaf> {
+        self.template.holes()[hole as usize].as_any().downcast_ref()
+    }
+}
+
+/// A property of an instance or node, closed upwards: a least fixed point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Property {
+    /// It has the empty string.
+    Empty,
+    /// It has a text, empty or not.
+    Any,
+    /// It has a text that is not empty.
+    Text,
+}
+
+type Goal = (Instance, Property);
+
+/// Properties of terminals.
+#[derive(Clone, Copy)]
+struct TerminalFacts {
+    has_empty: bool,
+    has_text: bool,
+}
+
+/// Properties of the instances of a family, as far as they were asked for.
+struct FamilyFacts {
+    /// By rule of the template, whether it depends on the parameter.
+    depends: Vec<bool>,
+    terminals: FxHashMap<Language, TerminalFacts>,
+    known: FxHashMap<Goal, bool>,
+    limit: usize,
+}
+
+impl FamilyFacts {
+    fn new(family: &RuleFamily, limit: usize) -> Result<Self> {
+        let template = &family.template;
+        let mut languages = template.languages().clone();
+        let mut terminals = FxHashMap::default();
+        for node in template.nodes() {
+            if let Node::Regular(language) | Node::Text(language) = node
+                && !terminals.contains_key(language)
+            {
+                let has_empty = languages.is_nullable(*language);
+                let text = languages.without_epsilon(*language);
+                let has_text = languages.is_live(text)?;
+                terminals.insert(*language, TerminalFacts { has_empty, has_text });
+            }
+        }
+        let depends = template.rules().iter().map(|rule| {
+            let mut depends = false;
+            visit(template, rule.body(), &mut |node| {
+                depends |= match node {
+                    Node::Hole(hole) => match family.leaf(*hole) {
+                        Some(FamilyLeaf::Call(_, function)) => !function.is_constant(),
+                        Some(FamilyLeaf::If(_)) => true,
+                        None => false,
+                    },
+                    _ => false,
+                };
+            });
+            depends
+        });
+        let depends = depends.collect();
+        Ok(Self { depends, terminals, known: FxHashMap::default(), limit })
+    }
+
+    fn instance(&self, rule: RuleId, value: u64) -> Instance {
+        (rule, if self.depends[rule.index()] { value } else { 0 })
+    }
+
+    /// Whether an instance has a property.
+    ///
+    /// Errors if more than the limit of instances would have to be looked at.
+    fn holds(&mut self, family: &RuleFamily, goal: Goal) -> Result<bool> {
+        if let Some(&known) = self.known.get(&goal) {
+            return Ok(known);
+        }
+        let mut visited: FxHashSet<Goal> = FxHashSet::default();
+        // By goal, those that it may make true.
+        let mut dependents: FxHashMap<Goal, Vec<Goal>> = FxHashMap::default();
+        let mut todo = vec![goal];
+        while let Some(next) = todo.pop() {
+            if self.known.contains_key(&next) || !visited.insert(next) {
+                continue;
+            }
+            if visited.len() > self.limit {
+                return Err(too_many(self.limit));
+            }
+            deadline::check()?;
+            // Goals that became true, and those that may follow from them.
+            let mut again = vec![next];
+            while let Some(at) = again.pop() {
+                if self.known.contains_key(&at) {
+                    continue;
+                }
+                let mut missing = Vec::new();
+                let ((rule, value), property) = at;
+                let body = family.template.rule(rule).body();
+                if self.is_shown(family, body, value, property, &mut missing) {
+                    self.known.insert(at, true);
+                    again.extend(dependents.remove(&at).unwrap_or_default());
+                    continue;
+                }
+                // The first one is looked at first.
+                for &goal in missing.iter().rev() {
+                    dependents.entry(goal).or_default().push(at);
+                    todo.push(goal);
+                }
+            }
+            if self.known.contains_key(&goal) {
+                return Ok(true);
+            }
+        }
+        // Everything that the goal may follow from was looked at.
+        self.known.extend(
+            visited
+                .into_iter()
+                .map(|goal| (goal, false))
+                .filter(|(goal, _)| !self.known.contains_key(goal))
+                .collect::<Vec<_>>(),
+        );
+        Ok(self.known.get(&goal).copied().unwrap_or(false))
+    }
+
+    /// Whether what is known shows that a node has a property; if not, `missing` gets goals one of
+    /// which must be true first.
+    fn is_shown(
+        &self,
+        family: &RuleFamily,
+        node: NodeId,
+        value: u64,
+        property: Property,
+        missing: &mut Vec<Goal>,
+    ) -> bool {
+        let template = &family.template;
+        let mut goal = |rule: RuleId, value: u64| {
+            let goal = (self.instance(rule, value), property);
+            let known = self.known.get(&goal).copied();
+            if known.is_none() {
+                missing.push(goal);
+            }
+            known.unwrap_or(false)
+        };
+        match template.node(node) {
+            Node::Regular(language) | Node::Text(language) => {
+                let TerminalFacts { has_empty, has_text } = self.terminals[language];
+                match property {
+                    Property::Empty => has_empty,
+                    Property::Any => has_empty || has_text,
+                    Property::Text => has_text,
+                }
+            }
+            Node::Special(TokenSet::OneOf(tokens)) if tokens.is_empty() => false,
+            Node::Special(_) | Node::Names(_) | Node::Capture(..) | Node::Scope(..) => {
+                property != Property::Empty
+            }
+            Node::Hole(hole) => match family.leaf(*hole) {
+                Some(FamilyLeaf::Call(rule, function)) => goal(*rule, function.apply(value)),
+                Some(FamilyLeaf::If(condition)) => {
+                    property != Property::Text && condition.holds(value)
+                }
+                None => property != Property::Empty,
+            },
+            Node::Call(rule) => goal(*rule, 0),
+            &Node::Budget { node, .. } => self.is_shown(family, node, value, property, missing),
+            &Node::Repeat { node, min, .. } => {
+                property != Property::Text && min == 0
+                    || self.is_shown(family, node, value, property, missing)
+            }
+            Node::Choice(parts) => {
+                parts.iter().any(|&part| self.is_shown(family, part, value, property, missing))
+            }
+            Node::Sequence(parts) => {
+                let of_each = if property == Property::Text { Property::Any } else { property };
+                let all =
+                    parts.iter().all(|&part| self.is_shown(family, part, value, of_each, missing));
+                all && (property != Property::Text
+                    || parts
+                        .iter()
+                        .any(|&part| self.is_shown(family, part, value, property, missing)))
+            }
+        }
+    }
+}
+
+/// Shows all nodes below a node to `see`, the node included; calls are not followed.
+fn visit(grammar: &Grammar, node: NodeId, see: &mut impl FnMut(&Node)) {
+    let mut todo = vec![node];
+    while let Some(id) = todo.pop() {
+        let node = grammar.node(id);
+        see(node);
+        match node {
+            Node::Sequence(parts) | Node::Choice(parts) => todo.extend(parts.iter()),
+            Node::Repeat { node, .. } | Node::Budget { node, .. } => todo.push(*node),
+            _ => {}
+        }
+    }
+}
+
+/// The rules of a family that were made so far.
+pub(crate) struct FamilyRules {
+    family: Arc<dyn Hole>,
+    facts: FamilyFacts,
+    /// By hole of the template that is no leaf, the rule that fills it.
+    filled: Vec<Option<RuleId>>,
+    /// By rule of the template, the component of rules that call each other.
+    component: Vec<u32>,
+    /// Terminals of the template, in the arena of all rules.
+    transferred: FxHashMap<Language, Language>,
+    /// By instance that was called, its rule.
+    ids: FxHashMap<Instance, RuleId>,
+    /// By rule, the instance, until its body is made.
+    instances: FxHashMap<RuleId, Instance>,
+    limit: usize,
+}
+
+impl FamilyRules {
+    /// The family of a hole, the holes of whose template are filled by these rules; its start.
+    ///
+    /// Errors if no text satisfies it.
+    pub(crate) fn new(
+        family: Arc<dyn Hole>,
+        filled: Vec<Option<RuleId>>,
+        builder: &mut GrammarBuilder,
+        limit: usize,
+    ) -> Result<(Self, RuleId)> {
+        let Some(rules) = family.as_any().downcast_ref::<RuleFamily>() else {
+            return Err(Error::new(ErrorKind::Grammar, "a part of the grammar has no rules"));
+        };
+        let template = &rules.template;
+        let edges: Vec<Vec<RuleId>> = template
+            .rules()
+            .iter()
+            .map(|rule| {
+                let mut calls = Vec::new();
+                visit(template, rule.body(), &mut |node| match node {
+                    Node::Call(rule) => calls.push(*rule),
+                    Node::Hole(hole) => {
+                        if let Some(FamilyLeaf::Call(rule, _)) = rules.leaf(*hole) {
+                            calls.push(*rule);
+                        }
+                    }
+                    _ => {}
+                });
+                calls
+            })
+            .collect();
+        let start = (template.start(), 0);
+        let mut facts = FamilyFacts::new(rules, limit)?;
+        if !facts.holds(rules, (start, Property::Text))? {
+            return Err(Error::new(ErrorKind::Unsatisfiable, "no text satisfies the constraint")
+                .with_help("look for parts that exclude each other"));
+        }
+        let component = components::strongly_connected(&edges);
+        let mut this = Self {
+            family,
+            facts,
+            filled,
+            component,
+            transferred: FxHashMap::default(),
+            ids: FxHashMap::default(),
+            instances: FxHashMap::default(),
+            limit,
+        };
+        let start = this.rule(start, builder);
+        Ok((this, start))
+    }
+
+    /// The rule of an instance that has texts.
+    fn rule(&mut self, instance: Instance, builder: &mut GrammarBuilder) -> RuleId {
+        if let Some(&known) = self.ids.get(&instance) {
+            return known;
+        }
+        let family = self.family.as_any().downcast_ref::<RuleFamily>();
+        let name = family.map_or("", |family| family.template.rule(instance.0).name());
+        let rule = builder.declare_from(Origin::Text(name.into()));
+        self.ids.insert(instance, rule);
+        self.instances.insert(rule, instance);
+        rule
+    }
+
+    /// The body of a rule.
+    ///
+    /// Errors at a limit.
+    pub(crate) fn body(&mut self, rule: RuleId, builder: &mut GrammarBuilder) -> Result<NodeId> {
+        let Some(&instance) = self.instances.get(&rule) else { return Ok(builder.body(rule)) };
+        let family = Arc::clone(&self.family);
+        // It was one in `new`.
+        let Some(family) = family.as_any().downcast_ref::<RuleFamily>() else {
+            return Ok(builder.body(rule));
+        };
+        let members = self.left_component(family, instance)?;
+        let mut written = GrammarBuilder::new();
+        std::mem::swap(written.languages(), builder.languages());
+        for &(rule, _) in &members {
+            written.declare(family.template.rule(rule).name());
+        }
+        let mut called = Vec::new();
+        let mut result = Ok(());
+        for (index, &(rule, value)) in members.iter().enumerate() {
+            let body = family.template.rule(rule).body();
+            let mut writer = InstanceWriter {
+                rules: self,
+                family,
+                members: &members,
+                written: &mut written,
+                outside: &mut *builder,
+                called: &mut called,
+                value,
+            };
+            match writer.node(body) {
+                Ok(body) => written.define(RuleId::new(index), body),
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            }
+        }
+        if let Err(error) = result {
+            std::mem::swap(written.languages(), builder.languages());
+            return Err(error);
+        }
+        // The members are limited; an error here would lose the terminals.
+        let mut written = normalize(written.finish(RuleId::new(0))?, usize::MAX)?;
+        written.prune(|language| language != Language::EMPTY);
+        std::mem::swap(written.languages_mut(), builder.languages());
+        self.adopt(&written, &members, &called, builder);
+        Ok(builder.body(rule))
+    }
+
+    /// An instance, and those that it may call at its left edge and that may call it.
+    fn left_component(&mut self, family: &RuleFamily, instance: Instance) -> Result<Vec<Instance>> {
+        let component = self.component[instance.0.index()];
+        let mut members = vec![instance];
+        let mut at = 0;
+        while let Some(&(rule, value)) = members.get(at) {
+            at += 1;
+            let mut calls = Vec::new();
+            let body = family.template.rule(rule).body();
+            self.left_calls(family, body, value, &mut calls)?;
+            for call in calls {
+                if self.component[call.0.index()] == component
+                    && !members.contains(&call)
+                    && self.facts.holds(family, (call, Property::Text))?
+                {
+                    members.push(call);
+                    if members.len() > self.limit {
+                        return Err(too_many(self.limit));
+                    }
+                }
+            }
+        }
+        Ok(members)
+    }
+
+    /// Adds the instances that a node may call at its left edge; whether it may be empty.
+    fn left_calls(
+        &mut self,
+        family: &RuleFamily,
+        node: NodeId,
+        value: u64,
+        calls: &mut Vec<Instance>,
+    ) -> Result<bool> {
+        let template = &family.template;
+        let call = match template.node(node) {
+            Node::Call(rule) => Some(self.facts.instance(*rule, 0)),
+            Node::Hole(hole) => match family.leaf(*hole) {
+                Some(FamilyLeaf::Call(rule, function)) => {
+                    Some(self.facts.instance(*rule, function.apply(value)))
+                }
+                Some(FamilyLeaf::If(condition)) => return Ok(condition.holds(value)),
+                None => return Ok(false),
+            },
+            Node::Sequence(parts) => {
+                for &part in parts {
+                    if !self.left_calls(family, part, value, calls)? {
+                        return Ok(false);
+                    }
+                }
+                return Ok(true);
+            }
+            Node::Choice(parts) => {
+                let mut is_empty = false;
+                for &part in parts {
+                    is_empty |= self.left_calls(family, part, value, calls)?;
+                }
+                return Ok(is_empty);
+            }
+            &Node::Repeat { node, min, .. } => {
+                return Ok(self.left_calls(family, node, value, calls)? || min == 0);
+            }
+            &Node::Budget { node, .. } => return self.left_calls(family, node, value, calls),
+            Node::Regular(language) | Node::Text(language) => {
+                return Ok(self.facts.terminals[language].has_empty);
+            }
+            Node::Special(_) | Node::Names(_) | Node::Capture(..) | Node::Scope(..) => {
+                return Ok(false);
+            }
+        };
+        let Some(call) = call else { return Ok(false) };
+        calls.push(call);
+        self.facts.holds(family, (call, Property::Empty))
+    }
+
+    /// Takes the rules of `written` over: the first ones are those of `members`.
+    fn adopt(
+        &mut self,
+        written: &Grammar,
+        members: &[Instance],
+        called: &[RuleId],
+        builder: &mut GrammarBuilder,
+    ) {
+        let ids: Vec<RuleId> = written
+            .rules()
+            .iter()
+            .enumerate()
+            .map(|(index, rule)| match members.get(index) {
+                Some(&member) => self.rule(member, builder),
+                None => builder.declare_from(Origin::Text(rule.name().into())),
+            })
+            .collect();
+        let mut nodes: Vec<NodeId> = Vec::with_capacity(written.nodes().len());
+        for (id, node) in written.nodes_with_ids() {
+            let all = |parts: &[NodeId]| parts.iter().map(|part| nodes[part.index()]).collect();
+            let copy = match node {
+                Node::Sequence(parts) => Node::Sequence(all(parts)),
+                Node::Choice(parts) => Node::Choice(all(parts)),
+                &Node::Repeat { node, min, max } => {
+                    Node::Repeat { node: nodes[node.index()], min, max }
+                }
+                &Node::Budget { node, max_tokens } => {
+                    Node::Budget { node: nodes[node.index()], max_tokens }
+                }
+                Node::Call(rule) => Node::Call(ids[rule.index()]),
+                Node::Hole(hole) => Node::Call(called[*hole as usize]),
+                other => other.clone(),
+            };
+            let copy = builder.add(copy);
+            if let Some(origin) = written.origin(id) {
+                builder.mark_from(copy, origin.clone());
+            }
+            nodes.push(copy);
+        }
+        for (index, rule) in written.rules().iter().enumerate() {
+            // A member whose body was made before keeps it.
+            if members.get(index).is_none() || self.instances.remove(&ids[index]).is_some() {
+                builder.define(ids[index], nodes[rule.body().index()]);
+            }
+        }
+    }
+}
+
+/// Writes the body of an instance out.
+struct InstanceWriter<'w> {
+    rules: &'w mut FamilyRules,
+    family: &'w RuleFamily,
+    /// The instances of the rules of `written`.
+    members: &'w [Instance],
+    written: &'w mut GrammarBuilder,
+    /// The builder of all rules.
+    outside: &'w mut GrammarBuilder,
+    /// The rules that the holes of `written` call.
+    called: &'w mut Vec<RuleId>,
+    value: u64,
+}
+
+impl InstanceWriter<'_> {
+    fn node(&mut self, id: NodeId) -> Result<NodeId> {
+        let family = self.family;
+        let template = &family.template;
+        let node = match template.node(id) {
+            Node::Regular(language) => {
+                let language = match self.rules.facts.terminals[language] {
+                    TerminalFacts { has_text: true, .. } => self.transferred(*language)?,
+                    TerminalFacts { has_empty: true, .. } => Language::EPSILON,
+                    TerminalFacts { .. } => Language::EMPTY,
+                };
+                self.written.regular(language)
+            }
+            Node::Text(language) => {
+                let language = self.transferred(*language)?;
+                self.written.add(Node::Text(language))
+            }
+            Node::Sequence(parts) => {
+                let parts = self.all(parts)?;
+                self.written.sequence(parts)
+            }
+            Node::Choice(parts) => {
+                let parts = self.all(parts)?;
+                self.written.choice(parts)
+            }
+            &Node::Repeat { node, min, max } => {
+                let node = self.node(node)?;
+                self.written.repeat(node, min, max)
+            }
+            &Node::Budget { node, max_tokens } => {
+                let node = self.node(node)?;
+                self.written.add(Node::Budget { node, max_tokens })
+            }
+            Node::Call(rule) => self.call(*rule, 0)?,
+            Node::Hole(hole) => match family.leaf(*hole) {
+                Some(FamilyLeaf::Call(rule, function)) => {
+                    self.call(*rule, function.apply(self.value))?
+                }
+                Some(FamilyLeaf::If(condition)) => {
+                    if condition.holds(self.value) {
+                        self.written.empty()
+                    } else {
+                        self.written.choice([])
+                    }
+                }
+                None => match self.rules.filled[*hole as usize] {
+                    Some(rule) => self.hole(rule),
+                    None => self.written.choice([]),
+                },
+            },
+            other @ (Node::Special(_) | Node::Names(_) | Node::Capture(..) | Node::Scope(..)) => {
+                self.written.add(other.clone())
+            }
+        };
+        if let Some(origin) = template.origin(id) {
+            self.written.mark_from(node, origin.clone());
+        }
+        Ok(node)
+    }
+
+    fn all(&mut self, parts: &[NodeId]) -> Result<Vec<NodeId>> {
+        parts.iter().map(|&part| self.node(part)).collect()
+    }
+
+    fn transferred(&mut self, language: Language) -> Result<Language> {
+        let from = self.family.template.languages();
+        let transferred = &mut self.rules.transferred;
+        arena_copy::copy(from, language, self.written.languages(), transferred)
+    }
+
+    /// A call of a rule that is made elsewhere.
+    fn hole(&mut self, rule: RuleId) -> NodeId {
+        let hole = self.called.len() as u32;
+        self.called.push(rule);
+        self.written.add(Node::Hole(hole))
+    }
+
+    /// A call of an instance, without what it cannot be.
+    fn call(&mut self, rule: RuleId, value: u64) -> Result<NodeId> {
+        let instance = self.rules.facts.instance(rule, value);
+        if let Some(member) = self.members.iter().position(|&member| member == instance) {
+            return Ok(self.written.call(RuleId::new(member)));
+        }
+        let mut parts = Vec::new();
+        if self.rules.facts.holds(self.family, (instance, Property::Text))? {
+            let rule = self.rules.rule(instance, self.outside);
+            parts.push(self.hole(rule));
+        }
+        if self.rules.facts.holds(self.family, (instance, Property::Empty))? {
+            parts.push(self.written.empty());
+        }
+        Ok(self.written.choice(parts))
+    }
+}
+
+fn too_many(limit: usize) -> Error {
+    Error::new(
+        ErrorKind::Limit,
+        format!("more than {limit} rules with their parameters are searched"),
+    )
+    .with_help("use fewer values, or raise the limit `grammar_size`")
+    .with_limit(LimitName::GrammarSize)
+}
