@@ -52,12 +52,12 @@ impl Tags {
     /// usable.
     pub fn grammar(&self, options: &Options) -> Result<Grammar> {
         let mut builder = GrammarBuilder::new();
-        let triggers = Triggers::new(builder.languages(), &self.triggers)?;
+        let triggers = Triggers::new(builder.languages(), &self.triggers, &[])?;
         let mut tags = Vec::new();
         for tag in &self.tags {
-            let found = self.triggers.iter().enumerate();
-            let found = found.filter(|(_, trigger)| tag.begin.starts_with(trigger.as_str()));
-            let Some((number, trigger)) = found.max_by_key(|(_, trigger)| trigger.len()) else {
+            let mut found = self.triggers.iter().enumerate();
+            let found = found.find(|(_, trigger)| tag.begin.starts_with(trigger.as_str()));
+            let Some((number, trigger)) = found else {
                 let message = format!("the tag `{}` begins with none of the triggers", tag.begin);
                 return Err(Error::new(ErrorKind::Request, message)
                     .with_help("add a trigger, or a tag that begins with one"));
@@ -96,18 +96,18 @@ impl Tags {
 }
 
 /// Compiled tags of a text.
-pub(super) struct TaggedText<'a> {
-    pub(super) triggers: &'a Triggers,
+struct TaggedText<'a> {
+    triggers: &'a Triggers,
     /// For each tag, the index of its trigger and the node of the rest.
-    pub(super) tags: Vec<(usize, NodeId)>,
+    tags: Vec<(usize, NodeId)>,
     /// The texts of the triggers.
-    pub(super) names: &'a [String],
+    names: &'a [String],
 }
 
 impl TaggedText<'_> {
     /// Free text with tags in it. With `at_least_one` the text begins with a tag; with
     /// `stop_after_first` it ends behind the first one.
-    pub(super) fn node(
+    fn node(
         &self,
         builder: &mut GrammarBuilder,
         at_least_one: bool,

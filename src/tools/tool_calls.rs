@@ -268,7 +268,7 @@ impl<'a> MessageGrammar<'a> {
         let language = match (trigger, format.text) {
             (None, _) => text,
             (Some(trigger), TextPlacement::Around | TextPlacement::Before) => {
-                Triggers::new(languages, &[trigger.to_owned()])?.free
+                Triggers::new(languages, &[trigger.to_owned()], &[])?.free
             }
             (Some(trigger), TextPlacement::Instead) => {
                 let trigger = languages.literal(trigger.as_bytes());
@@ -312,7 +312,7 @@ impl<'a> MessageGrammar<'a> {
                 if let Some(list) = opened {
                     *list = &list[1..];
                 }
-                Triggers::new(self.builder.languages(), &[trigger.to_owned()])?.heads[0]
+                Triggers::new(self.builder.languages(), &[trigger.to_owned()], &[])?.heads[0]
             }
             None => any_text(self.builder.languages(), &Utf8),
         };

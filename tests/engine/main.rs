@@ -13,5 +13,6 @@ mod message_format;
 mod messages;
 mod random_grammars;
 mod sample;
+mod structural_tags;
 mod token_budgets;
 mod tools;

@@ -274,17 +274,16 @@ impl GbnfParser<'_> {
         tags: &[&MacroArgument],
         excludes: &[MacroArgument],
     ) -> Result<(RuleExpr, Vec<RuleExpr>)> {
-        let mut texts = Vec::new();
-        for argument in tags.iter().copied().chain(excludes) {
-            match &argument.value {
-                MacroValue::Text(text) if !text.is_empty() => texts.push(text.clone()),
-                _ => return Err(self.expected(argument.at, "a text that is not empty")),
-            }
-        }
-        let triggers = Triggers::new(self.rules.builder.languages(), &texts)
+        let text = |argument: &MacroArgument| match &argument.value {
+            MacroValue::Text(text) if !text.is_empty() => Ok(text.clone()),
+            _ => Err(self.expected(argument.at, "a text that is not empty")),
+        };
+        let texts: Vec<String> = tags.iter().map(|tag| text(tag)).collect::<Result<_>>()?;
+        let excludes: Vec<String> = excludes.iter().map(text).collect::<Result<_>>()?;
+        let triggers = Triggers::new(self.rules.builder.languages(), &texts, &excludes)
             .map_err(|error| self.text.embed(at, &error))?;
         let regular = |language| RuleExpr::new(at, RuleExprKind::Regular(language));
-        let heads = triggers.heads.into_iter().take(tags.len()).map(regular).collect();
+        let heads = triggers.heads.into_iter().map(regular).collect();
         Ok((regular(triggers.free), heads))
     }
 
