@@ -13,6 +13,7 @@ mod message_format;
 mod messages;
 mod random_grammars;
 mod sample;
+mod structural_tag_reference;
 mod structural_tags;
 mod token_budgets;
 mod tools;

@@ -110,7 +110,7 @@ pub(super) struct TextDispatch {
     pub(super) stops_at_end: bool,
 }
 
-/// What follows a trigger.
+/// A trigger and its continuation.
 #[derive(Debug)]
 pub(super) struct TextRule {
     pub(super) trigger: String,
@@ -363,7 +363,7 @@ impl NumberOfTags {
         })
     }
 
-    /// What `loop` says.
+    /// The number of rules taken, by `loop`.
     fn read_loop(members: &Members<'_>) -> Result<Self> {
         Ok(Self { at_least_one: false, stop_after_first: !members.flag("loop", true)? })
     }

@@ -377,7 +377,7 @@ impl<'a> TagLowering<'a> {
     }
 }
 
-/// What may follow free text that ends with a trigger, or with the beginning of one and a special
+/// Continuations of free text that ends with a trigger, or with the beginning of one and a special
 /// token.
 #[derive(Default)]
 struct Alternatives {
