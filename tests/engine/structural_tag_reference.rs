@@ -43,11 +43,11 @@ struct Rule {
     trigger: String,
     /// A text that begins with the trigger.
     begin: String,
-    /// What follows that text.
+    /// The continuation behind that text.
     then: Task,
 }
 
-/// What is left to be read, the next task last.
+/// Tasks that are left, the next one last.
 type Thread = Vec<Task>;
 
 /// The names of special tokens in a text, from the left.
@@ -233,7 +233,7 @@ impl Dispatch {
         })
     }
 
-    /// What may follow where a trigger, and perhaps more of its beginning, has been written.
+    /// The continuation of a trigger, or of more of its beginning, that has been written.
     fn after(&self, rule: &Rule, written: usize) -> Thread {
         let mut thread = Thread::new();
         if self.is_loop {

@@ -10,7 +10,7 @@ use maskwright::grammar::Grammar;
 use maskwright::json_schema::{Options, PropertyOrder, Schema, Spelling, Whitespace};
 use maskwright::lint::Finding;
 use maskwright::regular::{Anchoring, QuoteBy};
-use maskwright::{Compiler, Constraint};
+use maskwright::{Compiler, Constraint, tools};
 
 use super::json::JsonArgs;
 use super::limits::LimitArgs;
@@ -118,6 +118,9 @@ struct ConstraintChoice {
     /// {"gbnf": …} (also lark, ebnf, iso-ebnf, abnf); a file, or the JSON itself
     #[arg(long, value_name = "FILE|JSON")]
     formula: Option<String>,
+    /// A structural tag as XGrammar, vLLM and SGLang write it; a file, or the JSON itself
+    #[arg(long, value_name = "FILE|JSON")]
+    structural_tag: Option<String>,
 }
 
 impl ConstraintArgs {
@@ -136,6 +139,7 @@ impl ConstraintArgs {
             && schema.is_none()
             && !json_object
             && self.choice.formula.is_none()
+            && self.choice.structural_tag.is_none()
         {
             let message = format!("{option} says how JSON is written, and the text is no JSON");
             return Err(Error::new(ErrorKind::Request, message)
@@ -146,6 +150,7 @@ impl ConstraintArgs {
             && grammar.is_none()
             && !json_object
             && self.choice.formula.is_none()
+            && self.choice.structural_tag.is_none()
         {
             let message = "--resources is for schemas, and there is none";
             return Err(
@@ -209,8 +214,16 @@ impl ConstraintArgs {
 
     /// The constraint as a grammar, where one is named: for other grammars to embed.
     pub(crate) fn grammar(&self, compiler: &Compiler) -> Result<Option<Grammar>> {
-        let ConstraintChoice { schema, regex, grammar, choice, json_object, quote, formula } =
-            &self.choice;
+        let ConstraintChoice {
+            schema,
+            regex,
+            grammar,
+            choice,
+            json_object,
+            quote,
+            formula,
+            structural_tag,
+        } = &self.choice;
         let grammar = if let Some(schema) = schema {
             let (text, file) = read_schema(schema)?;
             let options = self.options()?;
@@ -239,6 +252,15 @@ impl ConstraintArgs {
                 .and_then(|value| Formula::read(&value, compiler))
                 .and_then(|formula| formula.grammar());
             formula.map_err(|error| match file {
+                Some(file) => error.in_file(file),
+                None => error,
+            })?
+        } else if let Some(tag) = structural_tag {
+            let (text, file) = read_file_or_json(tag, "a JSON file, or the structural tag itself")?;
+            let compiler = &self.configure(compiler)?;
+            let tag = parse_json(&text, "the structural tag")
+                .and_then(|value| tools::structural_tag(&value, compiler));
+            tag.map_err(|error| match file {
                 Some(file) => error.in_file(file),
                 None => error,
             })?
@@ -372,7 +394,8 @@ fn note_if_unconstrained(grammar: &Grammar) {
 
 fn none_given() -> Error {
     Error::new(ErrorKind::Request, "no constraint is given").with_help(
-        "give one of --schema, --regex, --grammar, --choice, --json-object, --quote or --formula",
+        "give one of --schema, --regex, --grammar, --choice, --json-object, --quote, --formula or \
+         --structural-tag",
     )
 }
 
