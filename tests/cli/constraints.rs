@@ -234,6 +234,11 @@ fn quotations_and_formulas_are_constraints_like_others() {
     let chunks = file("chunks.json", "[\"It was \", \"the best \", \"of times\"]");
     let formula =
         file("formula.json", r#"{"allOf": [{"regex": "[a-z]+"}, {"not": {"choice": ["root"]}}]}"#);
+    let tag = file(
+        "tag.json",
+        r#"{"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": ["<n"], "tags": [
+            {"begin": "<n>", "content": {"type": "regex", "pattern": "[0-9]+"}, "end": "</n>"}]}}"#,
+    );
     for (constraint, input, code) in [
         (&["--quote", text.as_str()][..], "the best of", 0),
         (&["--quote", &text], "the \"worst\"", 0),
@@ -245,6 +250,9 @@ fn quotations_and_formulas_are_constraints_like_others() {
         (&["--formula", &formula], "root", 1),
         (&["--formula", r#"{"not": {"search": "x"}}"#], "abc", 0),
         (&["--formula", r#"{"not": {"gbnf": "root ::= \"a\" root | \"b\""}}"#], "abc", 2),
+        (&["--structural-tag", &tag], "so <n>12</n>.", 0),
+        (&["--structural-tag", &tag], "so <n>x", 1),
+        (&["--structural-tag", r#"{"format": {"type": "any"}}"#], "a", 2),
         (&["--quote", "nowhere.txt"], "a", 2),
         (&["--quote", &text, "--quote-by", "chunks"], "a", 2),
         (&["--regex", "a", "--quote-by", "words"], "a", 2),

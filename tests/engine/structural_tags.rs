@@ -92,6 +92,11 @@ fn documented_formats() {
         &["{\"b\":  2,\"a\":\n 1}", "{\"a\":1}"],
         &["{}", "{\"a\":   1}", "{\"a\":1,\"a\":1}"],
     );
+    let json =
+        json!({"type": "json_schema", "json_schema": {"type": "string"}, "excludes": ["<|"]});
+    judge(&json, &["\"<\"", "\"a|\""], &["\"<|\"", "\"a<|\""]);
+    let styled = json!({"type": "qwen_xml_parameter", "json_schema": schema});
+    judge(&styled, &["<parameter=a>1</parameter>"], &["{\"a\": 1}", ""]);
     for (format, yes, no) in [
         (json!({"type": "optional", "content": text("x")}), &["", "x"][..], &["xx"][..]),
         (json!({"type": "plus", "content": text("x")}), &["x", "xxx"], &[""]),

@@ -112,6 +112,17 @@ fn other_servers_names_for_constraints_are_read() {
             "^<n>[0-9]{2}</n>$",
         ),
         (json!({ "structured_outputs": { "structural_tag": older }, "max_tokens": 20 }), "^"),
+        (
+            // As text, in the fields of vLLM and SGLang.
+            json!({ "structured_outputs": { "structural_tag":
+                json!({ "type": "structural_tag", "format": tag }).to_string() } }),
+            "^<n>[0-9]{2}</n>$",
+        ),
+        (
+            json!({ "structural_tag":
+                json!({ "type": "structural_tag", "format": tag }).to_string() }),
+            "^<n>[0-9]{2}</n>$",
+        ),
         (json!({ "guided_regex": "[xy]{3}", "guided_decoding_backend": "xgrammar" }), "^[xy]{3}$"),
         (json!({ "guided_choice": ["red", "blue"] }), "^(red|blue)$"),
         (json!({ "guided_json": { "const": [1] } }), r"^\[\s*1\s*\]$"),

@@ -119,9 +119,7 @@ impl<'a> TagLowering<'a> {
             options.style =
                 style.map_err(|error| error.at_pointer(format!("{}/style", json.at)))?;
         }
-        if !json.excludes.is_empty() {
-            return Err(bad(format!("{}/excludes", json.at), "`excludes` is not supported here"));
-        }
+        options.excludes.extend_from_slice(&json.excludes);
         let schema = Schema::from_value(&json.schema);
         self.embed(schema.and_then(|schema| schema.grammar(&options)), &json.at)
     }
