@@ -46,6 +46,13 @@ pub(super) enum ParameterExpr {
     Call(usize, ParameterFunction),
     /// The empty string if the parameter satisfies a condition, else nothing.
     If(ParameterCondition),
+    /// Spaces and tabs that make up the columns of the parameter, less so many.
+    Blanks {
+        /// The columns of a tab.
+        tab: u64,
+        /// The columns to leave out.
+        less: u64,
+    },
 }
 
 impl RuleExpr {

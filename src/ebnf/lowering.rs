@@ -230,6 +230,7 @@ impl RuleLowering<'_> {
                         FamilyLeaf::Call(self.id(*rule), *function)
                     }
                     ParameterExpr::If(condition) => FamilyLeaf::If(condition.clone()),
+                    &ParameterExpr::Blanks { tab, less } => FamilyLeaf::Blanks { tab, less },
                 };
                 let origin = self.origin(expr.at);
                 let node = self.builder.hole(Arc::new(leaf));

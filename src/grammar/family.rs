@@ -38,6 +38,13 @@ pub(crate) enum FamilyLeaf {
     Call(RuleId, ParameterFunction),
     /// The empty string if the parameter satisfies a condition, else nothing.
     If(ParameterCondition),
+    /// Spaces and tabs that make up as many columns as the parameter says, less so many.
+    Blanks {
+        /// The columns of a tab.
+        tab: u64,
+        /// The columns to leave out; there is no such text if they are more than the parameter.
+        less: u64,
+    },
 }
 
 /// The error of a family where a regular language is needed.
@@ -166,7 +173,7 @@ impl FamilyFacts {
                 depends |= match node {
                     Node::Hole(hole) => match family.leaf(*hole) {
                         Some(FamilyLeaf::Call(_, function)) => !function.is_constant(),
-                        Some(FamilyLeaf::If(_)) => true,
+                        Some(FamilyLeaf::If(_) | FamilyLeaf::Blanks { .. }) => true,
                         None => false,
                     },
                     _ => false,
@@ -273,6 +280,11 @@ impl FamilyFacts {
                 Some(FamilyLeaf::If(condition)) => {
                     property != Property::Text && condition.holds(value)
                 }
+                Some(FamilyLeaf::Blanks { less, .. }) => match property {
+                    Property::Empty => value == *less,
+                    Property::Any => value >= *less,
+                    Property::Text => value > *less,
+                },
                 None => property != Property::Empty,
             },
             Node::Call(rule) => goal(*rule, 0),
@@ -325,6 +337,8 @@ pub(crate) struct FamilyRules {
     ids: FxHashMap<Instance, RuleId>,
     /// By rule, the instance, until its body is made.
     instances: FxHashMap<RuleId, Instance>,
+    /// By tab and width, the texts of blanks.
+    blanks: FxHashMap<(u64, u64), Language>,
     limit: usize,
 }
 
@@ -374,6 +388,7 @@ impl FamilyRules {
             transferred: FxHashMap::default(),
             ids: FxHashMap::default(),
             instances: FxHashMap::default(),
+            blanks: FxHashMap::default(),
             limit,
         };
         let start = this.rule(start, builder);
@@ -483,6 +498,7 @@ impl FamilyRules {
                     Some(self.facts.instance(*rule, function.apply(value)))
                 }
                 Some(FamilyLeaf::If(condition)) => return Ok(condition.holds(value)),
+                Some(FamilyLeaf::Blanks { less, .. }) => return Ok(value == *less),
                 None => return Ok(false),
             },
             Node::Sequence(parts) => {
@@ -623,6 +639,13 @@ impl InstanceWriter<'_> {
                         self.written.choice([])
                     }
                 }
+                Some(&FamilyLeaf::Blanks { tab, less }) => {
+                    let language = match self.value.checked_sub(less) {
+                        Some(width) => self.rules.blanks(tab, width, self.written.languages()),
+                        None => Language::EMPTY,
+                    };
+                    self.written.regular(language)
+                }
                 None => match self.rules.filled[*hole as usize] {
                     Some(rule) => self.hole(rule),
                     None => self.written.choice([]),
@@ -670,6 +693,32 @@ impl InstanceWriter<'_> {
             parts.push(self.written.empty());
         }
         Ok(self.written.choice(parts))
+    }
+}
+
+impl FamilyRules {
+    /// The texts of blanks that make up so many columns.
+    fn blanks(&mut self, tab: u64, width: u64, languages: &mut Languages) -> Language {
+        let (space, tabulator) = (languages.literal(b" "), languages.literal(b"\t"));
+        for column in 0..=width {
+            if self.blanks.contains_key(&(tab, column)) {
+                continue;
+            }
+            let mut parts = Vec::new();
+            if column == 0 {
+                parts.push(Language::EPSILON);
+            }
+            if let Some(&before) = column.checked_sub(1).and_then(|c| self.blanks.get(&(tab, c))) {
+                parts.push(languages.concat([space, before]));
+            }
+            if let Some(&before) = column.checked_sub(tab).and_then(|c| self.blanks.get(&(tab, c)))
+            {
+                parts.push(languages.concat([tabulator, before]));
+            }
+            let language = languages.union(parts);
+            self.blanks.insert((tab, column), language);
+        }
+        self.blanks[&(tab, width)]
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) enum ParameterFunction {
     Increment(BitRange),
     /// One less in these bits, unless none is set.
     Decrement(BitRange),
+    /// So much more, up to the greatest number.
+    Add(u64),
 }
 
 impl ParameterFunction {
@@ -67,6 +69,7 @@ impl ParameterFunction {
             Self::Increment(bits) => value + (1 << bits.first),
             Self::Decrement(bits) if bits.of(value) == 0 => value,
             Self::Decrement(bits) => value - (1 << bits.first),
+            Self::Add(more) => value.saturating_add(more),
         }
     }
 }

@@ -6,6 +6,7 @@ mod abnf;
 mod gbnf;
 mod iso;
 mod lark;
+mod lark_indentation;
 mod lark_modules;
 mod lark_parameters;
 mod lazy;

@@ -6,7 +6,9 @@
 //! of 64 bits (`list::set_bit(0) %if bit_clear(0)`), special tokens `<|name|>`, `<[7]>`,
 //! `<[7-9,12]>`, `<[^7]>`, `<[*]>`, `%json {…}`, `%lark {…}`, `%regex {…}` and other grammars
 //! `@name`. In terminals `&` is *and* and `~x` is *not*. `%import common.NAME` imports from Lark's
-//! own library. `%ignore` names what may come before, between and after the terminals of rules.
+//! own libraries, `%import .file.rule` from a grammar beside this one, which `%override` and `%extend`
+//! change (`modules`). `%declare _INDENT _DEDENT` gives indentation a meaning (`layout`). `%ignore`
+//! names what may come before, between and after the terminals of rules.
 //! Alternatives and rules may be empty.
 //!
 //! The meaning is that of Lark's Earley parser with its `dynamic_complete` lexer: every way to cut
@@ -50,13 +52,14 @@
 //! - Refused by name: `stop` (it takes back what was written; `suffix` and `lazy` do not),
 //!   `max_tokens` and `temperature` of a rule (they belong to the request, and do not decide which
 //!   texts a language has), `max_chars` (which gives way where a text cannot end), text that is not
-//!   UTF-8 (`allow_invalid_utf8`), and libraries other than `common`.
+//!   UTF-8 (`allow_invalid_utf8`), and rules of Lark's libraries, whose terminals are here alone.
 //! - The text of a lazy rule includes the end that its pattern describes; a text without that end
 //!   is not accepted.
 
 mod ast;
 mod attributes;
 mod expressions;
+mod layout;
 mod lexical;
 mod libraries;
 mod lowering;
@@ -69,6 +72,8 @@ mod templates;
 use crate::ebnf::environment::Environment;
 use crate::error::Result;
 use crate::grammar::Grammar;
+use layout::LineEnds;
+use lowering::ParameterMode;
 use modules::LarkModules;
 
 /// Parses a Lark grammar.
@@ -82,5 +87,10 @@ const MAX_EMBEDDING: usize = 8;
 /// Parses a grammar that is embedded in `depth` others.
 fn parse_nested(text: &str, environment: &dyn Environment, depth: usize) -> Result<Grammar> {
     let modules = LarkModules::read(text, environment)?;
-    lowering::lower(&modules.places(), &modules.link()?, environment, depth)
+    let mut grammar = modules.link()?;
+    let mode = match layout::rewrite(&modules.places(), &mut grammar)? {
+        LineEnds::Counted => ParameterMode::Entered,
+        LineEnds::Plain => ParameterMode::Expanded,
+    };
+    lowering::lower(&modules.places(), &grammar, environment, depth, mode)
 }

@@ -158,6 +158,11 @@ pub(super) enum LarkExprKind {
     And(Vec<LarkExpr>),
     Not(Box<LarkExpr>),
     Repeat(Box<LarkExpr>, u32, Option<u32>),
+    /// Spaces and tabs that make up the columns of the parameter, less so many; from `layout`.
+    Blanks {
+        tab: u64,
+        less: u64,
+    },
     /// An alternative for some values of the parameter.
     If(Box<LarkExpr>, ParameterCondition),
 }

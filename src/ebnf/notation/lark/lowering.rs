@@ -41,11 +41,23 @@ pub(super) fn lower(
     grammar: &LinkedGrammar,
     environment: &dyn Environment,
     depth: usize,
+    mode: ParameterMode,
 ) -> Result<Grammar> {
-    let has_lazy = grammar.definitions.iter().any(|linked| linked.definition.attributes.is_lazy);
+    let is_lazy = |linked: &&LinkedDefinition| linked.definition.attributes.is_lazy;
+    let lazy = grammar.definitions.iter().find(is_lazy);
+    if mode == ParameterMode::Entered {
+        if let Some(linked) = lazy {
+            return Err(text
+                .error(linked.definition.at, "a lazy rule stands in a grammar with indentation")
+                .with_help("describe its end in the pattern"));
+        }
+        let lowered = lower_as(text, grammar, environment, depth, mode);
+        return lowered
+            .map_err(|(Unlowered::Error(error) | Unlowered::TooManyValues(error))| error);
+    }
     let expanded = lower_as(text, grammar, environment, depth, ParameterMode::Expanded);
     match expanded {
-        Err(Unlowered::TooManyValues(_)) if !has_lazy => {
+        Err(Unlowered::TooManyValues(_)) if lazy.is_none() => {
             lower_as(text, grammar, environment, depth, ParameterMode::Entered)
         }
         other => other,
@@ -57,7 +69,7 @@ pub(super) fn lower(
 
 /// The time at which rules with a parameter are written out.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum ParameterMode {
+pub(super) enum ParameterMode {
     /// Now, for all values that calls reach: regular ones become terminals, and lazy rules may
     /// stand among them.
     Expanded,
@@ -308,6 +320,10 @@ impl LarkLowering<'_> {
             }
             LarkExprKind::Template(name, arguments) => self.instance(at, name, arguments, context),
             LarkExprKind::Parametric(name, function) => self.value(at, name, *function, context),
+            &LarkExprKind::Blanks { tab, less } => {
+                let blanks = ParameterExpr::Blanks { tab, less };
+                Ok(RuleExpr::new(at, RuleExprKind::Parameter(blanks)))
+            }
             LarkExprKind::If(inner, condition) if self.has_parameter => {
                 let condition = ParameterExpr::If(condition.clone());
                 let condition = RuleExpr::new(at, RuleExprKind::Parameter(condition));
@@ -400,6 +416,7 @@ impl LarkLowering<'_> {
             | LarkExprKind::Repeat(..)
             | LarkExprKind::Template(..)
             | LarkExprKind::Parametric(..)
+            | LarkExprKind::Blanks { .. }
             | LarkExprKind::If(..) => self.expr(expr, context),
         }
     }
