@@ -37,6 +37,7 @@ mod expected;
 mod explain;
 mod fast_forward;
 mod formula;
+mod grammar_options;
 mod grammars;
 mod matcher;
 mod memory;
@@ -49,6 +50,7 @@ pub use compiler::Compiler;
 pub use expected::Expected;
 pub use explain::Explanation;
 pub use formula::Formula;
+pub use grammar_options::{GrammarLayout, GrammarOptions};
 pub use matcher::Matcher;
 pub(crate) use memory::MemoryHandle;
 

@@ -15,6 +15,7 @@ use crate::mask::Strategies;
 use crate::mask::split_cache::SplitCache;
 use crate::recognizer::Program;
 use crate::recognizer::program::{check_nesting, resolve_tokens};
+use crate::regular::Dialect;
 use crate::vocabulary::Vocabulary;
 
 /// Compiles constraints for one vocabulary. `Send + Sync`; one per vocabulary is enough.
@@ -50,7 +51,7 @@ use crate::vocabulary::Vocabulary;
 /// | | [`json_schema_document`](Self::json_schema_document) | a parsed [`Schema`] |
 /// | any JSON object | [`json_object`](Self::json_object) | |
 /// | a match of a pattern | [`regex`](Self::regex), [`regex_search`](Self::regex_search) | a pattern |
-/// | derived from a grammar | [`grammar`](Self::grammar) | text and [`Dialect`](crate::ebnf::Dialect) |
+/// | derived from a grammar | [`grammar`](Self::grammar), [`grammar_with_options`](Self::grammar_with_options) | text and [`Dialect`](crate::ebnf::Dialect) |
 /// | | [`gbnf`](Self::gbnf), [`lark`](Self::lark), [`w3c_ebnf`](Self::w3c_ebnf), [`iso_ebnf`](Self::iso_ebnf), [`abnf`](Self::abnf) | text |
 /// | one of a list | [`choice`](Self::choice) | texts |
 /// | a quotation | [`quotation`](Self::quotation) | the units of the quoted text |
@@ -96,6 +97,27 @@ impl Compiler {
     #[must_use]
     pub fn with_json_options(self, json_options: Options) -> Self {
         Self { context: CompileContext { json_options, ..self.context } }
+    }
+
+    /// The same with another dialect of regular expressions, for patterns and for those within
+    /// grammars. JSON Schemas stay with ECMA-262, and whitespace with Rust's dialect. Cheap: caches
+    /// stay shared with the compiler that it was made from.
+    ///
+    /// ```
+    /// # use maskwright::{Compiler, Vocabulary};
+    /// use maskwright::regular::Dialect;
+    /// # let tokens = (0..=255).map(|b| Some(vec![b])).collect();
+    /// # let compiler = Compiler::new(Vocabulary::from_tokens(tokens, &[], &[])?);
+    /// let python = compiler.with_regex_dialect(Dialect::Python);
+    /// let mut matcher = python.regex(r"[[]\w+]\Z")?.matcher();
+    /// matcher.accept_bytes("[été]".as_bytes())?;
+    /// assert!(matcher.is_accepting());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_regex_dialect(self, dialect: Dialect) -> Self {
+        let regex_dialect = Some(dialect);
+        Self { context: CompileContext { regex_dialect, ..self.context } }
     }
 
     /// The same for constraints that begin behind text of this grammar, such as a model's

@@ -10,6 +10,7 @@ use crate::limits::Limits;
 use crate::mask::split_cache::SplitCache;
 use crate::mask::{Strategies, Strategy};
 use crate::recognizer::ByteCoverage;
+use crate::regular::Dialect;
 use crate::vocabulary::Vocabulary;
 
 /// The settings of a compiler and the tables that its constraints share.
@@ -21,6 +22,8 @@ pub(super) struct CompileContext {
     pub(super) json_options: Options,
     /// The grammars that grammars may refer to.
     pub(super) named_grammars: NamedGrammars,
+    /// The dialect of regular expressions, where it was chosen.
+    pub(super) regex_dialect: Option<Dialect>,
     /// Splits of the vocabulary by states of terminals.
     pub(super) splits: Arc<SplitCache>,
     /// The tables that compiled schemas share.
@@ -45,6 +48,7 @@ impl CompileContext {
             limits,
             json_options,
             named_grammars: NamedGrammars::default(),
+            regex_dialect: None,
             splits,
             schemas,
             prefix: None,

@@ -4,11 +4,18 @@ use serde_json::Value;
 
 use super::compiled::Constraint;
 use super::compiler::Compiler;
+use super::grammar_options::GrammarOptions;
 use crate::ebnf::{self, Dialect};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder};
 use crate::json_schema::Schema;
+use crate::regular;
 use crate::regular::{Anchoring, Language, Languages, QuoteBy, Utf8, any_text};
+
+/// The member of a formula that names the start rule of a grammar.
+const START: &str = "start";
+/// The member of a formula that names the dialect of its regular expressions.
+const REGEX_DIALECT: &str = "regex_dialect";
 
 /// A constraint made of others. Or is for constraints of every kind; and and not are for regular
 /// ones: those whose rules do not call themselves, and name no special tokens.
@@ -45,7 +52,9 @@ impl Formula {
     /// A formula of a JSON object with one member: `allOf` or `anyOf` (a list of formulas), `not` (a
     /// formula), or a constraint: `regex`, `search` (a pattern somewhere in the text), `choice` (a
     /// list of texts), `schema`, `quote` (a text), `grammar` (the name of one that comes with the
-    /// crate), `gbnf`, `lark`, `ebnf`, `iso-ebnf` or `abnf` (the text of a grammar).
+    /// crate), `gbnf`, `lark`, `ebnf`, `iso-ebnf` or `abnf` (the text of a grammar). Beside a pattern
+    /// or the text of a grammar `regex_dialect` may name a [dialect](regular::Dialect::name), and
+    /// beside the text of a grammar `start` the start rule.
     ///
     /// Errors name the place by a JSON pointer.
     pub fn read(value: &Value, compiler: &Compiler) -> Result<Self> {
@@ -57,14 +66,39 @@ impl Formula {
             Error::new(ErrorKind::Request, message).at_pointer(pointer).with_help(
                 "write {\"allOf\": […]}, {\"anyOf\": […]}, {\"not\": …}, or a constraint: {\"regex\": \
                  \"…\"}, or one of search, choice, schema, quote, grammar, gbnf, lark, ebnf, \
-                 iso-ebnf, abnf",
+                 iso-ebnf, abnf; \"start\" and \"regex_dialect\" may stand beside a grammar's text",
             )
         };
-        let object = value.as_object().filter(|object| object.len() == 1);
-        let Some((key, inner)) = object.and_then(|object| object.iter().next()) else {
+        let members = value.as_object().into_iter().flatten();
+        let (options, kinds): (Vec<_>, Vec<_>) =
+            members.partition(|(key, _)| matches!(key.as_str(), START | REGEX_DIALECT));
+        let [(key, inner)] = kinds[..] else {
             return Err(bad(at, "a formula is an object with one member".to_owned()));
         };
         let pointer = format!("{at}/{key}");
+        let text_of_grammar = Dialect::ALL.into_iter().find(|dialect| dialect.name() == key);
+        let mut grammar_options = GrammarOptions::default();
+        let mut other_dialect = None;
+        for (option, value) in options {
+            let option_at = format!("{at}/{option}");
+            let value = value
+                .as_str()
+                .ok_or_else(|| bad(&option_at, format!("the value of `{option}` is a text")))?;
+            let is_pattern = matches!(key.as_str(), "regex" | "search");
+            match option.as_str() {
+                START if text_of_grammar.is_some() => {
+                    grammar_options.start = Some(value.to_owned());
+                }
+                REGEX_DIALECT if is_pattern || text_of_grammar.is_some() => {
+                    let dialect: regular::Dialect = value
+                        .parse()
+                        .map_err(|error: Error| error.at_pointer(option_at.as_str()))?;
+                    other_dialect = Some(compiler.clone().with_regex_dialect(dialect));
+                }
+                _ => return Err(bad(&option_at, format!("`{option}` says nothing of `{key}`"))),
+            }
+        }
+        let compiler = other_dialect.as_ref().unwrap_or(compiler);
         let list = || match inner.as_array() {
             None => Err(bad(&pointer, format!("`{key}` is a list of formulas"))),
             Some(list) => list
@@ -96,8 +130,10 @@ impl Formula {
             "schema" => {
                 Schema::from_value(inner).and_then(|schema| schema.grammar(compiler.json_options()))
             }
-            other => match Dialect::ALL.into_iter().find(|dialect| dialect.name() == other) {
-                Some(dialect) => compiler.parse_grammar(text()?, dialect),
+            other => match text_of_grammar {
+                Some(dialect) => {
+                    compiler.parse_grammar_with_options(text()?, dialect, &grammar_options)
+                }
                 None => return Err(bad(at, format!("`{other}` is no kind of constraint"))),
             },
         };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::compiled::Constraint;
 use super::compiler::Compiler;
 use super::formula::Formula;
+use super::grammar_options::{GrammarLayout, GrammarOptions};
 use super::named_grammars::GrammarList;
 use crate::ebnf::{self, Dialect, Environment, NamedGrammar};
 use crate::error::Result;
@@ -29,13 +30,50 @@ impl Compiler {
         self.parse_listed(grammar, dialect, |compiler, text| ebnf::parse(text, dialect, compiler))
     }
 
+    /// The same as [`grammar`](Self::grammar), from another start rule or in another layout.
+    ///
+    /// ```
+    /// # use maskwright::{Compiler, Vocabulary};
+    /// use maskwright::constraint::GrammarOptions;
+    /// use maskwright::ebnf::Dialect;
+    /// # let tokens = (0..=255).map(|b| Some(vec![b])).collect();
+    /// # let compiler = Compiler::new(Vocabulary::from_tokens(tokens, &[], &[])?);
+    /// let grammar = "root ::= item (\",\" item)*\nitem ::= [0-9]+";
+    /// let options = GrammarOptions { start: Some("item".to_owned()), ..GrammarOptions::default() };
+    /// let mut matcher = compiler.grammar_with_options(grammar, Dialect::Gbnf, &options)?.matcher();
+    /// matcher.accept_bytes(b"12")?;
+    /// assert!(matcher.is_accepting() && matcher.accept_bytes(b",").is_err());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn grammar_with_options(
+        &self,
+        grammar: &str,
+        dialect: Dialect,
+        options: &GrammarOptions,
+    ) -> Result<Constraint> {
+        self.compile(self.parse_grammar_with_options(grammar, dialect, options)?)
+    }
+
+    /// The grammar before it is compiled, from another start rule or in another layout.
+    ///
+    /// Errors name line and column.
+    pub fn parse_grammar_with_options(
+        &self,
+        grammar: &str,
+        dialect: Dialect,
+        options: &GrammarOptions,
+    ) -> Result<Grammar> {
+        self.parse_listed(grammar, dialect, |compiler, text| {
+            ebnf::parse(text, dialect, &OptionsEnvironment { compiler, options })
+        })
+    }
+
     /// The same language as [`grammar`](Self::grammar), with every rule and alternative kept, even
     /// where several could be merged into one terminal: for drawing texts that reach each of them
     /// ([`sample`](crate::sample)), and for messages that name the innermost rule. Masks are slower.
     pub fn grammar_by_rules(&self, grammar: &str, dialect: Dialect) -> Result<Constraint> {
-        self.compile(self.parse_listed(grammar, dialect, |compiler, text| {
-            ebnf::parse(text, dialect, &ByRules(compiler))
-        })?)
+        let options = GrammarOptions { layout: GrammarLayout::ByRules, start: None };
+        self.grammar_with_options(grammar, dialect, &options)
     }
 
     /// The options of JSON.
@@ -63,12 +101,14 @@ impl Compiler {
         self.grammar(grammar, Dialect::Iso)
     }
 
-    /// Text that matches a regular expression, whole, in the syntax of Rust's `regex` crate.
+    /// Text that matches a regular expression, whole, in the syntax of Rust's `regex` crate or
+    /// another [dialect](Self::with_regex_dialect).
     pub fn regex(&self, pattern: &str) -> Result<Constraint> {
         self.compile(self.regex_grammar(pattern, Anchoring::Whole)?)
     }
 
-    /// Text some part of which matches a regular expression, in the syntax of Rust's `regex` crate.
+    /// Text some part of which matches a regular expression, in the syntax of Rust's `regex` crate
+    /// or another [dialect](Self::with_regex_dialect).
     pub fn regex_search(&self, pattern: &str) -> Result<Constraint> {
         self.compile(self.regex_grammar(pattern, Anchoring::Search)?)
     }
@@ -76,7 +116,8 @@ impl Compiler {
     /// The grammar of a regular expression that matches the whole text, or some part of it.
     pub fn regex_grammar(&self, pattern: &str, anchoring: Anchoring) -> Result<Grammar> {
         let mut grammar = GrammarBuilder::new();
-        let options = regular::Options { anchoring, ..regular::Options::default() };
+        let dialect = self.context.regex_dialect.unwrap_or_default();
+        let options = regular::Options { anchoring, dialect };
         let language = regular::parse(grammar.languages(), pattern, options, &Utf8)?;
         let body = grammar.regular(language);
         let rule = grammar.rule("regex", body);
@@ -197,6 +238,10 @@ impl Environment for Compiler {
         Ok(self.vocabulary().is_special(id).then_some(id))
     }
 
+    fn regex_dialect(&self) -> Option<regular::Dialect> {
+        self.context.regex_dialect
+    }
+
     fn json_schema(&self, schema: &str) -> Result<Grammar> {
         Schema::from_text(schema)?.grammar(&self.context.json_options)
     }
@@ -206,23 +251,34 @@ impl Environment for Compiler {
     }
 }
 
-/// A compiler for grammars whose rules stay apart.
-struct ByRules<'a>(&'a Compiler);
+/// A compiler with the options of one grammar. Grammars that it embeds have options of their own.
+struct OptionsEnvironment<'a> {
+    compiler: &'a Compiler,
+    options: &'a GrammarOptions,
+}
 
-impl Environment for ByRules<'_> {
+impl Environment for OptionsEnvironment<'_> {
     fn keeps_rules(&self) -> bool {
-        true
+        self.options.layout == GrammarLayout::ByRules
+    }
+
+    fn start_rule(&self) -> Option<&str> {
+        self.options.start.as_deref()
+    }
+
+    fn regex_dialect(&self) -> Option<regular::Dialect> {
+        self.compiler.regex_dialect()
     }
 
     fn is_special(&self, token: &SpecialToken) -> Result<Option<u32>> {
-        self.0.is_special(token)
+        self.compiler.is_special(token)
     }
 
     fn json_schema(&self, schema: &str) -> Result<Grammar> {
-        Environment::json_schema(self.0, schema)
+        Environment::json_schema(self.compiler, schema)
     }
 
     fn named_grammar(&self, name: &str) -> Result<NamedGrammar> {
-        self.0.named_grammar(name)
+        self.compiler.named_grammar(name)
     }
 }

@@ -42,70 +42,159 @@ impl Dialect {
         Self::ALL.into_iter().find(|dialect| dialect.name() == ending)
     }
 
-    /// The dialect that a text is most probably written in, by the first sign between a name and
-    /// its right-hand side: `::=` (W3C's where a rule `root` is missing), `:` (Lark), `=` (ISO
-    /// where a `;` or `.` ends the rule, else ABNF). None where no line looks like a rule.
+    /// The dialect that a text is most probably written in; none where no line looks like a rule.
     pub fn guess(text: &str) -> Option<Self> {
+        Self::guess_with_reason(text).map(|(dialect, _)| dialect)
+    }
+
+    /// The dialect that a text is most probably written in, and the signs of it, for a message.
+    ///
+    /// It is told by directives (`%ignore`, `@pass`), else by the first sign between a name and its
+    /// right-hand side, `::=`, `:` or `=`, and by what else only one of the notations with that sign
+    /// writes.
+    ///
+    /// ```
+    /// use maskwright::ebnf::Dialect;
+    /// let (dialect, reason) = Dialect::guess_with_reason("root ::= [0-9]{2}").unwrap();
+    /// assert_eq!((dialect, reason), (Dialect::Gbnf, "`::=` and a rule `root`"));
+    /// ```
+    pub fn guess_with_reason(text: &str) -> Option<(Self, &'static str)> {
         // llguidance's list of grammars in JSON.
         if text.trim_start().starts_with('{') {
-            return Some(Self::Lark);
+            return Some((Self::Lark, "a list of grammars in JSON"));
         }
-        let is_comment = |line: &str| {
-            ["#", "//", ";", "(*", "/*", "*", "%"].iter().any(|mark| line.starts_with(mark))
+        let begins = |marks: &[&str]| {
+            text.lines().any(|line| marks.iter().any(|mark| line.trim_start().starts_with(mark)))
         };
-        let mut lines = text.lines().map(str::trim).filter(|line| !is_comment(line));
-        let is_name = |c: char| c.is_alphanumeric() || "_-.?!{}, ".contains(c);
-        let sign = lines.find_map(|line| {
-            // A production of the W3C may be numbered.
-            let line = match line.strip_prefix('[').and_then(|line| line.split_once(']')) {
-                Some((number, rest))
-                    if number.trim().chars().all(|c| c.is_ascii_alphanumeric()) =>
-                {
-                    rest.trim_start()
-                }
-                _ => line,
-            };
-            let end = line.find(|c| !is_name(c))?;
-            let sign = &line[end..];
-            // XGrammar's options of a rule.
-            let behind = sign.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-            let behind = behind.map(|(_, rest)| rest.trim_start());
-            let sign = behind.filter(|rest| rest.starts_with("::=")).unwrap_or(sign);
-            (end > 0).then_some(sign)
-        });
-        if text.lines().any(|line| line.trim_start().starts_with('%')) {
-            return Some(Self::Lark);
+        if begins(&LARK_DIRECTIVES) {
+            return Some((Self::Lark, "a directive with `%`"));
         }
-        let sign = sign?;
+        if begins(&["@terminals", "@pass"]) {
+            return Some((Self::W3c, "`@terminals` or `@pass`"));
+        }
+        let sign = text.lines().find_map(definition_sign)?;
         if sign.starts_with("::=") {
-            let root = |line: &str| {
-                line.trim_start()
-                    .strip_prefix("root")
-                    .is_some_and(|rest| rest.trim_start().starts_with(['[', ':']))
-            };
-            return Some(if text.lines().any(root) { Self::Gbnf } else { Self::W3c });
+            return Some(definition_by_two_colons(text));
         }
         if sign.starts_with(':') || sign.starts_with('[') {
-            return Some(Self::Lark);
+            return Some((Self::Lark, "`:` behind the name of a rule"));
         }
-        if sign.starts_with("=/") {
-            return Some(Self::Abnf);
-        }
-        if sign.starts_with('=') {
-            // In ABNF a semicolon begins a comment, it never ends what stands before it.
-            let is_ended = text.trim_end().ends_with([';', '.', ')']);
-            let has_comma = text.lines().any(|line| {
-                let code = line.split(';').next().unwrap_or_default();
-                code.trim_end().ends_with(',') || code.contains("\",") || code.contains("',")
-            });
-            return Some(if is_ended && (has_comma || text.trim_end().ends_with([';', '.'])) {
-                Self::Iso
-            } else {
-                Self::Abnf
-            });
-        }
-        None
+        sign.starts_with('=').then(|| definition_by_equals(text))
     }
+}
+
+/// Directives of Lark, of which ABNF's `%x41` is none.
+const LARK_DIRECTIVES: [&str; 9] = [
+    "%ignore",
+    "%import",
+    "%declare",
+    "%override",
+    "%extend",
+    "%json",
+    "%lark",
+    "%regex",
+    "%llguidance",
+];
+
+/// The rest of a line behind the name at its beginning, from the sign of a definition on.
+fn definition_sign(line: &str) -> Option<&str> {
+    let line = line.trim();
+    if ["#", "//", ";", "(*", "/*", "*", "%"].iter().any(|mark| line.starts_with(mark)) {
+        return None;
+    }
+    let line = numbered(line).unwrap_or(line);
+    let is_name = |c: char| c.is_alphanumeric() || "_-.?!{}, ".contains(c);
+    // Names in angle brackets are those of the first notation of this kind.
+    let bracketed = line.strip_prefix('<').and_then(|line| line.split_once('>'));
+    let sign = match bracketed {
+        Some((_, behind)) => behind.trim_start(),
+        None => {
+            let end = line.find(|c| !is_name(c)).filter(|&end| end > 0)?;
+            &line[end..]
+        }
+    };
+    // XGrammar's options of a rule.
+    let behind = sign.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let behind = behind.map(|(_, rest)| rest.trim_start());
+    Some(behind.filter(|rest| rest.starts_with("::=")).unwrap_or(sign))
+}
+
+/// A production of the W3C without its number; none if it has none.
+fn numbered(line: &str) -> Option<&str> {
+    let (number, rest) = line.strip_prefix('[')?.split_once(']')?;
+    let is_number = number.chars().all(|c| c.is_ascii_alphanumeric() || ".: ".contains(c));
+    is_number.then(|| rest.trim_start())
+}
+
+/// GBNF or the W3C's notation.
+fn definition_by_two_colons(text: &str) -> (Dialect, &'static str) {
+    let lines = || text.lines().map(str::trim_start);
+    let is_numbered = |line: &str| {
+        numbered(line).is_some_and(|rest| rest.contains("::=") && !rest.starts_with("::="))
+    };
+    if lines().any(is_numbered) {
+        return (Dialect::W3c, "`::=` and numbers of productions");
+    }
+    if lines().any(|line| line.starts_with('<') && line.contains("::=")) {
+        return (Dialect::W3c, "`::=` and names in angle brackets");
+    }
+    if lines().any(|line| line.starts_with("/*")) {
+        return (Dialect::W3c, "`::=` and a comment in `/* */`");
+    }
+    let is_root = |line: &str| {
+        line.strip_prefix("root").is_some_and(|rest| rest.trim_start().starts_with(['[', ':']))
+    };
+    if lines().any(is_root) {
+        return (Dialect::Gbnf, "`::=` and a rule `root`");
+    }
+    let code = without_strings(text);
+    let is_code_point =
+        |(at, _): (usize, &str)| code[at + 2..].starts_with(|c: char| c.is_ascii_hexdigit());
+    if code.contains('\'') || code.match_indices("#x").any(is_code_point) {
+        return (Dialect::W3c, "`::=`, and `#xN` or strings in `'`");
+    }
+    let counts = code
+        .match_indices('{')
+        .any(|(at, _)| code[at + 1..].starts_with(|c: char| c.is_ascii_digit()));
+    let escapes = ["\\n", "\\t", "\\x", "\\u", "\\\"", "\\]"];
+    if counts || escapes.iter().any(|escape| text.contains(escape)) {
+        return (Dialect::Gbnf, "`::=`, and `{n}` or escapes with `\\`");
+    }
+    if lines().any(|line| line.starts_with("# ")) {
+        return (Dialect::Gbnf, "`::=` and comments with `#`");
+    }
+    (Dialect::W3c, "`::=` without a rule `root`")
+}
+
+/// ISO 14977 or ABNF.
+fn definition_by_equals(text: &str) -> (Dialect, &'static str) {
+    let code = without_strings(text);
+    // In ABNF a semicolon begins a comment, in ISO's notation little stands behind it in its line.
+    let code: String =
+        code.lines().flat_map(|line| [line.split(';').next().unwrap_or(""), "\n"]).collect();
+    let is_kind = |(at, _): (usize, &str)| {
+        let kind = code[at + 1..].chars().next().map(|c| c.to_ascii_lowercase());
+        kind.is_some_and(|c| "xdbsi".contains(c))
+    };
+    if code.match_indices('%').any(is_kind) {
+        return (Dialect::Abnf, "`=`, and terminals with `%`");
+    }
+    if code.contains("=/") {
+        return (Dialect::Abnf, "`=/`");
+    }
+    if code.contains(['{', '|', '\'', '`', ',']) || code.contains("(*") {
+        return (Dialect::Iso, "`=`, and `{`, `|`, `,` or strings in `'`");
+    }
+    if text.trim_end().ends_with([';', '.']) && !text.trim_start().starts_with(';') {
+        return (Dialect::Iso, "`=`, and `;` or `.` at the end of rules");
+    }
+    (Dialect::Abnf, "`=`, and no `;` or `.` at the end of rules")
+}
+
+/// A text without what stands in double quotes on one line.
+fn without_strings(text: &str) -> String {
+    let outside = |line: &str| line.split('"').step_by(2).collect::<Vec<_>>().join("\"");
+    text.lines().map(outside).collect::<Vec<_>>().join("\n")
 }
 
 impl fmt::Display for Dialect {
@@ -158,6 +247,18 @@ mod tests {
             ("; c\nurl = scheme \":\" rest ; x\nscheme = 1*ALPHA", Some(Dialect::Abnf)),
             ("a =/ \"x\"", Some(Dialect::Abnf)),
             ("{\"grammars\": []}", Some(Dialect::Lark)),
+            ("text = %x20-21 /\n       %x23-5B\n", Some(Dialect::Abnf)),
+            ("a = x *( OWS \",\" OWS x )", Some(Dialect::Abnf)),
+            ("   date = 4DIGIT \"-\" 2DIGIT ; the day's date", Some(Dialect::Abnf)),
+            ("Block = \"{\" List \"}\" .\nList = { Statement \";\" } .", Some(Dialect::Iso)),
+            ("a = \"x\" | b ; b = \"y\" ;", Some(Dialect::Iso)),
+            ("<s> ::= \"a\" <s> | \"b\"", Some(Dialect::W3c)),
+            ("expr ::= term ('+' term)*", Some(Dialect::W3c)),
+            ("[1] root ::= 'a'", Some(Dialect::W3c)),
+            ("doc ::= item*\n@terminals\nitem ::= [a-z]", Some(Dialect::W3c)),
+            ("item ::= [^\"\\\\]{2,}", Some(Dialect::Gbnf)),
+            ("# a list\nitems ::= \"x\"", Some(Dialect::Gbnf)),
+            ("a.b ::= \"x\"\nroot ::= a.b", Some(Dialect::Gbnf)),
             ("", None),
             ("???", None),
         ] {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::Grammar;
+use crate::regular;
 
 use super::dialect::Dialect;
 
@@ -48,6 +49,16 @@ pub trait Environment {
         false
     }
 
+    /// The rule whose texts are the language, if it is not the one that the notation begins with.
+    fn start_rule(&self) -> Option<&str> {
+        None
+    }
+
+    /// The dialect of the regular expressions in a grammar, if it is not that of the notation.
+    fn regex_dialect(&self) -> Option<regular::Dialect> {
+        None
+    }
+
     /// The grammar of a JSON Schema, from its text.
     ///
     /// Errors if the schema is not usable, or schemas are not known here.
@@ -66,6 +77,28 @@ pub trait Environment {
 }
 
 impl Environment for () {}
+
+/// The names of an environment, for a grammar within another one: the start rule and the dialect
+/// that were chosen are those of the outer one.
+pub(super) struct WithoutOptions<'a>(pub(super) &'a dyn Environment);
+
+impl Environment for WithoutOptions<'_> {
+    fn is_special(&self, token: &crate::grammar::SpecialToken) -> Result<Option<u32>> {
+        self.0.is_special(token)
+    }
+
+    fn keeps_rules(&self) -> bool {
+        self.0.keeps_rules()
+    }
+
+    fn json_schema(&self, schema: &str) -> Result<Grammar> {
+        self.0.json_schema(schema)
+    }
+
+    fn named_grammar(&self, name: &str) -> Result<NamedGrammar> {
+        self.0.named_grammar(name)
+    }
+}
 
 fn unknown(message: &str) -> Error {
     Error::new(ErrorKind::Grammar, message).with_help("compile it with `Compiler::grammar`")

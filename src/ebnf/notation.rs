@@ -12,7 +12,7 @@ mod lark;
 mod w3c;
 
 use super::dialect::Dialect;
-use super::environment::{Environment, NamedGrammar};
+use super::environment::{Environment, NamedGrammar, WithoutOptions};
 use crate::error::Result;
 use crate::grammar::Grammar;
 
@@ -37,7 +37,7 @@ pub(super) fn parse(
 pub(crate) fn grammar_by_name(environment: &dyn Environment, name: &str) -> Result<Grammar> {
     match environment.named_grammar(name)? {
         NamedGrammar::Text { text, dialect, file } => {
-            parse(&text, dialect, environment).map_err(|error| match file {
+            parse(&text, dialect, &WithoutOptions(environment)).map_err(|error| match file {
                 Some(file) => error.in_file(file),
                 None => error,
             })

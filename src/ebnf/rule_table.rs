@@ -35,6 +35,9 @@ struct NamedRule {
     body: Option<RuleExpr>,
 }
 
+/// Names that a message lists before it says that there are more.
+const MAX_LISTED_RULES: usize = 8;
+
 pub(super) fn defined_twice(text: &GrammarText<'_>, at: usize, name: &str) -> Error {
     text.error(at, format!("rule `{name}` is defined twice"))
         .with_help("join the two into one rule of alternatives")
@@ -55,7 +58,7 @@ pub(super) struct RuleTable<'e> {
     /// Rules that must be regular.
     terminals: Vec<usize>,
     /// Patterns that were parsed before; many a keyword occurs more than once.
-    patterns: FxHashMap<String, Language>,
+    patterns: FxHashMap<(regular::Dialect, String), Language>,
 }
 
 impl<'e> RuleTable<'e> {
@@ -181,27 +184,34 @@ impl<'e> RuleTable<'e> {
         RuleExpr::new(at, RuleExprKind::Regular(self.builder.languages().concat(parts)))
     }
 
-    /// The texts that a pattern matches as a whole, in the syntax of Rust's `regex` crate with
-    /// look-around.
+    /// The texts that a pattern matches as a whole, in a dialect.
     pub(super) fn pattern(
         &mut self,
         text: &GrammarText<'_>,
         at: usize,
         pattern: &str,
+        dialect: regular::Dialect,
     ) -> Result<RuleExpr> {
-        if let Some(&known) = self.patterns.get(pattern) {
+        let key = (dialect, pattern.to_owned());
+        if let Some(&known) = self.patterns.get(&key) {
             return Ok(RuleExpr::new(at, RuleExprKind::Regular(known)));
         }
-        let options = regular::Options::default();
+        let options = regular::Options { dialect, ..regular::Options::default() };
         let language = regular::parse(self.builder.languages(), pattern, options, &Utf8)
             .map_err(|error| text.embed(at, &error))?;
-        self.patterns.insert(pattern.to_owned(), language);
+        self.patterns.insert(key, language);
         Ok(RuleExpr::new(at, RuleExprKind::Regular(language)))
     }
 
+    /// The dialect of the patterns that a grammar's text contains: the one that was chosen, or that
+    /// of the notation.
+    pub(super) fn pattern_dialect(&self, of_notation: regular::Dialect) -> regular::Dialect {
+        self.environment.regex_dialect().unwrap_or(of_notation)
+    }
+
     /// By rule, whether the rule `start` calls it, directly or through others.
-    pub(super) fn reached(&mut self, start: &str) -> Vec<bool> {
-        let mut todo = vec![self.id(start, 0)];
+    pub(super) fn reached(&self, start: &str) -> Vec<bool> {
+        let mut todo: Vec<usize> = self.names.get(&self.key(start)).copied().into_iter().collect();
         let mut reached = vec![false; self.rules.len()];
         while let Some(rule) = todo.pop() {
             if std::mem::replace(&mut reached[rule], true) {
@@ -237,21 +247,25 @@ impl<'e> RuleTable<'e> {
         }
     }
 
+    /// The name of the start rule: the one that was chosen, or that of the notation.
+    pub(super) fn start_rule<'n>(&self, of_notation: &'n str) -> &'n str
+    where
+        'e: 'n,
+    {
+        self.environment.start_rule().unwrap_or(of_notation)
+    }
+
     /// The grammar whose texts are those of the rule `start`.
     ///
     /// Errors if a rule is used but not defined, or if a part must be regular and is not.
     pub(super) fn finish(self, text: &GrammarText<'_>, start: &str) -> Result<Grammar> {
         let key = self.key(start);
-        let start = self.names.get(&key).copied().filter(|&id| self.rules[id].body.is_some());
+        let id = self.names.get(&key).copied().filter(|&id| self.rules[id].body.is_some());
         let undefined = self.rules.iter().filter(|rule| rule.body.is_none());
         if let Some(rule) = undefined.min_by_key(|rule| rule.first_use) {
             return Err(self.undefined(text, rule));
         }
-        let Some(start) = start else {
-            return Err(text
-                .error(0, format!("the grammar has no rule `{key}`"))
-                .with_help(format!("name the rule that derives the whole text `{key}`")));
-        };
+        let Some(start) = id else { return Err(self.no_start(text, start)) };
         let Self { builder, rules, terminals, environment, lazy_first, .. } = self;
         let terminals = terminals.iter().map(|&id| (id, rules[id].first_use)).collect();
         let mut names = Vec::with_capacity(rules.len());
@@ -271,6 +285,28 @@ impl<'e> RuleTable<'e> {
             lazy_precedence: lazy_first,
         };
         lowering::lower(builder, &rules, options, start)
+    }
+
+    fn no_start(&self, text: &GrammarText<'_>, start: &str) -> Error {
+        let defined = self.rules.iter().filter(|rule| rule.body.is_some());
+        let mut names = defined.map(|rule| rule.name.as_str());
+        let help = if self.environment.start_rule().is_none() {
+            let first = names.next().unwrap_or("name");
+            format!(
+                "name the rule that derives the whole text `{start}`, or choose another one \
+                 (`--start {first}`, `GrammarOptions::start`)"
+            )
+        } else {
+            match most_similar(start, names.clone()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => {
+                    let some: Vec<&str> = names.by_ref().take(MAX_LISTED_RULES).collect();
+                    let more = if names.next().is_some() { ", …" } else { "" };
+                    format!("its rules are {}{more}", some.join(", "))
+                }
+            }
+        };
+        text.error(0, format!("the grammar has no rule `{start}`")).with_help(help)
     }
 
     fn undefined(&self, text: &GrammarText<'_>, rule: &NamedRule) -> Error {

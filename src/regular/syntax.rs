@@ -1,11 +1,11 @@
 //! Regular expressions as text: from a pattern to the [`Language`](super::Language) that it names.
 //!
 //! ```text
-//! "(?i)a+\\b"  ── rust / ecma ──►  Pattern  ── compile ──►  Language
+//! "(?i)a+\\b"  ── rust / ecma / python ──►  Pattern  ── compile ──►  Language
 //! ```
 //!
-//! Two parsers ([`rust`] for the syntax of the `regex` crate, [`ecma`] for ECMA-262) produce one
-//! syntax tree over code points, [`pattern::Pattern`]. [`compile`] turns the tree into a language over
+//! Three parsers ([`rust`] for the syntax of the `regex` crate, [`ecma`] for ECMA-262, [`python`] for
+//! Python's `re`) produce one syntax tree over code points, [`pattern::Pattern`]. [`compile`] turns the tree into a language over
 //! bytes: classes by an [encoding](super::CodePoints), lookbehinds by tracking the text before a
 //! position, lookaheads by intersection with what follows.
 
@@ -14,7 +14,9 @@ mod ecma;
 mod options;
 mod parse;
 mod pattern;
+mod pattern_cursor;
 mod pattern_error;
+mod python;
 mod rust;
 
 pub(crate) use ecma::identifiers;

@@ -120,6 +120,34 @@ fn options_of_json_are_those_of_other_engines() {
     assert!(ran.code == 2 && ran.err.contains("--strict says how JSON is written"), "{}", ran.err);
 }
 
+/// The start of a grammar, and the dialect of patterns, by option.
+#[test]
+fn check_reads_from_another_start_and_patterns_of_another_dialect() {
+    let check = |text: &str, args: &[&str]| {
+        let input = file("cli-start.txt", text);
+        run(&[&["check", "--input", &input], args].concat()).code
+    };
+    let gbnf = file("cli-start.gbnf", "root ::= item item\nitem ::= \"a\"");
+    assert_eq!(check("a", &["--grammar", &gbnf]), 1);
+    assert_eq!(check("a", &["--grammar", &gbnf, "--start", "item"]), 0);
+    assert_eq!(check("a", &["--grammar", &gbnf, "--start", "itme"]), 2);
+    let lark = file("cli-start.lark", "start: /[[]\\d/");
+    let python = ["--regex-dialect", "python"];
+    assert_eq!(check("[٣", &["--grammar", &lark]), 2);
+    assert_eq!(check("[٣", &[&["--grammar", &lark], &python[..]].concat()), 0);
+    assert_eq!(check("[٣", &["--regex", r"[[]\d", "--regex-dialect", "python"]), 0);
+    assert_eq!(check("[٣", &["--regex", r"[[]\d", "--regex-dialect", "ecma"]), 1);
+    assert_eq!(check("[1\n", &["--regex", r"[[]\d\cJ", "--regex-dialect", "ecma"]), 0);
+    for args in [
+        &["--regex", "a", "--start", "a"][..],
+        &["--choice", "a", "--regex-dialect", "ecma"],
+        &["--grammar", "json", "--regex-dialect", "ecma"],
+        &["--regex", "a", "--regex-dialect", "pcre"],
+    ] {
+        assert_eq!(check("a", args), 2, "{args:?}");
+    }
+}
+
 /// By option, by ending, by name of a grammar that comes with the program, and guessed with a remark.
 #[test]
 fn check_reads_grammars_of_every_dialect() {
@@ -141,7 +169,10 @@ fn check_reads_grammars_of_every_dialect() {
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     let ran = check(&["--grammar", &unnamed]);
     assert!(
-        ran.code == 0 && ran.err.contains("reads like Lark; say so by the ending .lark"),
+        ran.code == 0
+            && ran.err.contains(
+                "reads like Lark (`:` behind the name of a rule); say so by the ending .lark"
+            ),
         "{}",
         ran.err
     );

@@ -398,3 +398,50 @@ fn grammars_of_rfcs_as_they_are_printed() {
         ],
     );
 }
+
+/// A section with a page break in it, indented as RFCs are, with CRLF at the end of lines.
+#[test]
+fn page_breaks_are_blanks() {
+    let page = "   pair  = name \":\" value   ; a comment\n   name  = 1*ALPHA\n\n\n\nDoe & Roe                    Standards Track                    [Page 12]\n\x0C\nRFC 9999                      Pairs                         January 2020\n\n\n   value = %x30-39 /\n           %s\"x\"\n";
+    let lines = page.replace('\n', "\r\n");
+    for grammar in [page, &lines] {
+        judge(Dialect::Abnf, &[(grammar, &["a:1", "Ab:x"], &["a:X", ":1"])]);
+    }
+    // What is no header stays.
+    refuse(
+        Dialect::Abnf,
+        &[("a = b\nx                 [Page 1]\nc = \"y\"", (1, 5), "`b` is used")],
+    );
+}
+
+/// Rules of one document that another one defines, in either order, and lists of HTTP.
+#[test]
+fn documents_together() {
+    judge(
+        Dialect::Abnf,
+        &[
+            (
+                "uri = \"//\" host\nhost = <host, see [RFC3986], Section 3.2.2>\nhost = 1*ALPHA",
+                &["//ab"],
+                &["//"],
+            ),
+            (
+                "uri = \"//\" host\nhost = 1*ALPHA\nhost = <host, see [RFC3986], Section 3.2.2>",
+                &["//ab"],
+                &["//"],
+            ),
+            ("a = #b\nb = 1*DIGIT", &["", "1", "1,2", "1 ,\t22"], &[",", "1,", "1 2"]),
+            ("a = 1#b\nb = 1*DIGIT\nOWS = *SP", &["1", "1, 2"], &["", "1,\t2"]),
+            ("a = 2#3( \"x\" / \"y\" )", &["x,y", "x, y,x"], &["x", "x,y,x,y"]),
+            ("a = #1\"x\"", &["", "x"], &["x,x"]),
+        ],
+    );
+    refuse(
+        Dialect::Abnf,
+        &[
+            ("a = b\nb = <b, see [X]>", (2, 5), "prose has no meaning"),
+            ("a = #", (1, 5), "nothing to repeat"),
+            ("a = 3#2b\nb = \"x\"", (1, 5), "exceeds"),
+        ],
+    );
+}

@@ -234,6 +234,9 @@ fn errors_have_a_place_and_a_cure() {
         ("root ::= \"a\"{x}", (1, 14), "expected a number"),
         ("root ::= *", (1, 10), "nothing to repeat"),
         ("root ::= !a", (1, 10), "expected a token"),
+        ("root ::= \"a\"\nb = \"c\"", (2, 3), "unexpected `=`"),
+        (r#"root ::= "\x1F600""#, (1, 11), "one character to XGrammar"),
+        ("a.b ::= \"x\"\nroot ::= a.c", (2, 10), "never defined"),
         ("root ::= lsit\nlist ::= \"a\"", (1, 10), "did you mean `list`"),
         ("root ::= \"a\"\nroot ::= \"b\"", (2, 1), "twice"),
         ("root ::= \"a\" & \"b\"", (1, 14), "unexpected"),
@@ -276,4 +279,31 @@ fn long_grammars_are_read_in_passing() {
         let grammar = ebnf::gbnf(&text).unwrap();
         assert!(grammar.languages().len() < 1_000_000, "{}", grammar.languages().len());
     }
+}
+
+/// Line breaks, names and escapes as XGrammar documents and prints them.
+#[test]
+fn xgrammar_as_it_is_written_and_printed() {
+    judge(
+        Dialect::Gbnf,
+        &[
+            // A line that begins no rule goes on with the one above, indented or not.
+            ("root ::= \"a\"\n\"b\" # c\n\n[0-9]\n| \"c\"", &["ab1", "c"], &["a", "ab"]),
+            ("root ::=\n\"a\" x\nx ::=\n\"b\"", &["ab"], &["a"]),
+            ("root ::= x\n\nx[lazy] ::= [a-b]+ \"b\"\n\"c\"", &["abc"], &["ab"]),
+            // Names with dots where they are defined, else llama.cpp's dot.
+            ("root ::= a.b a\na.b ::= \"x\"\na ::= \"y\"", &["xy"], &["yxy"]),
+            ("root ::= a.b\na ::= \"x\"\nb ::= \"y\"", &["x?y", "xxy"], &["xy"]),
+            ("a.b.c ::= a.b\na.b ::= \"x\"\nroot ::= a.b.c.", &["x!"], &["x"]),
+            // Printed: `é` and a letter behind it, two digits; a hint of what follows.
+            (r#"root ::= (("caf\xe9e") | ([^\x00-\x1f]))"#, &["cafée", "a"], &["\n"]),
+            (
+                "root ::= ((a \"b\"))\na ::= ((a_1{2, -1})) (=(\"c\"))\na_1 ::= ((\"x\"))",
+                &["xxb", "xxxxb"],
+                &["xb", "xxc"],
+            ),
+            ("root ::= ((\"a\") | (\"\"))", &["a", ""], &["aa"]),
+            (r#"root ::= "\U0001f600\u00e9\e\0" [^]"#, &["😀é\u{1b}\0\n"], &[""]),
+        ],
+    );
 }

@@ -73,7 +73,6 @@ fn what_is_refused() {
         Dialect::Iso,
         &[
             ("a = 'x'", (1, 8), "expected `;`"),
-            ("a = 'x' 'y';", (1, 9), "expected `;`"),
             ("a = 'x;", (1, 5), "not closed"),
             ("a = '';", (1, 5), "not empty"),
             ("a = (* x", (1, 5), "not closed"),
@@ -86,6 +85,33 @@ fn what_is_refused() {
             ("a : 'x';", (1, 3), "expected `=`"),
             ("1 = 'x';", (1, 1), "expected a rule"),
             ("a = @;", (1, 5), "unexpected `@`"),
+        ],
+    );
+}
+
+/// EBNF as books and language specifications write it.
+#[test]
+fn sequences_without_commas_and_ranges() {
+    judge(
+        Dialect::Iso,
+        &[
+            (
+                "Block = \"{\" { Statement \";\" } \"}\" .\nStatement = letter { letter | digit } . /* a\n comment */\nletter = \"a\" … \"z\" .\ndigit = `0` .. '9' .",
+                &["{}", "{a1;bc;}"],
+                &["{", "{1;}", "{a1}"],
+            ),
+            // A name of two words, and two names side by side.
+            ("s = a b a c;\na b = \"x\";\na = \"y\";\nc = \"z\";", &["xyz"], &["xx", "yyz"]),
+            ("s = (a b) [a] 2 * b;\na = \"x\";\nb = \"y\";", &["xyyy", "xyxyy"], &["xyx"]),
+        ],
+    );
+    refuse(
+        Dialect::Iso,
+        &[
+            ("s = a b;\na = \"x\";", (1, 7), "`b` is used"),
+            ("s = \"ab\" .. \"c\";", (1, 5), "from one character to another"),
+            ("s = \"b\" .. \"a\";", (1, 5), "ends before"),
+            ("s = \"b\"+;", (1, 8), "expected `;`"),
         ],
     );
 }

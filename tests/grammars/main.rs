@@ -14,6 +14,7 @@ mod library;
 mod parsers;
 mod readers;
 mod schemas;
+mod start;
 mod w3c;
 
 use maskwright::ebnf::Dialect;

@@ -119,3 +119,76 @@ fn what_is_refused() {
         ],
     );
 }
+
+/// In the manner of SPARQL's and Turtle's grammars.
+#[test]
+fn terminals_and_text_that_passes() {
+    const LINKS: &str = "
+[1]     doc      ::=    triple*
+[2] 	triple	 ::= 	subject verb object ( ',' object )* '.'
+[3]     subject  ::=    IRI | '_:' /* no name */
+[4]     verb     ::=    IRI | 'a'
+[5.1]   object   ::=    IRI | STRING
+
+@terminals
+[18]    IRI      ::=    '<' ([^#x00-#x20<>\"{}|^`\\] | UCHAR)* '>' /* #x00=NULL */
+[19]    STRING   ::=    '\"' [^#x22#xA]* '\"'
+[20]    UCHAR    ::=    '\\u' HEX HEX HEX HEX
+[21]    HEX      ::=    [0-9] | [A-F] | [a-f]
+[22]    WS       ::=    #x20 | #x9 | #xD | #xA
+[23]    COMMENT  ::=    '#' [^#xA]*
+@pass ::= WS | COMMENT
+";
+    // Capitals make terminals where no section does.
+    let capitals = LINKS.replace("@terminals\n", "").replace("@pass ::= ", "@pass: ");
+    for grammar in [LINKS, &capitals] {
+        judge(
+            Dialect::W3c,
+            &[(
+                grammar,
+                &[
+                    "",
+                    " # nothing\n ",
+                    "<a><b><c>.",
+                    "\n<a>\ta \"x y\" , <c\\u00e9> # end\n.\n_: a <b> .",
+                ],
+                &["<a> <b> <c>", "<a b> <b> <c>.", "_ : a <b>.", "<a> a \"x\\"],
+            )],
+        );
+    }
+    refuse(
+        Dialect::W3c,
+        &[
+            ("a ::= b - 'x'\nb ::= 'y'\n@pass ' '", (1, 9), "in which text may pass"),
+            ("a ::= 'y'\n@pass ' '\n@pass '\t'", (3, 1), "twice"),
+        ],
+    );
+}
+
+#[test]
+fn what_documents_and_users_add() {
+    judge(
+        Dialect::W3c,
+        &[
+            (
+                "[1] Q ::= [http://www.w3.org/TR/REC-xml-names/#NT-QName]^Names\n[2] Z ::= 'x'",
+                &["a", "a:b", "é-1"],
+                &["", "a:", "1a", "a:b:c"],
+            ),
+            (
+                "[1] D ::= C+\n[2] C ::= [http://www.w3.org/TR/REC-xml#NT-Char] /* xgc: xml-version */",
+                &["a\n😀"],
+                &["", "\u{1}"],
+            ),
+            ("# a\na ::= 'x' # b\n// c\n (* d *) | 'y';\nb ::= 'z' ;", &["x", "y"], &["z"]),
+            ("<s> ::= <a b> <s> | <a b>\n<a b> ::= \"x\" | \"<\"", &["x", "x<x"], &["", "y"]),
+        ],
+    );
+    refuse(
+        Dialect::W3c,
+        &[
+            ("a ::= [http://example.org/#NT-Foo]", (1, 7), "defined elsewhere"),
+            ("a ::= { 'x' }", (1, 7), "`{` has no meaning"),
+        ],
+    );
+}

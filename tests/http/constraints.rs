@@ -61,6 +61,22 @@ fn other_servers_names_for_constraints_are_read() {
     let closed = r#"^\{\s*"a":\s?1\s*\}$"#;
     for (fields, pattern) in [
         (json!({ "structured_outputs": { "regex": "[xy]{3}" } }), "^[xy]{3}$"),
+        // ECMA-262's, unless a dialect is named.
+        (json!({ "structured_outputs": { "regex": r"[[]\cJ" } }), r"^\[\n$"),
+        (json!({ "guided_regex": r"[[]\/" }), "^\\[/$"),
+        (
+            json!({ "structured_outputs": { "regex": r"[[]\Z", "regex_dialect": "python" } }),
+            r"^\[$",
+        ),
+        (
+            json!({ "structured_outputs": { "grammar": "root ::= a a\na ::= \"x\"", "start": "a" } }),
+            "^x$",
+        ),
+        (json!({ "structured_outputs": { "gbnf": "a ::= \"x\"", "start": "a" } }), "^x$"),
+        (
+            json!({ "structured_outputs": { "lark": "start: /[[]/", "regex_dialect": "python" } }),
+            r"^\[$",
+        ),
         (json!({ "structured_outputs": { "choice": ["red", "blue"] } }), "^(red|blue)$"),
         (json!({ "structured_outputs": { "json": { "const": [1] } } }), r"^\[\s*1\s*\]$"),
         (json!({ "structured_outputs": { "json": one } }), r"^\[\s*1\s*\]$"),
@@ -152,6 +168,21 @@ fn other_servers_names_for_constraints_are_read() {
         ),
         (json!({ "structured_outputs": { "xml": "a" } }), "structured_outputs.xml", "supported"),
         (json!({ "structured_outputs": { "regex": "(" } }), "structured_outputs.regex", ""),
+        (
+            json!({ "structured_outputs": { "json": {}, "start": "a" } }),
+            "structured_outputs.start",
+            "says nothing of `structured_outputs.json`",
+        ),
+        (
+            json!({ "structured_outputs": { "choice": ["a"], "regex_dialect": "ecma" } }),
+            "structured_outputs.choice",
+            "says nothing of `choice`",
+        ),
+        (
+            json!({ "structured_outputs": { "grammar": "root ::= \"a\"", "regex_dialect": "pcre" } }),
+            "structured_outputs.regex_dialect",
+            "known are rust, ecma, python",
+        ),
         (
             json!({ "structured_outputs": { "grammar": "root ::= (" } }),
             "structured_outputs.grammar",

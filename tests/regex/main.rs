@@ -6,6 +6,7 @@ mod algebra;
 mod definition;
 mod differential;
 mod ecma;
+mod python;
 
 use maskwright::regular::{Anchoring, Dialect, Options};
 use proptest::prelude::ProptestConfig;

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use maskwright::constraint::Formula;
+use maskwright::constraint::{Formula, GrammarLayout, GrammarOptions};
 use maskwright::ebnf::{self, Dialect};
 use maskwright::error::{Error, ErrorKind, Result};
 use maskwright::grammar::Grammar;
 use maskwright::json_schema::{Options, PropertyOrder, Schema, Spelling, Whitespace};
 use maskwright::lint::Finding;
-use maskwright::regular::{Anchoring, QuoteBy};
+use maskwright::regular::{self, Anchoring, QuoteBy};
 use maskwright::{Compiler, Constraint, tools};
 
 use super::json::JsonArgs;
@@ -48,6 +48,12 @@ struct TextArgs {
     /// folder of the grammar are known without it
     #[arg(long = "named-grammar", value_name = "NAME=FILE", requires = "grammar")]
     named_grammars: Vec<String>,
+    /// The rule of the grammar whose texts are wanted [default: root (GBNF), start (Lark), the first]
+    #[arg(long, value_name = "RULE", requires = "grammar")]
+    start: Option<String>,
+    /// The dialect of the regular expression, or of those in the grammar [default: rust]
+    #[arg(long, value_enum, value_name = "DIALECT")]
+    regex_dialect: Option<RegexDialectName>,
     /// The regular expression need only match some part of the text
     #[arg(long, requires = "regex")]
     search: bool,
@@ -62,6 +68,26 @@ enum QuoteUnits {
     Words,
     Characters,
     Chunks,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum RegexDialectName {
+    /// Rust's `regex` crate (llguidance)
+    Rust,
+    /// ECMA-262 with the `u` flag (JSON Schema, XGrammar)
+    Ecma,
+    /// Python's `re`
+    Python,
+}
+
+impl From<RegexDialectName> for regular::Dialect {
+    fn from(name: RegexDialectName) -> Self {
+        match name {
+            RegexDialectName::Rust => Self::Rust,
+            RegexDialectName::Ecma => Self::Ecma,
+            RegexDialectName::Python => Self::Python,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -98,7 +124,8 @@ struct ConstraintChoice {
     /// A JSON Schema: a file, or the schema itself
     #[arg(long, value_name = "FILE|JSON", allow_hyphen_values = true)]
     schema: Option<String>,
-    /// A regular expression, as Rust's `regex` crate writes them, that the whole text must match
+    /// A regular expression, as Rust's `regex` crate writes them (or --regex-dialect), that the
+    /// whole text must match
     #[arg(long, value_name = "RE", allow_hyphen_values = true)]
     regex: Option<String>,
     /// A grammar: a file, or the name of one that comes with the program
@@ -126,14 +153,10 @@ struct ConstraintChoice {
 impl ConstraintArgs {
     /// The constraint, where one is named.
     pub(crate) fn compile(&self, compiler: &Compiler) -> Result<Option<Constraint>> {
-        self.compile_as(compiler, Compiler::grammar)
+        self.compile_as(compiler, GrammarLayout::Merged)
     }
 
-    fn compile_as(
-        &self,
-        compiler: &Compiler,
-        compile_grammar: CompileGrammar,
-    ) -> Result<Option<Constraint>> {
+    fn compile_as(&self, compiler: &Compiler, layout: GrammarLayout) -> Result<Option<Constraint>> {
         let ConstraintChoice { schema, regex, grammar, json_object, .. } = &self.choice;
         if let Some(option) = self.json.given()
             && schema.is_none()
@@ -171,6 +194,19 @@ impl ConstraintArgs {
             return Err(Error::new(ErrorKind::Request, message)
                 .with_help("leave it out, or give --grammar"));
         }
+        if self.text.start.is_some() && grammar.is_none() {
+            return Err(Error::new(ErrorKind::Request, "--start is for a grammar")
+                .with_help("leave it out, or give --grammar"));
+        }
+        if self.text.regex_dialect.is_some()
+            && regex.is_none()
+            && self.choice.formula.is_none()
+            && grammar.as_ref().is_none_or(|grammar| ebnf::builtin(grammar).is_some())
+        {
+            let message = "--regex-dialect is for a regular expression, or for those in a grammar";
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("leave it out, or give --regex, or --grammar with a file"));
+        }
         if self.text.quote_by.is_some() && self.choice.quote.is_none() {
             return Err(Error::new(ErrorKind::Request, "--quote-by is for a quotation")
                 .with_help("leave it out, or give --quote"));
@@ -180,9 +216,13 @@ impl ConstraintArgs {
             compile_schema(compiler, schema)?
         } else if let Some(grammar) = grammar {
             let dialect = self.text.grammar_dialect.map(Dialect::from);
+            let options = GrammarOptions { start: self.text.start.clone(), layout };
             read_grammar(grammar, dialect, |text, dialect| {
-                note_if_unconstrained(&compiler.parse_grammar(text, dialect)?);
-                compile_grammar(compiler, text, dialect)
+                let merged = GrammarOptions { layout: GrammarLayout::Merged, ..options.clone() };
+                note_if_unconstrained(
+                    &compiler.parse_grammar_with_options(text, dialect, &merged)?,
+                );
+                compiler.grammar_with_options(text, dialect, &options)
             })?
         } else if *json_object {
             compiler.json_object()?
@@ -200,11 +240,15 @@ impl ConstraintArgs {
     /// Errors if the documents of `--resources` or a named grammar cannot be used.
     pub(crate) fn configure(&self, compiler: &Compiler) -> Result<Compiler> {
         let compiler = self.limits.configure(compiler, self.json.options()?);
-        named_grammars::configure(
+        let compiler = named_grammars::configure(
             compiler,
             self.choice.grammar.as_deref(),
             &self.text.named_grammars,
-        )
+        )?;
+        Ok(match self.text.regex_dialect {
+            Some(dialect) => compiler.with_regex_dialect(dialect.into()),
+            None => compiler,
+        })
     }
 
     /// Options of JSON, with the limits of schemas.
@@ -234,11 +278,15 @@ impl ConstraintArgs {
             })?
         } else if let Some(regex) = regex {
             let anchoring = if self.text.search { Anchoring::Search } else { Anchoring::Whole };
-            compiler.regex_grammar(regex, anchoring)?
+            self.configure(compiler)?.regex_grammar(regex, anchoring)?
         } else if let Some(grammar) = grammar {
             let dialect = self.text.grammar_dialect.map(Dialect::from);
             let compiler = &self.configure(compiler)?;
-            read_grammar(grammar, dialect, |text, dialect| compiler.parse_grammar(text, dialect))?
+            let options =
+                GrammarOptions { start: self.text.start.clone(), ..GrammarOptions::default() };
+            read_grammar(grammar, dialect, |text, dialect| {
+                compiler.parse_grammar_with_options(text, dialect, &options)
+            })?
         } else if !choice.is_empty() {
             compiler.choice_grammar(choice)?
         } else if *json_object {
@@ -294,7 +342,7 @@ impl ConstraintArgs {
 
     /// The same with all rules of a grammar kept apart, for a subcommand that looks at them.
     pub(crate) fn require_by_rules(&self, compiler: &Compiler) -> Result<Constraint> {
-        self.compile_as(compiler, Compiler::grammar_by_rules)?.ok_or_else(none_given)
+        self.compile_as(compiler, GrammarLayout::ByRules)?.ok_or_else(none_given)
     }
 }
 
@@ -402,9 +450,6 @@ fn none_given() -> Error {
 /// The schema of `--json-object`.
 const ANY_OBJECT: &str = r#"{"type": "object"}"#;
 
-/// A function that compiles a grammar.
-type CompileGrammar = fn(&Compiler, &str, Dialect) -> Result<Constraint>;
-
 /// Reads a grammar, given by the name of one that comes with the program or by a file.
 fn read_grammar<T>(
     grammar: &str,
@@ -432,7 +477,7 @@ fn read_grammar<T>(
 
 /// The dialect that a text looks like, and a remark on standard error.
 fn guess(file: &str, text: &str) -> Result<Dialect> {
-    let Some(dialect) = Dialect::guess(text) else {
+    let Some((dialect, reason)) = Dialect::guess_with_reason(text) else {
         return Err(Error::new(
             ErrorKind::Grammar,
             "the notation of the grammar is not to be seen",
@@ -442,7 +487,7 @@ fn guess(file: &str, text: &str) -> Result<Dialect> {
     };
     let name = dialect.name();
     output::note(&format!(
-        "{file}: reads like {dialect}; say so by the ending .{name} or by --grammar-dialect {name}"
+        "{file}: reads like {dialect} ({reason}); say so by the ending .{name} or by --grammar-dialect {name}"
     ));
     Ok(dialect)
 }

@@ -9,13 +9,21 @@
 //! `OCTET` is U+0000 to U+00FF. A rule ends where the next begins: at a name and `=` at the start
 //! of a line. Prose (`<…>`) that is the name of a rule is that rule, as in RFC 3986's `0<pchar>`;
 //! other prose has no meaning to a program, and is refused where the start reaches it.
+//!
+//! RFCs are read as they stand: page breaks with their footers (`[Page 7]`) and headers are blanks,
+//! and of `host = <host, see [RFC3986], Section 3.2.2>` and another definition of `host` the other
+//! one counts, so that the rules of several RFCs can stand in one text. Lists of HTTP (RFC 9110,
+//! section 5.6.1) are read as a sender writes them: `1#x` is `x *( OWS "," OWS x )`.
+
+use std::borrow::Cow;
 
 use crate::ebnf::environment::Environment;
-use crate::ebnf::expression::RuleExpr;
+use crate::ebnf::expression::{RuleExpr, RuleExprKind};
 use crate::ebnf::grammar_text::{GrammarText, MAX_CODE_POINT};
 use crate::ebnf::rule_table::{CaseFolding, RuleTable};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::grammar::Grammar;
+use crate::regular::Dialect;
 
 /// The core rules (RFC 5234, appendix B.1), as patterns.
 const CORE: [(&str, &str); 16] = [
@@ -40,22 +48,31 @@ const CORE: [(&str, &str); 16] = [
 
 /// Parses an ABNF grammar.
 pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
+    let text = &*without_page_breaks(text);
     let mut parser = AbnfParser {
         text: GrammarText::new(text),
         rules: RuleTable::new("=", environment).caseless(),
         prose: Vec::new(),
+        by_prose: Vec::new(),
     };
-    let Some(start) = parser.rules_of_text()? else {
+    let Some(first) = parser.rules_of_text()? else {
         return Err(parser
             .text
             .error(0, "the grammar has no rule")
             .with_help("a rule is `name = …`"));
     };
-    let AbnfParser { text, mut rules, prose } = parser;
-    for (name, pattern) in CORE {
+    let AbnfParser { text, mut rules, prose, by_prose } = parser;
+    for (name, at, body) in by_prose {
+        if !rules.is_defined(&name) {
+            rules.define(&text, &name, at, body)?;
+        }
+    }
+    // Lists call `OWS`, whether the text defines it or not.
+    let lists = rules.is_known("ows").then_some(("OWS", "[ \\t]*"));
+    for (name, pattern) in CORE.into_iter().chain(lists) {
         // What the text defines itself comes before the core rules.
         if !rules.is_defined(name) {
-            let body = rules.pattern(&text, 0, pattern)?;
+            let body = rules.pattern(&text, 0, pattern, Dialect::Rust)?;
             rules.define(&text, name, 0, body)?;
         }
     }
@@ -73,13 +90,14 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
         };
         rules.define(&text, &rule, at, body)?;
     }
-    let reached = rules.reached(&start);
+    let start = rules.start_rule(&first);
+    let reached = rules.reached(start);
     if let Some((_, words, at)) = meaningless.into_iter().find(|(rule, ..)| reached[*rule]) {
         return Err(text
             .error(at, format!("prose has no meaning to a program, and `{words}` names no rule"))
-            .with_help("write a rule in its place"));
+            .with_help("add the rule that it speaks of, or write it in its place"));
     }
-    rules.finish(&text, &start)
+    rules.finish(&text, start)
 }
 
 /// The state of a parser.
@@ -88,6 +106,38 @@ struct AbnfParser<'a> {
     rules: RuleTable<'a>,
     /// The prose that was read, with byte offsets. Each is a rule of this name, with its brackets.
     prose: Vec<(&'a str, usize)>,
+    /// Rules that prose alone defines, with the byte offset of their names. Another definition
+    /// counts, wherever it stands.
+    by_prose: Vec<(String, usize, RuleExpr)>,
+}
+
+/// First words of the header of a page.
+const HEADERS: [&str; 2] = ["RFC ", "Internet-Draft "];
+
+/// The text with blanks in place of what a page break of an RFC puts between its lines: the footer
+/// that ends in `[Page 7]`, a form feed, and the header behind it. Byte offsets stay.
+fn without_page_breaks(text: &str) -> Cow<'_, str> {
+    let is_footer = |line: &str| {
+        let number = line.trim_end().strip_suffix(']').and_then(|line| line.rsplit_once("[Page "));
+        number.is_some_and(|(_, number)| number.bytes().all(|b| b.is_ascii_digit()))
+    };
+    if !text.lines().any(is_footer) {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::with_capacity(text.len());
+    // Behind a footer, up to the header of the next page.
+    let mut between_pages = false;
+    for line in text.split_inclusive('\n') {
+        let content = line.trim();
+        let is_header = between_pages && HEADERS.iter().any(|sign| content.starts_with(sign));
+        if is_footer(line) || is_header {
+            between_pages = is_footer(line);
+            kept.extend(line.bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }));
+        } else {
+            kept.extend(line.chars().map(|c| if c == '\x0C' { ' ' } else { c }));
+        }
+    }
+    Cow::Owned(kept)
 }
 
 /// The left-hand side of a rule.
@@ -108,15 +158,24 @@ enum StringCase {
     Insensitive,
 }
 
+fn nothing_to_repeat(text: &GrammarText<'_>, at: usize) -> Error {
+    text.error(at, "nothing to repeat")
+        .with_help("put a string, number, name or group behind it, without a blank")
+}
+
 impl AbnfParser<'_> {
     fn rules_of_text(&mut self) -> Result<Option<String>> {
         let mut start = None;
         self.skip_space();
         while self.text.peek().is_some() {
-            let AbnfRuleHead { name, at, is_incremental, .. } = self.expect_head()?;
+            let AbnfRuleHead { name, at, is_incremental, end } = self.expect_head()?;
             self.rules.id(&name, at);
             let body = self.alternatives()?;
-            if !is_incremental {
+            let is_prose = matches!(body.kind, RuleExprKind::Rule(_))
+                && self.text.between(end, self.text.at).trim_start().starts_with('<');
+            if is_prose && !is_incremental {
+                self.by_prose.push((name.clone(), at, body));
+            } else if !is_incremental {
                 self.rules.define(&self.text, &name, at, body)?;
             } else if !self.rules.extend(&name, at, body) {
                 return Err(self
@@ -222,6 +281,15 @@ impl AbnfParser<'_> {
         let start = self.text.at;
         let digit = |text: &GrammarText<'_>| text.peek().is_some_and(|c| c.is_ascii_digit());
         let least = if digit(&self.text) { Some(self.text.bound()?) } else { None };
+        if self.text.eat("#") {
+            let greatest = if digit(&self.text) { Some(self.text.bound()?) } else { None };
+            self.text.check_bounds(least.unwrap_or(0), greatest, start)?;
+            let at = self.text.at;
+            return match self.element()? {
+                Some(item) => self.list(item, least.unwrap_or(0), greatest, at).map(Some),
+                None => Err(nothing_to_repeat(&self.text, start)),
+            };
+        }
         let bounds = if self.text.eat("*") {
             let greatest = if digit(&self.text) { Some(self.text.bound()?) } else { None };
             Some((least.unwrap_or(0), greatest))
@@ -233,12 +301,26 @@ impl AbnfParser<'_> {
         }
         match (self.element()?, bounds) {
             (Some(item), Some((min, max))) => Ok(Some(item.repeat(min, max))),
-            (None, Some(_)) => Err(self
-                .text
-                .error(start, "nothing to repeat")
-                .with_help("put a string, number, name or group behind it, without a blank")),
+            (None, Some(_)) => Err(nothing_to_repeat(&self.text, start)),
             (item, None) => Ok(item),
         }
+    }
+
+    /// A list of HTTP: `min` to `max` times an item, which stands at byte `at`, with commas between.
+    fn list(&mut self, item: RuleExpr, min: u32, max: Option<u32>, at: usize) -> Result<RuleExpr> {
+        if max == Some(0) {
+            return Ok(RuleTable::empty(at));
+        }
+        // A rule of its own, since it stands twice; no grammar can define a rule of this name.
+        let name = format!("#{at}");
+        self.rules.define(&self.text, &name, at, item)?;
+        let [item, again] = [at, at].map(|at| self.rules.call(&name, at));
+        let comma = self.rules.literal(at, ",");
+        let [before, behind] = [at, at].map(|at| self.rules.call("OWS", at));
+        let more = RuleExpr::sequence(at, vec![before, comma, behind, again]);
+        let more = more.repeat(min.saturating_sub(1), max.map(|max| max - 1));
+        let list = RuleExpr::sequence(at, vec![item, more]);
+        Ok(if min == 0 { list.repeat(0, Some(1)) } else { list })
     }
 
     fn element(&mut self) -> Result<Option<RuleExpr>> {

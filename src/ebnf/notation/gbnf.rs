@@ -12,7 +12,9 @@
 //!
 //! # XGrammar's additions (its "EBNF Grammar")
 //!
-//! - Indented lines continue the rule above, and there are more escapes.
+//! - A line that begins no rule goes on with the rule above, and there are more escapes.
+//! - Names may have dots, where the grammar defines a rule of such a name; elsewhere a dot is any
+//!   character, as in llama.cpp.
 //! - `name[lazy] ::= …` is a shortest match. Unlike a lazy rule of Lark it takes nothing from other
 //!   alternatives ("each occurrence commits independently").
 //! - Macros such as `TagDispatch(("<tool>", tool))` (`gbnf/macros.rs`).
@@ -20,8 +22,8 @@
 //!   `(=next)` behind a rule repeats what follows the rule anyway (a hint for its mask cache), so
 //!   it means nothing.
 //!
-//! Unlike in XGrammar, `\x` takes two digits, as in llama.cpp, and a dot is any character and no
-//! part of a name. `max_tokens`, `temperature` and `max_chars` of a rule are refused by name, since
+//! `\x` takes two digits, as in llama.cpp and as XGrammar prints it. What XGrammar reads as one
+//! character of four digits or more, `\x1F600`, is refused. `max_tokens`, `temperature` and `max_chars` of a rule are refused by name, since
 //! they do not decide which texts a language has.
 
 mod lexical;
@@ -37,14 +39,18 @@ use lexical::{GbnfParser, character, skip_space};
 
 /// Parses a GBNF grammar.
 pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
-    let mut parser =
-        GbnfParser { text: GrammarText::new(text), rules: RuleTable::new("::=", environment) };
+    let mut parser = GbnfParser {
+        text: GrammarText::new(text),
+        rules: RuleTable::new("::=", environment),
+        dotted_names: lexical::dotted_names(text),
+    };
     parser.skip_blanks_and_lines();
     while parser.text.peek().is_some() {
         parser.rule()?;
         parser.skip_blanks_and_lines();
     }
-    parser.rules.finish(&parser.text, "root")
+    let start = parser.rules.start_rule("root");
+    parser.rules.finish(&parser.text, start)
 }
 
 impl GbnfParser<'_> {
@@ -74,7 +80,9 @@ impl GbnfParser<'_> {
             Some(c) => Err(self
                 .text
                 .error(self.text.at, format!("unexpected `{c}` in rule `{name}`"))
-                .with_help("a literal stands in double quotes, a rule ends at the line's end")),
+                .with_help(
+                    "a literal stands in double quotes, the next rule begins on a new line",
+                )),
         }
     }
 
@@ -140,7 +148,7 @@ impl GbnfParser<'_> {
         }
     }
 
-    /// Skips space within a rule: an indented line that begins no rule goes on with the one above.
+    /// Skips space within a rule: a line that begins no rule goes on with the one above.
     fn skip_space_in_rule(&mut self) {
         self.text.skip_inner_space(skip_space);
         if self.text.in_group() || !matches!(self.text.peek(), Some('\n' | '\r')) {
@@ -148,8 +156,7 @@ impl GbnfParser<'_> {
         }
         let before = self.text.at;
         self.skip_blanks_and_lines();
-        let indented = self.text.between(before, self.text.at).ends_with([' ', '\t']);
-        if !indented || self.text.peek().is_none() || self.begins_rule() {
+        if self.text.peek().is_none() || self.begins_rule() {
             self.text.at = before;
         }
     }

@@ -7,9 +7,16 @@
 //! first rule.
 //!
 //! The standard leaves the meaning of a special sequence `? … ?` (4.19) to implementations. Here it
-//! is a pattern `? /[a-z]+/ ?` in the syntax of Rust's `regex` crate, or a character or range of
+//! is a pattern `? /[a-z]+/ ?` in the syntax of Rust's `regex` crate (another dialect can be chosen), or a character or range of
 //! characters `? U+00E9 ?`, `? U+0041..U+005A ?`. An exception must be regular (4.7 demands that it
-//! can be written without meta identifiers). Beyond the standard, a name may contain `_`.
+//! can be written without meta identifiers).
+//!
+//! Beyond the standard, as people write "EBNF": a name may contain `_`; the `,` of a sequence may be
+//! left out; `"a" … "z"` (or `..`, `...`) is one character of a range; strings stand in backquotes,
+//! too, and comments also between `/*` and `*/`. Without commas words side by side are the one rule
+//! that is named by all of them, or else rules one after the other.
+
+use rustc_hash::FxHashSet;
 
 use crate::ebnf::environment::Environment;
 use crate::ebnf::expression::{RuleExpr, RuleExprKind};
@@ -17,11 +24,15 @@ use crate::ebnf::grammar_text::{GrammarText, MAX_CODE_POINT};
 use crate::ebnf::rule_table::RuleTable;
 use crate::error::Result;
 use crate::grammar::Grammar;
+use crate::regular::Dialect;
 
 /// Parses an ISO 14977 grammar.
 pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
-    let mut parser =
-        IsoParser { text: GrammarText::new(text), rules: RuleTable::new("=", environment) };
+    let mut parser = IsoParser {
+        text: GrammarText::new(text),
+        rules: RuleTable::new("=", environment),
+        defined: defined_names(text),
+    };
     let mut start = None;
     parser.skip_space()?;
     while parser.text.peek().is_some() {
@@ -30,7 +41,10 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
         parser.skip_space()?;
     }
     match start {
-        Some(start) => parser.rules.finish(&parser.text, &start),
+        Some(first) => {
+            let start = parser.rules.start_rule(&first);
+            parser.rules.finish(&parser.text, start)
+        }
         None => {
             Err(parser.text.error(0, "the grammar has no rule").with_help("a rule is `name = … ;`"))
         }
@@ -41,13 +55,49 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
 struct IsoParser<'a> {
     text: GrammarText<'a>,
     rules: RuleTable<'a>,
+    /// The names that the text defines, without their gaps.
+    defined: FxHashSet<String>,
 }
 
-impl IsoParser<'_> {
+/// The words before each `=`, joined, of a text whose strings and comments are well-formed.
+fn defined_names(text: &str) -> FxHashSet<String> {
+    let (mut names, mut words) = (FxHashSet::default(), String::new());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let enclosed =
+            [("(*", "*)"), ("/*", "*/"), ("\"", "\""), ("'", "'"), ("`", "`"), ("?", "?")];
+        if let Some((open, close)) = enclosed.into_iter().find(|(open, _)| rest.starts_with(open)) {
+            let inner = &rest[open.len()..];
+            rest = inner.find(close).map_or("", |end| &inner[end + close.len()..]);
+            if !matches!(close, "*)" | "*/") {
+                words.clear();
+            }
+            continue;
+        }
+        match c {
+            c if c.is_alphanumeric() || c == '_' => words.push(c),
+            c if c.is_whitespace() => {}
+            _ => {
+                if c == '=' {
+                    names.insert(std::mem::take(&mut words));
+                }
+                words.clear();
+            }
+        }
+        rest = &rest[c.len_utf8()..];
+    }
+    names
+}
+
+impl<'a> IsoParser<'a> {
     /// Skips blanks, line breaks and comments.
     fn skip_space(&mut self) -> Result<()> {
         loop {
             self.text.take_while(char::is_whitespace);
+            if self.text.starts_with("/*") {
+                self.text.skip_enclosed("/*", "*/", "comment")?;
+                continue;
+            }
             if !self.text.starts_with("(*") {
                 return Ok(());
             }
@@ -70,19 +120,45 @@ impl IsoParser<'_> {
         }
     }
 
+    /// Reads a meta identifier, if one comes next, all of its words.
     fn name(&mut self) -> Result<Option<String>> {
-        if !self.text.peek().is_some_and(char::is_alphabetic) {
-            return Ok(None);
-        }
-        let mut name = String::new();
-        loop {
-            let part = self.text.take_while(|c| c.is_alphanumeric() || c == '_');
-            if part.is_empty() {
-                return Ok(Some(name));
+        let words = self.words()?;
+        Ok((!words.is_empty()).then(|| words.iter().map(|(_, word)| *word).collect()))
+    }
+
+    /// Reads words side by side, each with its byte offset.
+    fn words(&mut self) -> Result<Vec<(usize, &'a str)>> {
+        let mut words = Vec::new();
+        while self.text.peek().is_some_and(|c| c.is_alphabetic() || !words.is_empty()) {
+            let at = self.text.at;
+            let word = self.text.take_while(|c| c.is_alphanumeric() || c == '_');
+            if word.is_empty() {
+                break;
             }
-            name.push_str(part);
+            words.push((at, word));
             self.skip_space()?;
         }
+        Ok(words)
+    }
+
+    /// Calls of the rules that words name: of one, if all together name one; else each of the
+    /// longest that is defined.
+    fn calls(&mut self) -> Result<RuleExpr> {
+        let words = self.words()?;
+        let mut calls = Vec::new();
+        let mut rest = &words[..];
+        while let [(at, first), ..] = rest {
+            let joined =
+                |count: usize| rest[..count].iter().map(|(_, word)| *word).collect::<String>();
+            let known = (1..=rest.len()).rev().find(|&count| self.defined.contains(&joined(count)));
+            // Where nothing is defined, all of it is what is missing.
+            let count = known.unwrap_or(if calls.is_empty() { rest.len() } else { 1 });
+            let name =
+                if known.is_some() || count > 1 { joined(count) } else { (*first).to_owned() };
+            calls.push(self.rules.call(&name, *at));
+            rest = &rest[count..];
+        }
+        Ok(RuleExpr::sequence(words.first().map_or(0, |(at, _)| *at), calls))
     }
 
     fn rule(&mut self) -> Result<String> {
@@ -107,7 +183,11 @@ impl IsoParser<'_> {
         Err(self
             .text
             .error(self.text.at, format!("expected `;` at the end of rule `{name}`, found {found}"))
-            .with_help("`,` stands between the parts of a sequence, `|` between alternatives"))
+            .with_help(if self.text.starts_with("*") || self.text.starts_with("+") {
+                "write `{part}` for any number of times, `part, {part}` for one or more"
+            } else {
+                "`,` stands between the parts of a sequence, `|` between alternatives"
+            }))
     }
 
     fn definitions(&mut self) -> Result<RuleExpr> {
@@ -140,7 +220,12 @@ impl IsoParser<'_> {
                 factor
             };
             items.push(item);
-            if !self.text.eat(",") {
+            let goes_on = match self.text.peek() {
+                Some('(') => !self.text.starts_with("(*"),
+                Some(c) => c.is_alphanumeric() || "\"'`[{?".contains(c),
+                None => false,
+            };
+            if !self.text.eat(",") && !goes_on {
                 return Ok(RuleExpr::sequence(start, items));
             }
         }
@@ -174,9 +259,13 @@ impl IsoParser<'_> {
     fn primary(&mut self) -> Result<RuleExpr> {
         let start = self.text.at;
         match self.text.peek() {
-            Some(quote @ ('"' | '\'')) => {
+            Some(quote @ ('"' | '\'' | '`')) => {
                 let quote = quote.to_string();
                 let text = self.text.skip_enclosed(&quote, &quote, "string")?.to_owned();
+                self.skip_space()?;
+                if ["…", "...", ".."].iter().any(|sign| self.text.eat(sign)) {
+                    return self.range(start, &text);
+                }
                 if text.is_empty() {
                     return Err(self
                         .text
@@ -191,10 +280,7 @@ impl IsoParser<'_> {
             Some('[') => self.group("[", "]", 0, Some(1)),
             Some('{') => self.group("{", "}", 0, None),
             Some('?') => self.special(),
-            Some(c) if c.is_alphabetic() => {
-                let name = self.name()?.unwrap_or_default();
-                Ok(self.rules.call(&name, start))
-            }
+            Some(c) if c.is_alphabetic() => self.calls(),
             None | Some(',' | '|' | '/' | '!' | ';' | '.' | ')' | ']' | '}' | '-' | ':') => {
                 Ok(RuleTable::empty(start))
             }
@@ -213,6 +299,32 @@ impl IsoParser<'_> {
         Ok(if (min, max) == (1, Some(1)) { item } else { item.repeat(min, max) })
     }
 
+    /// One character from `first` to the string that comes next.
+    fn range(&mut self, start: usize, first: &str) -> Result<RuleExpr> {
+        self.skip_space()?;
+        let last = match self.text.peek() {
+            Some(quote @ ('"' | '\'' | '`')) => {
+                let quote = quote.to_string();
+                self.text.skip_enclosed(&quote, &quote, "string")?
+            }
+            _ => "",
+        };
+        let character = |text: &str| {
+            let mut characters = text.chars();
+            characters.next().filter(|_| characters.next().is_none()).map(u32::from)
+        };
+        match (character(first), character(last)) {
+            (Some(first), Some(last)) if first <= last => {
+                Ok(self.rules.class(start, &[(first, last)]))
+            }
+            (Some(_), Some(_)) => Err(self.text.error(start, "the range ends before it begins")),
+            _ => Err(self
+                .text
+                .error(start, "a range leads from one character to another")
+                .with_help("write it as `\"a\" … \"z\"`")),
+        }
+    }
+
     fn special(&mut self) -> Result<RuleExpr> {
         let start = self.text.at;
         let rest = &self.text.rest()[1..];
@@ -225,7 +337,8 @@ impl IsoParser<'_> {
             if let Some((end, _)) = end {
                 let after = pattern[end + 1..].find('?').unwrap_or_default();
                 self.text.at = start + 1 + blanks + 1 + end + 1 + after + 1;
-                return self.rules.pattern(&self.text, start, &pattern[..end]);
+                let dialect = self.rules.pattern_dialect(Dialect::Rust);
+                return self.rules.pattern(&self.text, start, &pattern[..end], dialect);
             }
         }
         let inner = self.text.skip_enclosed("?", "?", "special sequence")?.trim();

@@ -3,10 +3,30 @@
 //! `symbol ::= expression`; `#xN` and quoted strings, classes `[a-z]`, `[^<&]`, `[#x20-#x7E]`; `?`,
 //! `*`, `+`, `|`, `A - B`, groups and `/* comments */`. As in the W3C's documents productions may
 //! be numbered (`[14] CharData ::= …`) and carry `[wfc: …]` and `[vc: …]`, which are conditions
-//! beyond the grammar and no part of it. The start is the first rule.
+//! beyond the grammar and no part of it. The start is the first rule. A backslash is a character
+//! like any other, also in a class.
 //!
 //! The section gives `A - B` no rank; it binds tighter than a sequence here, as all productions of
 //! XML 1.0 read it.
+//!
+//! # What other documents of the W3C add
+//!
+//! - `@terminals`: the rules below it are terminals. Without it those are terminals whose names are
+//!   in capitals.
+//! - `@pass expression` (also with `::=` behind it): text that may stand before, between and behind
+//!   the terminals and strings of all other rules, as in SPARQL's and Turtle's grammars. A text is
+//!   cut into terminals in every way, as everywhere here: `SELECTx` is `SELECT x` where no space is
+//!   demanded.
+//! - A link in place of an expression, `[http://www.w3.org/TR/REC-xml/#NT-Char]`, is that production
+//!   of XML or of Namespaces in XML (`Char`, `Name`, `NCName`, `QName`, `S` and others); another
+//!   link is refused.
+//!
+//! # What users add
+//!
+//! `# comments` (with a blank behind the sign), `// comments`, `(* comments *)`, a `;` at the end of a rule, and
+//! names in angle brackets, as in the first notation of its kind: `<digit> ::= "0" | "1"`.
+
+use rustc_hash::FxHashSet;
 
 use crate::ebnf::environment::Environment;
 use crate::ebnf::expression::{RuleExpr, RuleExprKind};
@@ -14,19 +34,52 @@ use crate::ebnf::grammar_text::{GrammarText, MAX_CODE_POINT, MAX_NESTING};
 use crate::ebnf::rule_table::RuleTable;
 use crate::error::Result;
 use crate::grammar::Grammar;
+use crate::regular::Dialect;
+
+/// `NameStartChar` of XML without the colon, as ranges of a class.
+macro_rules! name_start {
+    () => {
+        r"A-Z_a-z\u{C0}-\u{D6}\u{D8}-\u{F6}\u{F8}-\u{2FF}\u{370}-\u{37D}\u{37F}-\u{1FFF}\u{200C}\u{200D}\u{2070}-\u{218F}\u{2C00}-\u{2FEF}\u{3001}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFFD}\u{10000}-\u{EFFFF}"
+    };
+}
+
+/// The characters that `NameChar` of XML adds to `NameStartChar`, as ranges of a class.
+macro_rules! name_rest {
+    () => {
+        r"\-.0-9\u{B7}\u{300}-\u{36F}\u{203F}\u{2040}"
+    };
+}
 
 /// Parses a W3C grammar.
 pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
-    let mut parser =
-        W3cParser { text: GrammarText::new(text), rules: RuleTable::new("::=", environment) };
+    let mut parser = W3cParser {
+        text: GrammarText::new(text),
+        rules: RuleTable::new("::=", environment),
+        passes: text.lines().any(|line| line.trim_start().starts_with("@pass")),
+        has_section: text.lines().any(|line| line.trim_start().starts_with("@terminals")),
+        in_section: false,
+        terminals: FxHashSet::default(),
+        references: Vec::new(),
+    };
     let mut start = None;
     parser.skip_space()?;
     while parser.text.peek().is_some() {
+        if parser.directive()? {
+            continue;
+        }
         let name = parser.rule()?;
         start.get_or_insert(name);
     }
+    let start = match start {
+        Some(first) if parser.passes => Some(parser.with_pass(&first)?),
+        start => start,
+    };
     match start {
-        Some(start) => parser.rules.finish(&parser.text, &start),
+        Some(start) if parser.passes => parser.rules.finish(&parser.text, &start),
+        Some(first) => {
+            let start = parser.rules.start_rule(&first);
+            parser.rules.finish(&parser.text, start)
+        }
         None => {
             Err(parser.text.error(0, "the grammar has no rule").with_help("a rule is `name ::= …`"))
         }
@@ -37,7 +90,55 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
 struct W3cParser<'a> {
     text: GrammarText<'a>,
     rules: RuleTable<'a>,
+    /// Whether the grammar has `@pass`.
+    passes: bool,
+    /// Whether the grammar has `@terminals`.
+    has_section: bool,
+    /// Whether `@terminals` was read.
+    in_section: bool,
+    /// Names of the rules below `@terminals`.
+    terminals: FxHashSet<String>,
+    /// Names that rules call, with the byte offset of the first call: each call is of the rule of
+    /// [`reference`], which is defined when all terminals are known. Empty without `@pass`.
+    references: Vec<(String, usize)>,
 }
+
+/// The rule for text that passes; no grammar can define a rule of this name.
+const PASS: &str = "@pass";
+/// The rule for a text that passed text may begin; no grammar can define a rule of this name.
+const START: &str = "@start";
+
+/// The rule that calls of a name are of, in grammars with `@pass`.
+fn reference(name: &str) -> String {
+    format!("@{name}")
+}
+
+/// Productions that links lead to (XML 1.0, fifth edition, section 2, and Namespaces in XML 1.0,
+/// section 4), as patterns.
+const LINKED: [(&str, &str); 6] = [
+    ("Char", r"[\t\n\r\x20-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]"),
+    ("S", r"[\x20\t\r\n]+"),
+    ("Name", concat!("[:", name_start!(), "][:", name_start!(), name_rest!(), "]*")),
+    ("NCName", concat!("[", name_start!(), "][", name_start!(), name_rest!(), "]*")),
+    (
+        "QName",
+        concat!(
+            "(?:[",
+            name_start!(),
+            "][",
+            name_start!(),
+            name_rest!(),
+            "]*:)?",
+            "[",
+            name_start!(),
+            "][",
+            name_start!(),
+            name_rest!(),
+            "]*"
+        ),
+    ),
+    ("Nmtoken", concat!("[:", name_start!(), name_rest!(), "]+")),
+];
 
 impl W3cParser<'_> {
     /// Skips blanks, comments, and conditions on productions.
@@ -46,6 +147,10 @@ impl W3cParser<'_> {
             self.text.take_while(char::is_whitespace);
             if self.text.starts_with("/*") {
                 self.text.skip_enclosed("/*", "*/", "comment")?;
+            } else if self.text.starts_with("(*") {
+                self.text.skip_enclosed("(*", "*)", "comment")?;
+            } else if self.text.starts_with("//") || self.is_comment() {
+                self.text.skip_line();
             } else if ["[wfc:", "[vc:", "[nsc:"].iter().any(|mark| {
                 self.text.rest().get(..mark.len()).is_some_and(|s| s.eq_ignore_ascii_case(mark))
             }) {
@@ -56,7 +161,95 @@ impl W3cParser<'_> {
         }
     }
 
+    /// Whether a comment of one line begins here with `#`.
+    fn is_comment(&self) -> bool {
+        let behind = self.text.rest().strip_prefix('#');
+        behind.is_some_and(|behind| !behind.starts_with(char::is_alphanumeric))
+    }
+
+    /// Reads `@terminals` or `@pass` with its expression, if one comes next; whether one did.
+    fn directive(&mut self) -> Result<bool> {
+        let start = self.text.at;
+        if self.text.eat("@terminals") {
+            self.in_section = true;
+            self.skip_space()?;
+            return Ok(true);
+        }
+        if !self.text.eat("@pass") {
+            return Ok(false);
+        }
+        self.text.eat(":");
+        self.skip_space()?;
+        self.text.eat("::=");
+        // Within it nothing passes.
+        let outer = std::mem::replace(&mut self.passes, false);
+        let body = self.alternatives()?.repeat(0, None);
+        self.passes = outer;
+        self.text.eat(";");
+        self.skip_space()?;
+        self.rules.define(&self.text, PASS, start, body)?;
+        Ok(true)
+    }
+
+    /// Whether a rule is a terminal, by its name.
+    fn is_terminal(&self, name: &str) -> bool {
+        if self.has_section {
+            self.terminals.contains(name)
+        } else {
+            !name.contains(char::is_lowercase)
+        }
+    }
+
+    /// Lets text pass behind terminals, and before the whole text; the start rule.
+    fn with_pass(&mut self, first: &str) -> Result<String> {
+        let start = self.rules.start_rule(first).to_owned();
+        let at = self.text.at;
+        let begin = self.refer(&start, 0);
+        for (name, at) in std::mem::take(&mut self.references) {
+            let mut body = self.rules.call(&name, at);
+            if self.is_terminal(&name) {
+                body = RuleExpr::sequence(at, vec![body, self.rules.call(PASS, at)]);
+            }
+            self.rules.define(&self.text, &reference(&name), at, body)?;
+        }
+        let body = RuleExpr::sequence(at, vec![self.rules.call(PASS, at), begin]);
+        self.rules.define(&self.text, START, at, body)?;
+        Ok(START.to_owned())
+    }
+
+    /// A call of a rule from another.
+    fn refer(&mut self, name: &str, at: usize) -> RuleExpr {
+        if !self.passes {
+            return self.rules.call(name, at);
+        }
+        let reference = reference(name);
+        if !self.rules.is_known(&reference) {
+            self.references.push((name.to_owned(), at));
+        }
+        self.rules.call(&reference, at)
+    }
+
+    /// A string or class of a rule: in one that is no terminal text may pass behind it.
+    fn literal(&mut self, item: RuleExpr) -> RuleExpr {
+        if !self.passes {
+            return item;
+        }
+        let at = item.at;
+        RuleExpr::sequence(at, vec![item, self.rules.call(PASS, at)])
+    }
+
+    /// Reads a name, perhaps in angle brackets, if one comes next.
     fn name(&mut self) -> Option<String> {
+        if self.text.peek() == Some('<') {
+            let rest = self.text.rest();
+            let line = rest.lines().next().unwrap_or_default();
+            let (name, _) = line[1..].split_once('>')?;
+            let is_name = !name.is_empty() && !name.contains(['<', '"', '\'']);
+            return is_name.then(|| {
+                self.text.at += name.len() + 2;
+                name.trim().to_owned()
+            });
+        }
         if !self.text.peek().is_some_and(|c| c.is_alphabetic() || c == '_') {
             return None;
         }
@@ -76,7 +269,9 @@ impl W3cParser<'_> {
             let rest = self.text.rest();
             let number = rest.find(']').map(|end| &rest[1..end]);
             match number {
-                Some(number) if number.chars().all(|c| c.is_ascii_alphanumeric()) => {
+                Some(number)
+                    if number.chars().all(|c| c.is_ascii_alphanumeric() || ".: ".contains(c)) =>
+                {
                     self.text.at += number.len() + 2;
                     self.skip_space()?;
                 }
@@ -105,9 +300,41 @@ impl W3cParser<'_> {
                 .with_help("a rule is `name ::= …`"));
         };
         self.rules.id(&name, start);
-        let body = self.alternatives()?;
+        if self.in_section {
+            self.terminals.insert(name.clone());
+        }
+        let outer = self.passes;
+        self.passes &= !self.is_terminal(&name);
+        let body = match self.link(&name)? {
+            Some(body) => body,
+            None => self.alternatives()?,
+        };
+        self.passes = outer;
         self.rules.define(&self.text, &name, start, body)?;
+        self.text.eat(";");
+        self.skip_space()?;
         Ok(name)
+    }
+
+    /// Reads a link in place of an expression, and the marks behind it, if one comes next.
+    fn link(&mut self, name: &str) -> Result<Option<RuleExpr>> {
+        self.skip_space()?;
+        let start = self.text.at;
+        if !self.text.starts_with("[http") {
+            return Ok(None);
+        }
+        let link = self.text.skip_enclosed("[", "]", "link")?;
+        self.text.take_while(|c| !c.is_whitespace());
+        self.skip_space()?;
+        let target = link.rsplit_once("#NT-").map_or(link, |(_, target)| target);
+        let Some((_, pattern)) = LINKED.into_iter().find(|(known, _)| *known == target) else {
+            let message = format!("`{name}` is defined elsewhere, at {link}");
+            return Err(self
+                .text
+                .error(start, message)
+                .with_help("write that production in place of the link"));
+        };
+        self.rules.pattern(&self.text, start, pattern, Dialect::Rust).map(Some)
     }
 
     fn alternatives(&mut self) -> Result<RuleExpr> {
@@ -127,6 +354,9 @@ impl W3cParser<'_> {
         loop {
             self.skip_space()?;
             let before = self.text.at;
+            if self.text.starts_with("@terminals") || self.text.starts_with("@pass") {
+                break;
+            }
             if self.head()?.is_some() {
                 self.text.at = before;
                 break;
@@ -134,6 +364,13 @@ impl W3cParser<'_> {
             let Some(mut item) = self.repeated()? else { break };
             while self.text.eat("-") {
                 let at = self.text.at;
+                if self.passes {
+                    let message = "`-` stands in a rule in which text may pass";
+                    return Err(self
+                        .text
+                        .error(at - 1, message)
+                        .with_help("give the difference a rule of its own below `@terminals`"));
+                }
                 self.skip_space()?;
                 let Some(other) = self.repeated()? else {
                     return Err(self.text.error(at, "expected what is taken away after `-`"));
@@ -172,12 +409,14 @@ impl W3cParser<'_> {
             Some(quote @ ('"' | '\'')) => {
                 let quote = quote.to_string();
                 let text = self.text.skip_enclosed(&quote, &quote, "string")?.to_owned();
-                Ok(Some(self.rules.literal(start, &text)))
+                let item = self.rules.literal(start, &text);
+                Ok(Some(self.literal(item)))
             }
             Some('#') => {
                 let code = code(&mut self.text)?;
                 let c = self.text.character(code, start)?;
-                Ok(Some(self.rules.literal(start, c.encode_utf8(&mut [0; 4]))))
+                let item = self.rules.literal(start, c.encode_utf8(&mut [0; 4]));
+                Ok(Some(self.literal(item)))
             }
             Some('[') => self.class().map(Some),
             Some('(') => {
@@ -191,9 +430,13 @@ impl W3cParser<'_> {
                 .error(start, "nothing to repeat")
                 .with_help("put a string, class, symbol or group before it")),
             Some('-') => Err(self.text.error(start, "nothing to take away from")),
-            None | Some('|' | ')') => Ok(None),
+            None | Some('|' | ')' | ';') => Ok(None),
+            Some('{') => Err(self
+                .text
+                .error(start, "`{` has no meaning in this notation")
+                .with_help("write a repeat as `(…)*`, an option as `(…)?`")),
             Some(_) => match self.name() {
-                Some(name) => Ok(Some(self.rules.call(&name, start))),
+                Some(name) => Ok(Some(self.refer(&name, start))),
                 None => Err(self
                     .text
                     .error(start, format!("unexpected {}", self.text.found()))
@@ -205,7 +448,8 @@ impl W3cParser<'_> {
     fn class(&mut self) -> Result<RuleExpr> {
         let start = self.text.at;
         let ranges = self.text.class(class_character)?;
-        Ok(self.rules.class(start, &ranges))
+        let item = self.rules.class(start, &ranges);
+        Ok(self.literal(item))
     }
 }
 

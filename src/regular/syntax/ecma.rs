@@ -2,14 +2,13 @@
 //! [`Dialect::Ecma`](crate::regular::Dialect) names.
 
 mod class;
-mod cursor;
 pub(crate) mod identifiers;
 
 use regex_syntax::hir::ClassUnicode;
 
 use self::class::PatternAtom;
-use self::cursor::PatternCursor;
 use super::pattern::{AssertionSource, Look, Pattern, class_of};
+use super::pattern_cursor::PatternCursor;
 use super::pattern_error::{MAX_NESTED_GROUPS, error_at};
 use crate::error::Result;
 

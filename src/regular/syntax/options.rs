@@ -1,5 +1,9 @@
 //! Options of a pattern: its dialect, and how much of a text it must match.
 
+use std::str::FromStr;
+
+use crate::error::{Error, ErrorKind};
+
 /// The syntax of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Dialect {
@@ -14,6 +18,35 @@ pub enum Dialect {
     /// hyphen that can only stand for itself (as in Annex B.1.2), `(?P<name>…)` and leading flags
     /// `(?i)`, `(?m)`, `(?s)`.
     Ecma,
+    /// Python's `re` for texts: `\d`, `\w` and `\s` are Unicode's, `$` also stands before a line
+    /// feed that ends the text, and a `[` in a class is a character. Beyond it, lookbehinds of any
+    /// length, and `(?<name>…)`.
+    Python,
+}
+
+impl Dialect {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Rust, Self::Ecma, Self::Python];
+
+    /// Its name: `rust`, `ecma` or `python`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rust => "rust",
+            Self::Ecma => "ecma",
+            Self::Python => "python",
+        }
+    }
+}
+
+impl FromStr for Dialect {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|dialect| dialect.name() == name).ok_or_else(|| {
+            Error::new(ErrorKind::Regex, format!("`{name}` is no dialect of regular expressions"))
+                .with_help("known are rust, ecma, python")
+        })
+    }
 }
 
 /// The part of a text that a pattern must match.

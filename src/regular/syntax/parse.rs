@@ -2,7 +2,7 @@
 
 use super::options::{Dialect, Options};
 use super::pattern::Pattern;
-use super::{compile, ecma, rust};
+use super::{compile, ecma, python, rust};
 use crate::error::Result;
 use crate::regular::encoding::CodePoints;
 use crate::regular::{Language, Languages};
@@ -29,17 +29,19 @@ pub fn parse(
     options: Options,
     spelling: &dyn CodePoints,
 ) -> Result<Language> {
-    let tree: Pattern = match options.dialect {
-        Dialect::Rust => rust::parse(pattern)?,
-        Dialect::Ecma => ecma::parse(pattern)?,
-    };
+    let tree = syntax_tree(pattern, options.dialect)?;
     compile::compile(languages, &tree, options.anchoring, spelling)
 }
 
 /// Checks the syntax of a pattern without compiling it.
 pub(crate) fn check(pattern: &str, dialect: Dialect) -> Result<()> {
+    syntax_tree(pattern, dialect).map(drop)
+}
+
+fn syntax_tree(pattern: &str, dialect: Dialect) -> Result<Pattern> {
     match dialect {
-        Dialect::Rust => rust::parse(pattern).map(drop),
-        Dialect::Ecma => ecma::parse(pattern).map(drop),
+        Dialect::Rust => rust::parse(pattern),
+        Dialect::Ecma => ecma::parse(pattern),
+        Dialect::Python => python::parse(pattern),
     }
 }

@@ -1,14 +1,14 @@
 //! The constraint on the answer: OpenAI's `response_format`, and the fields in which clients of vLLM,
 //! SGLang and llama.cpp write it. At most one of them may be sent.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::constraint::Formula;
+use crate::constraint::{Formula, GrammarOptions};
 use crate::ebnf::{self, Dialect};
 use crate::error::Error;
 use crate::grammar::Grammar;
 use crate::json_schema::{Resources, Strictness, Whitespace};
-use crate::{Compiler, Constraint, strict_json, tools};
+use crate::{Compiler, Constraint, regular, strict_json, tools};
 
 use super::fields::{Fields, wrong};
 use crate::server::api_error::{ApiError, with_cure};
@@ -44,9 +44,54 @@ enum AnswerConstraint {
     Schema(Value),
     /// A formula, as [`Formula::read`] reads it.
     Formula(Value),
-    /// A grammar in this notation, or in the one that it looks like; or the name of a ready grammar.
-    Grammar(String, Option<Dialect>),
+    Grammar(GrammarConstraint),
     StructuralTag(Value),
+}
+
+/// A grammar, or the name of a ready one.
+struct GrammarConstraint {
+    text: String,
+    /// Its notation; without one the notation that it looks like.
+    dialect: Option<Dialect>,
+    start: Option<String>,
+    regex_dialect: Option<regular::Dialect>,
+}
+
+impl GrammarConstraint {
+    fn new(text: String, dialect: Option<Dialect>) -> Self {
+        Self { text, dialect, start: None, regex_dialect: None }
+    }
+
+    fn grammar(&self, compiler: &Compiler) -> crate::Result<Grammar> {
+        let Self { text, dialect, start, regex_dialect } = self;
+        let options = GrammarOptions { start: start.clone(), ..GrammarOptions::default() };
+        if let Some(ready) = ebnf::builtin(text).filter(|_| dialect.is_none()) {
+            if regex_dialect.is_some() {
+                let message = "the dialect of a ready grammar's regular expressions is known";
+                return Err(Error::new(crate::ErrorKind::Grammar, message)
+                    .with_help("leave out `regex_dialect`"));
+            }
+            return compiler.parse_grammar_with_options(ready.text, ready.dialect, &options);
+        }
+        let guess = || Dialect::guess_with_reason(text);
+        let Some((read_as, reason)) = dialect.map(|dialect| (dialect, "")).or_else(guess) else {
+            let names: Vec<_> = ebnf::GRAMMARS.iter().map(|ready| ready.name).collect();
+            let message = "this is no grammar, and the name of none that is here";
+            return Err(Error::new(crate::ErrorKind::Grammar, message)
+                .with_help(format!("write its rules; or one of {}", names.join(", "))));
+        };
+        let other = regex_dialect.map(|dialect| compiler.clone().with_regex_dialect(dialect));
+        let compiler = other.as_ref().unwrap_or(compiler);
+        let grammar = compiler.parse_grammar_with_options(text, read_as, &options);
+        grammar.map_err(|error| match (dialect, error.help()) {
+            (None, None) => error.with_help(format!(
+                "it was read as {read_as}, for {reason}; {{\"structured_outputs\": {{\"{}\": …}}}} says which \
+                 notation it is",
+                read_as.name()
+            )),
+            _ => error,
+        })
+    }
 }
 
 impl AnswerFormat {
@@ -75,7 +120,7 @@ impl AnswerFormat {
             AnswerConstraint::JsonObject => compiler.json_object(),
             AnswerConstraint::Schema(schema) => compiler.json_schema(schema),
             AnswerConstraint::Formula(_)
-            | AnswerConstraint::Grammar(..)
+            | AnswerConstraint::Grammar(_)
             | AnswerConstraint::StructuralTag(_) => {
                 self.grammar(compiler).and_then(|grammar| compiler.compile(grammar))
             }
@@ -127,28 +172,7 @@ impl AnswerFormat {
             AnswerConstraint::Schema(schema) => formula(&json!({ "schema": schema })),
             AnswerConstraint::Formula(value) => formula(value),
             AnswerConstraint::StructuralTag(tag) => tools::structural_tag(tag, compiler),
-            AnswerConstraint::Grammar(text, dialect) => {
-                if let Some(ready) = ebnf::builtin(text).filter(|_| dialect.is_none()) {
-                    return ebnf::parse(ready.text, ready.dialect, compiler);
-                }
-                let guess = || dialect.or_else(|| Dialect::guess(text));
-                let Some(read_as) = guess() else {
-                    let names: Vec<_> = ebnf::GRAMMARS.iter().map(|ready| ready.name).collect();
-                    let message = "this is no grammar, and the name of none that is here";
-                    return Err(Error::new(crate::ErrorKind::Grammar, message)
-                        .with_help(format!("write its rules; or one of {}", names.join(", "))));
-                };
-                compiler.parse_grammar(text, read_as).map_err(|error| {
-                    match (dialect, error.help()) {
-                    (None, None) => error.with_help(format!(
-                        "it was read as {read_as}; {{\"structured_outputs\": {{\"{}\": …}}}} says \
-                         which notation it is",
-                        read_as.name()
-                    )),
-                    _ => error,
-                }
-                })
-            }
+            AnswerConstraint::Grammar(constraint) => constraint.grammar(compiler),
         }
     }
 
@@ -211,8 +235,18 @@ fn structured_outputs(
     if fields.flag("json_object")?.unwrap_or(false) {
         found.push((fields.name("json_object"), AnswerConstraint::JsonObject));
     }
+    let mut options = Map::new();
+    for key in ["start", "regex_dialect"] {
+        options.extend(fields.string(key)?.map(|value| (key.to_owned(), Value::String(value))));
+    }
     if let Some(text) = fields.string("grammar")? {
-        found.push((fields.name("grammar"), AnswerConstraint::Grammar(text, None)));
+        let option = |key| options.get(key).and_then(Value::as_str);
+        let regex_dialect = option("regex_dialect").map(str::parse::<regular::Dialect>).transpose();
+        let regex_dialect = regex_dialect
+            .map_err(|error| ApiError::field(fields.name("regex_dialect"), with_cure(&error)))?;
+        let start = option("start").map(str::to_owned);
+        let grammar = GrammarConstraint { text, dialect: None, start, regex_dialect };
+        found.push((fields.name("grammar"), AnswerConstraint::Grammar(grammar)));
     }
     if let Some(tag) = json_or_text(&mut fields, "structural_tag")? {
         found.push((
@@ -224,7 +258,9 @@ fn structured_outputs(
     let own = ["regex", "choice", "search", "quote", "schema", "allOf", "anyOf", "not"];
     for key in own.into_iter().chain(dialects) {
         if let Some(value) = fields.value(key) {
-            let formula = without_nulls(json!({ key: value }));
+            let mut formula = Map::from_iter([(key.to_owned(), value)]);
+            formula.extend(options.clone());
+            let formula = in_ecma(without_nulls(Value::Object(formula)));
             found.push((fields.name(key), AnswerConstraint::Formula(formula)));
         }
     }
@@ -237,7 +273,14 @@ fn structured_outputs(
     fields.finish()?;
     let mut found = found.into_iter();
     match (found.next(), found.next()) {
-        (Some(one), None) => Ok(one),
+        (Some((of, constraint)), None) => match (constraint, options.keys().next()) {
+            (constraint @ (AnswerConstraint::Grammar(_) | AnswerConstraint::Formula(_)), _)
+            | (constraint, None) => Ok((of, constraint)),
+            (_, Some(option)) => Err(ApiError::field(
+                format!("structured_outputs.{option}"),
+                format!("says nothing of `{of}`; it is for a grammar or a regular expression"),
+            )),
+        },
         (Some((first, _)), Some((second, _))) => {
             let message = format!(
                 "stands beside `{first}`; write one of them, or both as a list of `allOf` or `anyOf`"
@@ -266,11 +309,13 @@ fn guided(
     }
     for (field, key) in [("guided_regex", "regex"), ("guided_choice", "choice")] {
         if let Some(value) = fields.value(field) {
-            found.push((field.to_owned(), AnswerConstraint::Formula(json!({ key: value }))));
+            let formula = in_ecma(json!({ key: value }));
+            found.push((field.to_owned(), AnswerConstraint::Formula(formula)));
         }
     }
     if let Some(text) = fields.string("guided_grammar")? {
-        found.push(("guided_grammar".to_owned(), AnswerConstraint::Grammar(text, None)));
+        let grammar = AnswerConstraint::Grammar(GrammarConstraint::new(text, None));
+        found.push(("guided_grammar".to_owned(), grammar));
     }
     if let Some(tag) = json_or_text(fields, "structural_tag")? {
         let tag = AnswerConstraint::StructuralTag(without_nulls(tag));
@@ -290,14 +335,16 @@ fn llama_cpp(fields: &mut Fields) -> Result<Vec<(String, AnswerConstraint)>, Api
         if let Some(text) = fields.string(field)?.filter(|text| !text.is_empty()) {
             let ready = ebnf::builtin(&text).is_some();
             let dialect = if ready { None } else { Some(Dialect::Gbnf) };
-            found.push((field.to_owned(), AnswerConstraint::Grammar(text, dialect)));
+            let grammar = AnswerConstraint::Grammar(GrammarConstraint::new(text, dialect));
+            found.push((field.to_owned(), grammar));
         }
     }
     if let Some(schema) = schema(fields, "json_schema")? {
         found.push(("json_schema".to_owned(), AnswerConstraint::Schema(schema)));
     }
     if let Some(pattern) = fields.string("regex")? {
-        found.push(("regex".to_owned(), AnswerConstraint::Formula(json!({ "regex": pattern }))));
+        let formula = in_ecma(json!({ "regex": pattern }));
+        found.push(("regex".to_owned(), AnswerConstraint::Formula(formula)));
     }
     Ok(found)
 }
@@ -384,6 +431,24 @@ fn resources(fields: &mut Fields) -> Result<Vec<ResourceDocument>, ApiError> {
         }
     };
     documents.into_iter().map(read).collect()
+}
+
+/// A formula whose regular expressions are ECMA-262's where it does not say otherwise, as in XGrammar,
+/// the usual engine of vLLM and SGLang.
+fn in_ecma(formula: Value) -> Value {
+    let Value::Object(mut members) = formula else { return formula };
+    for key in ["allOf", "anyOf"] {
+        if let Some(Value::Array(parts)) = members.get_mut(key) {
+            parts.iter_mut().for_each(|part| *part = in_ecma(part.take()));
+        }
+    }
+    if let Some(part) = members.get_mut("not") {
+        *part = in_ecma(part.take());
+    }
+    if ["regex", "search"].iter().any(|key| members.contains_key(*key)) {
+        members.entry("regex_dialect").or_insert_with(|| json!("ecma"));
+    }
+    Value::Object(members)
 }
 
 /// A value without null members, which count as absent in all fields of a request. In schemas null

@@ -1,15 +1,40 @@
 //! The lexical pieces of GBNF: blanks, names, strings, characters and tokens.
 
+use rustc_hash::FxHashSet;
+
 use crate::ebnf::grammar_text::{GrammarText, LineBreaks};
 use crate::ebnf::rule_table::RuleTable;
 use crate::ebnf::special_tokens;
 use crate::error::Result;
 use crate::grammar::SpecialToken;
 
+/// Hexadecimal digits behind `\x` from which on its two readings are told apart by refusing it.
+const AMBIGUOUS_HEX_DIGITS: usize = 4;
+
 /// The state of a GBNF parser.
 pub(super) struct GbnfParser<'a> {
     pub(super) text: GrammarText<'a>,
     pub(super) rules: RuleTable<'a>,
+    /// Names with dots that the text defines.
+    pub(super) dotted_names: FxHashSet<&'a str>,
+}
+
+/// A character of a name, dots aside.
+fn is_name_character(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '-' || c == '_'
+}
+
+/// Names with dots (XGrammar's) that a text defines: at the start of a line, before `::=` or before
+/// options of the rule.
+pub(super) fn dotted_names(text: &str) -> FxHashSet<&str> {
+    let defined = |line: &'_ str| -> Option<usize> {
+        let end = line.find(|c: char| !is_name_character(c) && c != '.')?;
+        let behind = line[end..].trim_start();
+        (behind.starts_with("::=") || behind.starts_with('[')).then_some(end)
+    };
+    let lines = text.lines().map(str::trim_start);
+    let names = lines.filter_map(|line| defined(line).map(|end| &line[..end]));
+    names.filter(|name| name.contains('.') && name.starts_with(is_name_character)).collect()
 }
 
 /// Skips blanks and comments, and line breaks where they count as blanks.
@@ -35,11 +60,25 @@ impl GbnfParser<'_> {
         skip_space(&mut self.text, LineBreaks::Skip);
     }
 
-    /// Reads a name, if one comes next.
+    /// Reads a name, if one comes next: the longest with dots that the text defines, or else up to
+    /// a dot.
     pub(super) fn name(&mut self) -> Option<String> {
-        let word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        let name = self.text.take_while(word);
-        (!name.is_empty()).then(|| name.to_owned())
+        let start = self.text.at;
+        let plain = self.text.take_while(is_name_character);
+        if plain.is_empty() {
+            return None;
+        }
+        if self.text.peek() == Some('.') && !self.dotted_names.is_empty() {
+            self.text.take_while(|c| is_name_character(c) || c == '.');
+            let mut name = self.text.between(start, self.text.at);
+            while name.len() > plain.len() && !self.dotted_names.contains(name) {
+                name = name.rsplit_once('.').map_or(plain, |(shorter, _)| shorter);
+            }
+            let name = if name.len() > plain.len() { name } else { plain };
+            self.text.at = start + name.len();
+            return Some(name.to_owned());
+        }
+        Some(plain.to_owned())
     }
 
     /// Reads a string in double quotes.
@@ -95,7 +134,20 @@ pub(super) fn character(text: &mut GrammarText<'_>) -> Result<u32> {
         return Ok(c.into());
     }
     match text.take() {
-        Some('x') => text.hex(2, start),
+        Some('x') => {
+            let digits = text.rest().bytes().take_while(u8::is_ascii_hexdigit).count();
+            if digits >= AMBIGUOUS_HEX_DIGITS {
+                let written = &text.rest()[..digits];
+                let message = format!(
+                    "`\\x{written}` is one character to XGrammar, and to llama.cpp two digits of a \
+                     character and text behind it"
+                );
+                return Err(text.error(start, message).with_help(
+                    "write one character as \\uNNNN or \\UNNNNNNNN, or end the literal behind \\xNN",
+                ));
+            }
+            text.hex(2, start)
+        }
         Some('u') => text.hex(4, start),
         Some('U') => text.hex(8, start),
         Some('t') => Ok(0x09),

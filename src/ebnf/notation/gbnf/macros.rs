@@ -6,7 +6,7 @@ use super::lexical::GbnfParser;
 use crate::ebnf::expression::{RuleExpr, RuleExprKind};
 use crate::error::{Error, Result};
 use crate::grammar::{SpecialToken, TokenSet};
-use crate::regular::{Language, Triggers, quotation};
+use crate::regular::{Dialect, Language, Triggers, quotation};
 
 const NAMES: [&str; 6] =
     ["Regex", "Substring", "Token", "ExcludeToken", "TagDispatch", "TokenTagDispatch"];
@@ -186,7 +186,7 @@ impl GbnfParser<'_> {
         arguments.iter().map(id).collect()
     }
 
-    /// A pattern. Without the argument `flags` a `.` matches line breaks, with it only where `s` is
+    /// A pattern, in ECMA-262's syntax like XGrammar's. Without the argument `flags` a `.` matches line breaks, with it only where `s` is
     /// one of them.
     fn regex(&mut self, at: usize, arguments: &mut MacroArguments) -> Result<RuleExpr> {
         let [pattern] = self.texts(&arguments.by_place)?[..] else {
@@ -205,12 +205,13 @@ impl GbnfParser<'_> {
             if flags.is_empty() { pattern.to_owned() } else { format!("(?{flags}:{pattern})") };
         arguments.take("flags");
         let json = self.flag(arguments.take("json_string"), false)?;
-        let item = self.rules.pattern(&self.text, at, &pattern)?;
+        let dialect = self.rules.pattern_dialect(Dialect::Ecma);
+        let item = self.rules.pattern(&self.text, at, &pattern, dialect)?;
         if !json {
             return Ok(item);
         }
         // Characters that JSON strings hold without an escape.
-        let bare = self.rules.pattern(&self.text, at, r#"[^"\\\x00-\x1F]*"#)?;
+        let bare = self.rules.pattern(&self.text, at, r#"[^"\\\x00-\x1F]*"#, Dialect::Rust)?;
         Ok(RuleExpr::new(at, RuleExprKind::And(vec![item, bare])))
     }
 

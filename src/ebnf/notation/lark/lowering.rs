@@ -24,6 +24,7 @@ use crate::ebnf::similar_name::most_similar;
 use crate::error::{Error, Result};
 use crate::grammar::parameter::ParameterFunction;
 use crate::grammar::{Grammar, RuleId, SpecialToken, TokenSet};
+use crate::regular::Dialect;
 
 /// Uses of templates in a grammar; a template that calls itself with ever longer arguments ends
 /// here.
@@ -34,6 +35,8 @@ const MAX_ARGUMENT_BYTES: usize = 10_000;
 const MAX_PARAMETER_VALUES: usize = 1 << 9;
 /// Special tokens of a set that is given by ranges.
 const MAX_TOKENS_OF_A_SET: u32 = 4_096;
+/// The start rule, unless another one is chosen.
+const START: &str = "start";
 
 /// The grammar of a linked text that is embedded in `depth` others.
 pub(super) fn lower(
@@ -91,11 +94,14 @@ fn lower_as(
     depth: usize,
     mode: ParameterMode,
 ) -> std::result::Result<Grammar, Unlowered> {
+    let rules = RuleTable::new(":", environment).lazy_first();
+    let start = if depth == 0 { rules.start_rule(START) } else { START };
     let mut lowering = LarkLowering {
         text,
         mode,
         has_parameter: false,
-        rules: RuleTable::new(":", environment).lazy_first(),
+        rules,
+        start,
         templates: templates::collect(text, grammar).map_err(Unlowered::Error)?,
         groups: &grammar.groups,
         declared: &grammar.declared,
@@ -110,7 +116,8 @@ fn lower_as(
         let is_limit = lowering.values > MAX_PARAMETER_VALUES;
         return Err(if is_limit { Unlowered::TooManyValues } else { Unlowered::Error }(error));
     }
-    lowering.rules.finish(text, "start").map_err(Unlowered::Error)
+    let start = lowering.start;
+    lowering.rules.finish(text, start).map_err(Unlowered::Error)
 }
 
 /// The kind of definition that an expression is part of.
@@ -124,6 +131,8 @@ enum LarkContext {
 struct LarkLowering<'a> {
     text: &'a GrammarText<'a>,
     rules: RuleTable<'a>,
+    /// The name of the start rule.
+    start: &'a str,
     templates: FxHashMap<&'a str, &'a LinkedDefinition>,
     groups: &'a [IgnoreGroup],
     declared: &'a FxHashMap<String, usize>,
@@ -169,7 +178,7 @@ impl LarkLowering<'_> {
     /// Lowers all imports, definitions and instances.
     fn grammar(&mut self, grammar: &LinkedGrammar) -> Result<()> {
         for (at, name, pattern) in &grammar.library {
-            let body = self.rules.pattern(self.text, *at, pattern)?;
+            let body = self.rules.pattern(self.text, *at, pattern, Dialect::Rust)?;
             self.rules.define(self.text, name, *at, body)?;
         }
         for (index, group) in grammar.groups.iter().enumerate() {
@@ -192,7 +201,8 @@ impl LarkLowering<'_> {
             let LarkDefinition { at, name, body, .. } = definition;
             let mut item = self.body(definition, body)?;
             let group = &self.groups[*group];
-            if *name == group.start && self.has_ignored() && !group.options.begins_with_text {
+            let start = if self.group == 0 { self.start } else { &group.start };
+            if name == start && self.has_ignored() && !group.options.begins_with_text {
                 let ignored = self.rules.call(&group.rule, *at);
                 item = RuleExpr::sequence(*at, vec![ignored, item]);
             }
@@ -362,7 +372,15 @@ impl LarkLowering<'_> {
             LarkExprKind::Range(first, last) => {
                 Ok(self.rules.class(at, &[(u32::from(*first), u32::from(*last))]))
             }
-            LarkExprKind::Pattern(pattern) => self.rules.pattern(self.text, at, pattern),
+            LarkExprKind::Pattern(pattern) => {
+                // Grammars that are referred to by name keep the dialect of the notation.
+                let dialect = if self.group == 0 {
+                    self.rules.pattern_dialect(Dialect::Rust)
+                } else {
+                    Dialect::Rust
+                };
+                self.rules.pattern(self.text, at, pattern, dialect)
+            }
             LarkExprKind::And(parts) => {
                 let parts = self.all(parts, LarkContext::Terminal)?;
                 Ok(RuleExpr::new(at, RuleExprKind::And(parts)))

@@ -2,9 +2,9 @@
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
-use super::cursor::{Flags, PatternCursor};
 use crate::error::{Error, Result};
 use crate::regular::syntax::pattern::class_of;
+use crate::regular::syntax::pattern_cursor::{Flags, PatternCursor, hexadecimal};
 use crate::regular::syntax::pattern_error::error_at;
 
 /// One member of a class, or one atom of a pattern.
@@ -156,7 +156,7 @@ pub(crate) fn parse_escape(
         }
         '1'..='9' => return Err(backreference(start, &format!("\\{c}"))),
         'k' if !in_class => return Err(backreference(start, "\\k")),
-        'x' => match parse_hex(cursor.rest(), 2) {
+        'x' => match hexadecimal(cursor.rest(), 2) {
             Some(c) => {
                 cursor.at += 2;
                 PatternAtom::Char(c)
@@ -192,13 +192,6 @@ fn unknown_escape(at: usize, c: char) -> Error {
     }
 }
 
-/// The number written in the first `digits` bytes of `text`, all hexadecimal digits.
-fn parse_hex(text: &str, digits: usize) -> Option<u32> {
-    let text = text.get(..digits)?;
-    let all = text.bytes().all(|b| b.is_ascii_hexdigit());
-    if all { u32::from_str_radix(text, 16).ok() } else { None }
-}
-
 /// `\u` and `hhhh`, a surrogate pair of two such, or `{h…}`.
 pub(crate) fn parse_unicode_escape(cursor: &mut PatternCursor<'_>, start: usize) -> Result<u32> {
     let rest = cursor.rest();
@@ -217,12 +210,12 @@ pub(crate) fn parse_unicode_escape(cursor: &mut PatternCursor<'_>, start: usize)
                 .with_help("the greatest is `\\u{10FFFF}`")),
         };
     }
-    let Some(unit) = parse_hex(rest, 4) else {
+    let Some(unit) = hexadecimal(rest, 4) else {
         return Err(error_at(start, "`\\u` must be followed by four hexadecimal digits")
             .with_help("or write a code point as `\\u{…}`"));
     };
     cursor.at += 4;
-    let low = cursor.rest().strip_prefix("\\u").and_then(|low| parse_hex(low, 4));
+    let low = cursor.rest().strip_prefix("\\u").and_then(|low| hexadecimal(low, 4));
     if let (0xD800..=0xDBFF, Some(low @ 0xDC00..=0xDFFF)) = (unit, low) {
         cursor.at += 6;
         return Ok(0x1_0000 + (unit - 0xD800) * 0x400 + (low - 0xDC00));

@@ -1,11 +1,15 @@
 //! A cursor over a pattern's text, with the flags in force there.
 
-/// The modifiers in force (ECMA-262, section 22.2.1, `RegularExpressionModifiers`).
+/// The modifiers in force (ECMA-262, section 22.2.1, `RegularExpressionModifiers`; Python's flags).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flags {
     pub(crate) ignore_case: bool,
     pub(crate) multiline: bool,
     pub(crate) dot_all: bool,
+    /// Classes such as `\w`, and letters of either case, are ASCII's (Python alone).
+    pub(crate) ascii: bool,
+    /// Blanks and comments between the parts of a pattern mean nothing (Python alone).
+    pub(crate) verbose: bool,
 }
 
 /// A position in a pattern's text.
@@ -43,4 +47,11 @@ impl<'a> PatternCursor<'a> {
         }
         found
     }
+}
+
+/// The number written in the first `digits` bytes of `text`, all hexadecimal digits.
+pub(crate) fn hexadecimal(text: &str, digits: usize) -> Option<u32> {
+    let text = text.get(..digits)?;
+    let all = text.bytes().all(|b| b.is_ascii_hexdigit());
+    if all { u32::from_str_radix(text, 16).ok() } else { None }
 }
