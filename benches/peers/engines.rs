@@ -53,6 +53,8 @@ impl Words {
 pub enum Input<'a> {
     JsonSchema(&'a str),
     Lark(&'a str),
+    /// A structural tag; the peer has none.
+    StructuralTag(&'a str),
     /// The name of a grammar that comes with maskwright.
     Ready(&'a str),
 }
@@ -114,6 +116,10 @@ impl Engine for Ours {
         Ok(Box::new(match input {
             Input::JsonSchema(schema) => self.compiler.json_schema_str(schema)?,
             Input::Lark(grammar) => self.compiler.lark(grammar)?,
+            Input::StructuralTag(tag) => {
+                let tag = serde_json::from_str(tag)?;
+                self.compiler.compile(maskwright::tools::structural_tag(&tag, &self.compiler)?)?
+            }
             Input::Ready(name) => {
                 let ready = maskwright::ebnf::builtin(name);
                 let ready = ready.with_context(|| format!("there is no grammar `{name}`"))?;
@@ -220,7 +226,9 @@ impl Engine for Peer {
                 TopLevelGrammar::from_json_schema(serde_json::from_str(schema)?)
             }
             Input::Lark(grammar) => TopLevelGrammar::from_lark(grammar.to_owned()),
-            Input::Ready(_) => bail!("the peer has no grammars of ours"),
+            Input::Ready(_) | Input::StructuralTag(_) => {
+                bail!("the peer has neither grammars of ours nor structural tags")
+            }
         });
         let parser = self.factory.create_parser_from_init_default(grammar)?;
         Ok(Box::new(PeerCompiled { parser, first: Cell::new(true), shares: self.shares }))
@@ -270,4 +278,14 @@ impl Sequence for PeerSequence {
     fn may_end(&mut self) -> Result<bool> {
         Ok(self.parser.is_accepting())
     }
+}
+
+/// The head of an export for engines that run elsewhere: the bytes of each token in hexadecimal, and
+/// the end token.
+pub fn exported_vocabulary(words: &Words) -> serde_json::Value {
+    let hex = |bytes: &Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let tokens = words.bytes.iter().zip(&words.special);
+    let tokens: Vec<String> =
+        tokens.map(|(bytes, special)| if *special { String::new() } else { hex(bytes) }).collect();
+    serde_json::json!({"tokens_hex": tokens, "end": words.end})
 }

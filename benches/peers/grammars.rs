@@ -6,14 +6,19 @@
 //! from its text and the first mask; then along each text the mask at each token, and the
 //! acceptance of the token. Which engine goes first changes from text to text; both keep what a
 //! grammar's earlier texts have taught them, unless `--fresh` lets each text compile anew.
+//!
+//! `tags/` holds free text with calls of tools in it: lazy grammars for llguidance, and for ours the
+//! structural tag `NAME.tag.json` beside them. `--export FILE` writes the tags, texts and vocabulary for
+//! `xgrammar_masks.py`.
 
-use std::path::PathBuf;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Parser as _;
 
-use beside_peers::engines::{Engine, Input, Ours, Peer, Words};
+use beside_peers::engines::{Engine, Input, Ours, Peer, Words, exported_vocabulary};
 use beside_peers::measure::{Outcome, Run, print_table};
 
 #[derive(clap::Parser)]
@@ -36,6 +41,9 @@ struct Args {
     /// Passes over the texts
     #[arg(long, default_value_t = 1)]
     rounds: usize,
+    /// Writes vocabulary, structural tags and tokens for engines that run elsewhere, and measures nothing
+    #[arg(long, value_name = "FILE")]
+    export: Option<PathBuf>,
     /// The slowest masks of each, with the text before them
     #[arg(long)]
     slowest: Option<usize>,
@@ -44,6 +52,9 @@ struct Args {
 fn main() -> Result<()> {
     let args = Args::parse();
     let words = Arc::new(Words::load(&args.tokenizer)?);
+    if let Some(path) = &args.export {
+        return export(path, &args, &words);
+    }
     let mut engines: [Box<dyn Engine>; 2] = [
         Box::new(Peer::new(&words, true)?),
         Box::new(Ours::new(&words, Default::default(), args.fresh)?),
@@ -57,12 +68,12 @@ fn main() -> Result<()> {
             std::fs::read_to_string(&path).with_context(|| path.display().to_string())
         };
         let (grammar, texts) = (file("lark")?, file("jsonl")?);
-        let texts =
-            texts.lines().map(|line| Ok((words.encode)(&serde_json::from_str::<String>(line)?)));
-        let texts: Vec<Vec<u32>> = texts.collect::<Result<_>>()?;
-        let ours = match args.ready {
-            true => Input::Ready(&name),
-            false => Input::Lark(&grammar),
+        let texts = tokens(&texts, &words)?;
+        let tag = file("tag.json").ok();
+        let ours = match (args.ready, &tag) {
+            (true, _) => Input::Ready(&name),
+            (false, Some(tag)) => Input::StructuralTag(tag),
+            (false, None) => Input::Lark(&grammar),
         };
         let outcomes = walk(&args, &mut engines, [Input::Lark(&grammar), ours], &texts)?;
         if let Some(n) = args.slowest {
@@ -79,6 +90,29 @@ fn main() -> Result<()> {
     }
     let inputs: Vec<usize> = (0..all[0].len()).collect();
     print_table("All", &all, &inputs);
+    Ok(())
+}
+
+/// The tokens of texts, each a JSON string on a line.
+fn tokens(texts: &str, words: &Words) -> Result<Vec<Vec<u32>>> {
+    texts.lines().map(|line| Ok((words.encode)(&serde_json::from_str::<String>(line)?))).collect()
+}
+
+fn export(path: &Path, args: &Args, words: &Words) -> Result<()> {
+    let mut out = BufWriter::new(std::fs::File::create(path)?);
+    writeln!(out, "{}", exported_vocabulary(words))?;
+    for name in names(args)? {
+        let file = |ending: &str| {
+            let path = args.grammars.join(format!("{name}.{ending}"));
+            std::fs::read_to_string(&path).with_context(|| path.display().to_string())
+        };
+        let tag: serde_json::Value = serde_json::from_str(&file("tag.json")?)?;
+        let tests = tokens(&file("jsonl")?, words)?.into_iter();
+        let tests: Vec<_> =
+            tests.map(|tokens| serde_json::json!({"valid": true, "tokens": tokens})).collect();
+        writeln!(out, "{}", serde_json::json!({"structural_tag": tag, "tests": tests}))?;
+    }
+    out.flush()?;
     Ok(())
 }
 

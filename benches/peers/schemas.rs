@@ -19,7 +19,7 @@ use clap::Parser as _;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use beside_peers::engines::{Engine, Input, Ours, Peer, Words};
+use beside_peers::engines::{Engine, Input, Ours, Peer, Words, exported_vocabulary};
 use beside_peers::figure::{Bars, svg};
 use beside_peers::measure::{Outcome, measure, print_table};
 
@@ -161,11 +161,7 @@ struct Elsewhere {
 /// A line with the vocabulary, then a line for each schema with its instances as tokens.
 fn export(path: &Path, corpus: &[Case], words: &Words) -> Result<()> {
     let mut out = BufWriter::new(std::fs::File::create(path)?);
-    let hex = |bytes: &Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let tokens = words.bytes.iter().zip(&words.special);
-    let tokens: Vec<String> =
-        tokens.map(|(bytes, special)| if *special { String::new() } else { hex(bytes) }).collect();
-    writeln!(out, "{}", serde_json::json!({"tokens_hex": tokens, "end": words.end}))?;
+    writeln!(out, "{}", exported_vocabulary(words))?;
     for case in corpus {
         let tests = case.tests.iter().map(|test| {
             let mut text = String::new();

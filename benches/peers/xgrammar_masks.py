@@ -1,4 +1,5 @@
-"""XGrammar on what `schemas --export FILE` wrote: the same vocabulary, schemas and tokens.
+"""XGrammar on what `schemas --export FILE` or `grammars --export FILE` wrote: the same vocabulary,
+schemas or structural tags, and tokens.
 
     pip install xgrammar
     python benches/peers/xgrammar_masks.py export.jsonl xgrammar.json [SECONDS]
@@ -27,9 +28,12 @@ def give_up(*_):
 
 
 def follow(compiler, bitmask, case, masks):
-    grammar = compiler.compile_json_schema(
-        json.dumps(case["schema"]), any_whitespace=False, strict_mode=False
-    )
+    if "structural_tag" in case:
+        grammar = compiler.compile_structural_tag(case["structural_tag"])
+    else:
+        grammar = compiler.compile_json_schema(
+            json.dumps(case["schema"]), any_whitespace=False, strict_mode=False
+        )
     right = True
     words = bitmask.numpy().view("uint32")[0]
     for test in case["tests"]:
