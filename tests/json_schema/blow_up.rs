@@ -332,3 +332,60 @@ fn counted_items_are_refused_at_once() {
     let pointer = error.place().pointer.as_deref().unwrap_or_default();
     assert!(pointer.starts_with("/properties/a/properties/b/items"), "{error}");
 }
+
+/// Lengths under `not`, `oneOf` and `allOf` stay counts, however large they are.
+#[test]
+fn lengths_are_combined_as_numbers() {
+    type Lengths = (u32, Option<u32>);
+    let ranges: [Lengths; 6] =
+        [(0, None), (0, Some(2)), (1, Some(3)), (2, None), (4, Some(4)), (3, Some(1))];
+    let schema = |(min, max): Lengths| match max {
+        Some(max) => json!({"type": "string", "minLength": min, "maxLength": max}),
+        None => json!({"type": "string", "minLength": min}),
+    };
+    let compiler = crate::common::byte_compiler();
+    let texts = ["", "a", "ab", "éa", "abb", "abbé", "abbéa"];
+    for (a, b) in ranges.iter().flat_map(|&a| ranges.map(|b| (a, b))) {
+        let (one, other) = (schema(a), schema(b));
+        // By whether the first holds, and whether the second does.
+        for (combined, expected) in [
+            (json!({"oneOf": [one, other]}), [[false, true], [true, false]]),
+            (json!({"allOf": [one, {"not": other}]}), [[false, false], [true, false]]),
+            (json!({"not": {"anyOf": [one, other]}}), [[true, false], [false, false]]),
+            (json!({"allOf": [{"not": one}, {"not": other}]}), [[true, false], [false, false]]),
+        ] {
+            for pattern in ["", "^ab*é?"] {
+                let string = json!({"type": ["string", "null"], "pattern": pattern});
+                let all = json!({"allOf": [string, {"anyOf": [combined, {"type": "null"}]}]});
+                let constraint = compiler.json_schema(&all).unwrap();
+                for text in texts {
+                    let n = text.chars().count() as u32;
+                    let holds = |(min, max): Lengths| n >= min && max.is_none_or(|max| n <= max);
+                    let (first, second) = (usize::from(holds(a)), usize::from(holds(b)));
+                    let accepted =
+                        expected[first][second] && (pattern.is_empty() || text.starts_with('a'));
+                    let mut matcher = constraint.matcher();
+                    let read = matcher.accept_bytes(format!("\"{text}\"").as_bytes()).is_ok();
+                    assert_eq!(read && matcher.is_accepting(), accepted, "{all} {text}");
+                }
+            }
+        }
+    }
+    let (long, short) = (20_001, 19_999);
+    for (schema, accepted, rejected) in [
+        (json!({"type": "string", "not": {"maxLength": 20_000}}), long, short),
+        (
+            json!({"oneOf": [{"type": "string", "minLength": 20_000}, {"maxLength": 1_000_000}]}),
+            short,
+            long,
+        ),
+    ] {
+        let constraint = compiler.json_schema(&schema).unwrap();
+        for (length, expected) in [(accepted, true), (rejected, false)] {
+            let mut matcher = constraint.matcher();
+            let text = format!("\"{}\"", "a".repeat(length));
+            let read = matcher.accept_bytes(text.as_bytes()).is_ok();
+            assert_eq!(read && matcher.is_accepting(), expected, "{schema}: {length}");
+        }
+    }
+}

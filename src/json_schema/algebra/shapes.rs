@@ -12,11 +12,12 @@ use crate::json_schema::algebra::formula_folding::{fold_complement, fold_union};
 use crate::json_schema::algebra::objects::{
     complement_objects, intersect_objects, intersect_objects_unsettled, remove_subsumed_objects,
 };
-use crate::json_schema::set::array_set::ArraySet;
+use crate::json_schema::set::array_set::{ArraySet, smaller};
 use crate::json_schema::set::membership::lists_value;
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, Sets, Shape, Sources};
 use crate::json_schema::string::patterns::check_endless;
+use crate::regular::{Language, unit_bounds};
 
 /// Parts that are combined one after another; more are combined by halves, so that each alternative
 /// is copied a logarithmic number of times.
@@ -142,7 +143,7 @@ fn intersect_partly_settled(
         strings: match (a.strings, b.strings) {
             (any, other) | (other, any) if any == sets.strings.any => other,
             (a, b) => {
-                let both = sets.languages.intersect([a, b]);
+                let both = intersect_texts(sets, a, b)?;
                 check_endless(sets, both)?
             }
         },
@@ -229,6 +230,59 @@ pub(crate) fn unite(sets: &mut Sets<'_>, a: &Shape, b: &Shape) -> Result<Shape> 
     })
 }
 
+/// The texts in both of two languages. Where one is made of lengths, these are pushed into the other:
+/// an intersection would have a state for each length.
+fn intersect_texts(sets: &mut Sets<'_>, a: Language, b: Language) -> Result<Language> {
+    let char = sets.strings.char;
+    let [of_a, of_b] = [a, b].map(|x| unit_bounds::unit_ranges(&sets.languages, x, char));
+    let (lengths, other) = match (of_a, of_b) {
+        (Some(of_a), Some(of_b)) => {
+            let mut parts = Vec::new();
+            for (&(least, most), &(min, max)) in pairs(&of_a, &of_b) {
+                let (min, max) = (min.max(least), smaller(max, most));
+                parts.push(sets.strings.of_length(&mut sets.languages, min, max));
+            }
+            return Ok(sets.languages.union(parts));
+        }
+        (Some(lengths), None) => (lengths, b),
+        (None, Some(lengths)) => (lengths, a),
+        (None, None) => return Ok(sets.languages.intersect([a, b])),
+    };
+    let mut parts = Vec::with_capacity(lengths.len());
+    for range in lengths {
+        match unit_bounds::with_unit_bounds(&mut sets.languages, other, char, range)? {
+            Some(part) => parts.push(part),
+            None => return Ok(sets.languages.intersect([a, b])),
+        }
+    }
+    Ok(sets.languages.union(parts))
+}
+
+/// The texts that are not in a language; of one that is made of lengths, those of other lengths.
+fn complement_of_texts(sets: &mut Sets<'_>, texts: Language) -> Language {
+    let lengths = unit_bounds::unit_ranges(&sets.languages, texts, sets.strings.char);
+    let Some(mut lengths) = lengths else {
+        return sets.languages.difference(sets.strings.any, texts);
+    };
+    lengths.sort_unstable();
+    let mut others = Vec::new();
+    // The least length that is in no range so far; `None` behind all.
+    let mut next = Some(0);
+    for (min, max) in lengths {
+        let Some(least) = next else { break };
+        if min > least {
+            others.push((least, Some(min - 1)));
+        }
+        next = max.map(|max| least.max(max.saturating_add(1)));
+    }
+    others.extend(next.map(|least| (least, None)));
+    let others: Vec<Language> = others
+        .into_iter()
+        .map(|(min, max)| sets.strings.of_length(&mut sets.languages, min, max))
+        .collect();
+    sets.languages.union(others)
+}
+
 /// The complement of a shape.
 pub(crate) fn complement(sets: &mut Sets<'_>, a: &Shape) -> Result<Shape> {
     if let Some(at) = a.open_format {
@@ -236,7 +290,7 @@ pub(crate) fn complement(sets: &mut Sets<'_>, a: &Shape) -> Result<Shape> {
         return Err(sets.document.error(ErrorKind::Schema, at, message));
     }
     let all = every_value(sets);
-    let strings = sets.languages.difference(sets.strings.any, a.strings);
+    let strings = complement_of_texts(sets, a.strings);
     let mut result = Shape {
         null: !a.null,
         booleans: a.booleans.map(|b| !b),

@@ -6,6 +6,27 @@ use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
 use crate::error::Result;
 
+/// The numbers of units that the strings of `x` have, as ranges, if it holds every sequence of so many
+/// units. `None` unless it is made of repeats of the unit alone.
+pub(crate) fn unit_ranges(
+    languages: &Languages,
+    x: Language,
+    unit: Language,
+) -> Option<SmallVec<[(u32, Option<u32>); 2]>> {
+    let range = |part: Language| match *languages.arena.expr(part) {
+        _ if part == Language::EPSILON => Some((0, Some(0))),
+        _ if part == unit => Some((1, Some(1))),
+        Expression::Repeat(part, min, max) if part == unit => {
+            Some((min, (max != UNBOUNDED).then_some(max)))
+        }
+        _ => None,
+    };
+    match languages.arena.expr(x) {
+        Expression::Union(parts) => parts.iter().map(|&part| range(part)).collect(),
+        _ => range(x).map(|range| SmallVec::from_iter([range])),
+    }
+}
+
 /// The strings of `x` with `min` to `max` units, as a sequence of repeats. `None` unless `x` is a
 /// sequence of repeats of subsets of the unit, at most one of them with a variable count. The unit
 /// is a prefix code.
