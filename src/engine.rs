@@ -12,7 +12,7 @@
 //! | `decoding_loop` | one text: forward pass, draw, next token; with or without speculation |
 //! | `ranking`, `beam_search` | several texts of which the best are returned |
 //! | `sequence` | the state of one text, and the step that adds a token: mask, draw, report |
-//! | `reasoning_budget`, `stop_stream` | what a step feeds: the count of reasoning tokens, and the text that can be shown |
+//! | `reasoning_budget`, `stop_stream`, `stop_patterns` | what a step feeds: the count of reasoning tokens, and the text that can be shown |
 //! | `speculation` | guesses that one forward pass reads together |
 //! | `response` | events while a text grows, and the response |
 //! | `message_format` | reasoning and tool calls in a message |
@@ -48,6 +48,7 @@ mod request;
 mod response;
 mod sequence;
 mod speculation;
+mod stop_patterns;
 mod stop_stream;
 mod token_healing;
 

@@ -1,5 +1,7 @@
 //! Requests to the engine.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::constraint::Constraint;
@@ -8,6 +10,7 @@ use crate::model::Message;
 use crate::sampling::SamplingParams;
 
 use super::reasoning_budget::Thinking;
+use super::stop_patterns::StopPatterns;
 
 /// The text or conversation that the model reads before it writes.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,7 +67,12 @@ pub struct Request {
     /// off are in the response all the same
     /// ([`Response::text_tokens`](super::Response::text_tokens)).
     pub stop: Vec<String>,
-    /// Lets the text end with the stop string instead of before it.
+    /// Stop regexes, in the syntax of Rust's `regex` crate: the text ends before the first match that
+    /// it would contain. Of all stops that one counts which ends first; of those that end there, the
+    /// longest, and then the first, stop strings before regexes. So `a+` ends with its first `a`. A
+    /// regex matches a character at least, and does not look at what follows it (`$`, `\b`).
+    pub stop_regex: Vec<String>,
+    /// Lets the text end with the stop string or the match of a stop regex instead of before it.
     pub include_stop_str_in_output: bool,
     /// Tokens that end the text as the model's end tokens do, and are not part of it. Under a
     /// constraint they can come only where it allows them.
@@ -191,6 +199,7 @@ impl Request {
             min_tokens: 0,
             ignore_eos: false,
             stop: Vec::new(),
+            stop_regex: Vec::new(),
             include_stop_str_in_output: false,
             stop_token_ids: Vec::new(),
             best_of: 1,
@@ -243,6 +252,16 @@ impl Request {
         self.faithfulness || self.is_traced()
     }
 
+    /// The automaton of all stops.
+    pub(crate) fn stop_patterns(&self) -> Result<Arc<StopPatterns>> {
+        StopPatterns::new(&self.stop, &self.stop_regex).map(Arc::new)
+    }
+
+    /// The stop of an index: stop strings first, then stop regexes.
+    pub(crate) fn stop_of(&self, index: usize) -> Option<&str> {
+        self.stop.iter().chain(&self.stop_regex).nth(index).map(String::as_str)
+    }
+
     /// Errors, naming the field, on values out of range and on fields that exclude each other.
     pub(crate) fn validate(&self) -> Result<()> {
         let error = |message: &str, help| Error::new(ErrorKind::Request, message).with_help(help);
@@ -253,6 +272,7 @@ impl Request {
             let help = "a stop string has at least one character";
             return Err(error("`stop` holds an empty text", help).at_field("stop"));
         }
+        self.stop_patterns()?;
         if self.min_tokens > self.max_tokens {
             return Err(error(
                 "`min_tokens` is above `max_tokens`",

@@ -97,7 +97,7 @@ pub enum FinishReason {
 /// The stop string or stop token that ended a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopReason {
-    /// This stop string.
+    /// This stop string, or stop regex as it was given.
     Text(String),
     /// This stop token.
     Token(u32),

@@ -104,7 +104,7 @@ impl<'a> Sequence<'a> {
             healing: prompt.healing.clone(),
             canonical,
             reasoning: request.thinking.as_ref().map(ReasoningProgress::new),
-            output: StopStream::new(&request.stop, stop_string, leading_space),
+            output: StopStream::new(request.stop_patterns()?, stop_string, leading_space),
             token_starts: Vec::new(),
             stop_token: None,
             pressure: Summary::new(),
@@ -220,7 +220,7 @@ impl<'a> Sequence<'a> {
         if self.is_reported_special(token) {
             self.output.interrupt();
         }
-        if !self.request.stop.is_empty() {
+        if !self.request.stop.is_empty() || !self.request.stop_regex.is_empty() {
             self.token_starts.push(self.output.len());
         }
         let is_long_enough = self.tokens.len() > self.request.min_tokens;
@@ -266,7 +266,10 @@ impl<'a> Sequence<'a> {
         }
         let stop_reason = match finish {
             FinishReason::StopToken => self.stop_token.map(StopReason::Token),
-            FinishReason::StopString => self.output.stop().map(|s| StopReason::Text(s.to_owned())),
+            FinishReason::StopString => {
+                let stop = self.output.stop().and_then(|index| self.request.stop_of(index));
+                stop.map(|stop| StopReason::Text(stop.to_owned()))
+            }
             _ => None,
         };
         let usage = Usage {

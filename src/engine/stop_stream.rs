@@ -1,30 +1,32 @@
 //! From the bytes of tokens to text that can be shown.
 //!
 //! Two things are held back: the bytes of a character that is split between tokens, and a tail of
-//! the text that may become a stop string. With the stop string `END`:
+//! the text that may become a stop. With the stop string `END`:
 //!
 //! ```text
 //! bytes   "aE"   "N"    "E"     " x"
 //! shown   "a"    ""     "EN"    "E x"
 //! ```
 
+use std::sync::Arc;
+
+use super::stop_patterns::{StopMatch, StopPatterns, StopSearches};
+
 /// The text of one sequence: its bytes so far, decoded as `String::from_utf8_lossy` does, up to a
-/// stop string.
+/// stop.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StopStream {
     text: String,
     /// Bytes after `text` that are the beginning of a character.
     partial: Vec<u8>,
-    stops: Vec<String>,
+    searches: StopSearches,
     stop_string: StopString,
-    /// Index of the stop string that ended the text.
+    /// Index of the stop that ended the text.
     stopped: Option<usize>,
     ended: bool,
     /// Length of the part of `text` that was handed out, in bytes.
     shown: usize,
     leading_space: LeadingSpace,
-    /// Offset of the last special token; no stop string reaches across it.
-    border: usize,
 }
 
 /// The treatment of the stop string that ends a text.
@@ -54,14 +56,14 @@ pub(crate) enum StopSearch {
 }
 
 impl StopStream {
-    /// An empty text with these stop strings, none of them empty.
+    /// An empty text with these stops.
     pub(crate) fn new(
-        stops: &[String],
+        stops: Arc<StopPatterns>,
         stop_string: StopString,
         leading_space: LeadingSpace,
     ) -> Self {
-        let stops = stops.to_vec();
-        Self { stops, stop_string, leading_space, ..Self::default() }
+        let searches = StopSearches::new(stops);
+        Self { searches, stop_string, leading_space, ..Self::default() }
     }
 
     /// Adds a token's bytes. Returns whether a stop string has come; then the text is final.
@@ -75,14 +77,15 @@ impl StopStream {
         self.partial.extend_from_slice(bytes);
         let decoded = decode_prefix(&self.partial, &mut self.text);
         self.partial.drain(..decoded);
-        self.ended = search == StopSearch::Enabled && self.cut_at_stop(searched);
+        self.ended = self.cut_at_stop(searched, search);
         self.ended
     }
 
-    /// Marks a special token here: nothing before it is held back any longer.
+    /// Marks a special token here: nothing before it is held back any longer, and no stop reaches
+    /// across it.
     pub(crate) fn interrupt(&mut self) {
         self.text += &String::from_utf8_lossy(&std::mem::take(&mut self.partial));
-        self.border = self.text.len();
+        self.searches.clear();
     }
 
     /// The length of the text so far, without the beginning of a character at its end.
@@ -90,13 +93,12 @@ impl StopStream {
         self.text.len()
     }
 
-    /// The stop string that ended the text.
-    pub(crate) fn stop(&self) -> Option<&str> {
-        self.stopped.map(|stop| self.stops[stop].as_str())
+    /// The index of the stop that ended the text: stop strings first, then stop regexes.
+    pub(crate) fn stop(&self) -> Option<usize> {
+        self.stopped
     }
 
-    /// The text that can be shown since the last call: all but a tail that may become a stop
-    /// string.
+    /// The text that can be shown since the last call: all but a tail that may become a stop.
     pub(crate) fn next_chunk(&mut self) -> Option<&str> {
         let end = if self.ended { self.text.len() } else { self.text.len() - self.possible_stop() };
         let start = self.shown;
@@ -110,7 +112,7 @@ impl StopStream {
             let searched = self.text.len();
             self.text += &String::from_utf8_lossy(&std::mem::take(&mut self.partial));
             self.ended = true;
-            self.cut_at_stop(searched);
+            self.cut_at_stop(searched, StopSearch::Enabled);
         }
     }
 
@@ -119,38 +121,32 @@ impl StopStream {
         self.text
     }
 
-    /// Cuts the text at the stop string that is the first to end, of those that end beyond
-    /// `searched`. So the result does not depend on how the text was split into tokens.
-    fn cut_at_stop(&mut self, searched: usize) -> bool {
-        let first = |(index, stop): (usize, &String)| {
-            let mut from = searched.saturating_sub(stop.len() - 1).max(self.border);
-            // Upwards: a stop string that begins earlier would end within what was searched.
-            while !self.text.is_char_boundary(from) {
-                from += 1;
+    /// Reads the text from `searched` on, and cuts it at the first stop that ends. So the result does
+    /// not depend on how the text was split into tokens.
+    fn cut_at_stop(&mut self, searched: usize, search: StopSearch) -> bool {
+        for end in searched..self.text.len() {
+            let found = self.searches.read(end, self.text.as_bytes()[end]);
+            if search == StopSearch::Enabled
+                && let Some(StopMatch { start, stop }) = found
+            {
+                self.stopped = Some(stop);
+                self.text.truncate(match self.stop_string {
+                    StopString::Keep => end + 1,
+                    StopString::Cut => start,
+                });
+                self.partial.clear();
+                return true;
             }
-            let start = from + self.text[from..].find(stop.as_str())?;
-            Some((start + stop.len(), start, index))
-        };
-        let Some((end, start, stop)) = self.stops.iter().enumerate().filter_map(first).min() else {
-            return false;
-        };
-        self.stopped = Some(stop);
-        self.text.truncate(if self.stop_string == StopString::Keep { end } else { start });
-        self.partial.clear();
-        true
+        }
+        false
     }
 
-    /// The length of the longest tail of the text that a stop string begins with and that it would
-    /// take out of the text.
+    /// The length of the tail of the text that a stop may take out of the text.
     fn possible_stop(&self) -> usize {
-        if self.stop_string == StopString::Keep {
-            return 0;
+        match (self.stop_string, self.searches.oldest()) {
+            (StopString::Cut, Some(start)) => self.text.len() - start,
+            _ => 0,
         }
-        let tail = |stop: &String| {
-            let most = (stop.len() - 1).min(self.text.len() - self.border);
-            (1..=most).rev().find(|&n| self.text.as_bytes().ends_with(&stop.as_bytes()[..n]))
-        };
-        self.stops.iter().filter_map(tail).max().unwrap_or(0)
     }
 }
 
@@ -178,6 +174,7 @@ fn decode_prefix(bytes: &[u8], text: &mut String) -> usize {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 mod tests {
     use proptest::prelude::*;
 
@@ -185,9 +182,22 @@ mod tests {
 
     /// Pushes pieces and returns what was shown after each, and the text at the end.
     fn show(stops: &[&str], keep: bool, least: usize, pieces: &[&[u8]]) -> (Vec<String>, String) {
-        let stops: Vec<String> = stops.iter().map(|s| s.to_string()).collect();
+        show_regexes(stops, &[], keep, least, pieces)
+    }
+
+    /// The same with stop regexes beside the stop strings.
+    fn show_regexes(
+        stops: &[&str],
+        regexes: &[&str],
+        keep: bool,
+        least: usize,
+        pieces: &[&[u8]],
+    ) -> (Vec<String>, String) {
+        let owned =
+            |stops: &[&str]| -> Vec<String> { stops.iter().map(|s| s.to_string()).collect() };
+        let stops = StopPatterns::new(&owned(stops), &owned(regexes)).unwrap();
         let stop_string = if keep { StopString::Keep } else { StopString::Cut };
-        let mut stream = StopStream::new(&stops, stop_string, LeadingSpace::Keep);
+        let mut stream = StopStream::new(stops.into(), stop_string, LeadingSpace::Keep);
         let mut shown = Vec::new();
         for (i, piece) in pieces.iter().enumerate() {
             let stopped = stream
@@ -229,12 +239,12 @@ mod tests {
 
     #[test]
     fn a_space_before_the_text_is_left_out_once() {
-        let mut stream = StopStream::new(&[], StopString::Cut, LeadingSpace::Strip);
+        let mut stream = StopStream::new(Arc::default(), StopString::Cut, LeadingSpace::Strip);
         for piece in [&b""[..], b" ", b" a", b" b"] {
             stream.push(piece, StopSearch::Enabled);
         }
         assert_eq!(stream.into_text(), " a b");
-        let mut stream = StopStream::new(&[], StopString::Cut, LeadingSpace::Strip);
+        let mut stream = StopStream::new(Arc::default(), StopString::Cut, LeadingSpace::Strip);
         stream.push(b"a b", StopSearch::Enabled);
         assert_eq!(stream.into_text(), "a b");
     }
@@ -296,6 +306,76 @@ mod tests {
             };
             let end = names.iter().filter_map(ends).min().map_or(text.len(), |(_, at)| at);
             prop_assert_eq!(result, &text[..end]);
+        }
+
+        /// Strings and regexes against the definition, by a search from every place to every other, in
+        /// every split of the bytes into two pieces and byte by byte: the match that ends first, and of
+        /// those the longest and the first; and nothing is shown that a later byte could take back.
+        #[test]
+        fn regexes_are_found_in_every_split(
+            text in "[ab1\n€]{0,10}",
+            strings in prop::collection::vec("[ab€]{2,3}", 0..2),
+            chosen in prop::collection::vec(0usize..10, 1..4),
+            keep in any::<bool>(),
+        ) {
+            const REGEXES: [&str; 10] = [
+                "a+b", "ab*1", "(?m)^[a€]1", "^b", "[0-9]{2}", "€.", "a(b|1)*\n", "(?i)BA", "b..b|1b",
+                "(?s)a.{0,3}€",
+            ];
+            let regexes: Vec<&str> = chosen.iter().map(|&index| REGEXES[index]).collect();
+            let strings: Vec<&str> = strings.iter().map(String::as_str).collect();
+            let escaped = strings.iter().map(|string| regex_syntax::escape(string));
+            let all = escaped.chain(regexes.iter().map(|regex| regex.to_string()));
+            let all: Vec<regex::Regex> =
+                all.map(|regex| regex::Regex::new(&format!("(?:{regex})\\z")).unwrap()).collect();
+            // `\\z` is the end that is tried, and the place to begin from keeps what stands before it.
+            let found = (1..=text.len()).filter(|&end| text.is_char_boundary(end)).find_map(|end| {
+                let from = |start: usize| all.iter().position(|regex| {
+                    regex.find_at(&text[..end], start).is_some_and(|found| found.start() == start)
+                });
+                (0..end).filter(|&start| text.is_char_boundary(start))
+                    .find_map(|start| from(start).map(|stop| (start, end, stop)))
+            });
+            let expected = found.map_or(&text[..], |(start, end, _)| &text[..if keep { end } else { start }]);
+            let bytes = text.as_bytes();
+            let mut splits: Vec<Vec<&[u8]>> = vec![bytes.chunks(1).collect()];
+            splits.extend((0..=bytes.len()).map(|at| vec![&bytes[..at], &bytes[at..]]));
+            for pieces in splits {
+                let (shown, result) = show_regexes(&strings, &regexes, keep, 0, &pieces);
+                prop_assert_eq!(shown.concat(), &result[..]);
+                prop_assert_eq!(&result, expected);
+            }
+            let owned = |stops: &[&str]| -> Vec<String> { stops.iter().map(|s| s.to_string()).collect() };
+            let patterns = StopPatterns::new(&owned(&strings), &owned(&regexes)).unwrap();
+            let mut stream = StopStream::new(patterns.into(), StopString::Cut, LeadingSpace::Keep);
+            stream.push(bytes, StopSearch::Enabled);
+            prop_assert_eq!(stream.stop(), found.map(|(_, _, stop)| stop));
+        }
+    }
+
+    #[test]
+    fn regexes_hold_back_what_may_match() {
+        let pieces: [&[u8]; 5] = [b"xa", b"a", b"c1", b"23", b"4"];
+        let (shown, text) = show_regexes(&[], &["a+b", "[0-9]{3}"], false, 0, &pieces);
+        assert_eq!(shown, ["x", "", "aac", "", ""]);
+        assert_eq!(text, "xaac");
+    }
+
+    #[test]
+    fn regexes_that_are_not_decided_by_their_text_are_refused() {
+        for (regex, message) in [
+            ("a*", "empty text"),
+            ("", "empty text"),
+            ("a$", "looks at what follows"),
+            ("\\bend\\b", "looks at what follows"),
+            ("[a&&b]", "matches no text"),
+            ("(", "cannot be read"),
+            ("\\w{2000}", "too large"),
+        ] {
+            let error = StopPatterns::new(&[], &[regex.to_owned()]).unwrap_err();
+            assert!(error.message().contains(message), "{regex}: {error}");
+            assert_eq!(error.place().field, Some("stop_regex"), "{regex}");
+            assert!(error.help().is_some());
         }
     }
 }

@@ -130,6 +130,7 @@ fn compile(
         sampling: chat.sampling,
         max_tokens: chat.budget.tokens.unwrap_or(app.context_length),
         stop: chat.stop,
+        stop_regex: chat.stop_regex,
         parse_special: app.parse_special,
         prompt: Prompt::Chat(readable_messages(&app.engine, chat.messages)),
         ..chat.settings

@@ -64,6 +64,7 @@ pub(super) struct ChatRequest {
     pub(super) settings: Request,
     pub(super) budget: TokenBudget,
     pub(super) stop: Vec<String>,
+    pub(super) stop_regex: Vec<String>,
     /// Number of answers.
     pub(super) choices: usize,
     pub(super) stream: bool,
@@ -92,7 +93,7 @@ impl ChatRequest {
         let sampling = generation::sampling_params(&mut fields)?;
         let settings = generation::settings(&mut fields)?;
         let budget = token_budget(&mut fields)?;
-        let stop = stop(&mut fields)?;
+        let (stop, stop_regex) = (stops(&mut fields, "stop")?, stops(&mut fields, "stop_regex")?);
         let wanted = format!("an integer from 1 to {MAX_CHOICES}");
         let choices = fields.read("n", &wanted, |value| {
             let n = usize::try_from(value.as_u64()?).ok()?;
@@ -118,6 +119,7 @@ impl ChatRequest {
             settings,
             budget,
             stop,
+            stop_regex,
             choices,
             stream,
             include_usage,
@@ -151,7 +153,8 @@ fn token_budget(fields: &mut Fields) -> Result<TokenBudget, ApiError> {
     }
 }
 
-fn stop(fields: &mut Fields) -> Result<Vec<String>, ApiError> {
+/// `stop` or `stop_regex`.
+fn stops(fields: &mut Fields, field: &str) -> Result<Vec<String>, ApiError> {
     let wanted = format!("a string or a list of at most {MAX_STOPS} strings, none of them empty");
     let read = |value: &Value| {
         let strings: Vec<String> = match value {
@@ -164,7 +167,7 @@ fn stop(fields: &mut Fields) -> Result<Vec<String>, ApiError> {
         let fine = strings.len() <= MAX_STOPS && strings.iter().all(|string| !string.is_empty());
         fine.then_some(strings)
     };
-    Ok(fields.read("stop", &wanted, read)?.unwrap_or_default())
+    Ok(fields.read(field, &wanted, read)?.unwrap_or_default())
 }
 
 fn stream_options(fields: &mut Fields, stream: bool) -> Result<bool, ApiError> {
@@ -253,6 +256,7 @@ mod tests {
             (json!({ "n": 0 }), "n"),
             (json!({ "stop": [""] }), "stop"),
             (json!({ "stop": 7 }), "stop"),
+            (json!({ "stop_regex": 7 }), "stop_regex"),
             (json!({ "logprobs": 3 }), "logprobs"),
             (json!({ "top_logprobs": 2 }), "top_logprobs"),
             (json!({ "logprobs": true, "top_logprobs": 21 }), "top_logprobs"),

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use maskwright::json_schema::ChoiceLists;
+use maskwright::regular::ChoiceList;
 use maskwright::server::ServerOptions;
 
 use crate::model_support::hey;
@@ -18,6 +20,8 @@ fn settings_change_the_answer() {
         (json!({ "allowed_token_ids": [b'H'], "max_tokens": 3 }), Some("HHH"), Value::Null),
         (json!({ "stop_token_ids": [b'y'] }), Some("He"), json!(b'y')),
         (json!({ "stop": "e" }), Some("H"), json!("e")),
+        (json!({ "stop_regex": ["[xy]{2}", "[d-f]"] }), Some("H"), json!("[d-f]")),
+        (json!({ "stop_regex": "ey?", "stop": "ey" }), Some("H"), json!("ey?")),
         (json!({ "stop": "e", "include_stop_str_in_output": true }), Some("He"), json!("e")),
         (json!({ "num_beams": 3 }), Some("Hey"), Value::Null),
         (json!({ "best_of": 2 }), Some("Hey"), Value::Null),
@@ -145,4 +149,23 @@ fn names_in_messages_are_text() {
         // `a`, `b` and the template's `>`.
         assert_eq!(answer["usage"]["prompt_tokens"], tokens + 3, "{answer}");
     }
+}
+
+/// A request names a list of the server, and no file.
+#[test]
+fn schemas_may_name_the_servers_lists() {
+    let mut options = ServerOptions::default();
+    let list = ChoiceList::from_texts(["Hey", "He said \"y\""]).unwrap();
+    options.json_options.choices = ChoiceLists::default().with("words", list).unwrap();
+    let address = serve_by(hey("http-lists"), options);
+    let ask = |schema: Value| {
+        let format =
+            json!({ "type": "json_schema", "json_schema": { "name": "a", "schema": schema } });
+        chat(address, "http-lists", json!({ "response_format": format, "max_tokens": 20 }))
+    };
+    let answer = ask(json!({ "type": "string", "x-choices-from": "words" })).json();
+    let text = answer["choices"][0]["message"]["content"].as_str().unwrap_or_default();
+    assert!(["\"Hey\"", "\"He said \\\"y\\\"\""].contains(&text), "{answer}");
+    let error = ask(json!({ "type": "string", "x-choices-from": "/etc/passwd" })).json();
+    assert!(error["error"]["message"].as_str().unwrap().contains("no list"), "{error}");
 }

@@ -25,7 +25,11 @@ pub(crate) struct GenerationArgs {
     /// Ends the text before this string (repeat the option for more)
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) stop: Vec<String>,
-    /// Ends the text after the stop string instead
+    /// Ends the text before the first match of this regular expression (repeat the option for more):
+    /// the match that ends first, so `a+` ends with its first `a`
+    #[arg(long, value_name = "RE", allow_hyphen_values = true)]
+    stop_regex: Vec<String>,
+    /// Ends the text after the stop string or match instead
     #[arg(long, alias = "include-stop-str-in-output")]
     include_stop: bool,
     /// Ends the text before this token (repeat the option for more)
@@ -104,6 +108,7 @@ impl GenerationArgs {
             min_tokens: self.min_tokens,
             ignore_eos: self.ignore_eos,
             stop: self.stop.clone(),
+            stop_regex: self.stop_regex.clone(),
             include_stop_str_in_output: self.include_stop,
             stop_token_ids: self.stop_token_id.clone(),
             best_of: self.best_of.get(),
