@@ -20,6 +20,7 @@ mod args;
 mod bench;
 mod chat;
 mod check;
+mod choices;
 mod explore;
 mod generate;
 mod input;
@@ -71,6 +72,8 @@ enum Command {
     Lint(lint::Args),
     /// Draw random texts that a constraint accepts, or texts one edit outside of it
     Sample(sample::Args),
+    /// Make a set that loads at once of a list with one text a line, for --choices
+    Choices(choices::Args),
     /// Measure how fast a model reads and writes, and what masks cost
     Bench(bench::Args),
     /// Serve the OpenAI chat completions API over HTTP
@@ -94,6 +97,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Chat(args) => chat::run(args),
         Command::Sample(args) => sample::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Choices(args) => choices::run(&args),
         Command::Check(args) => check::run(args),
         Command::Mask(args) => mask::run(args),
         Command::Lint(args) => lint::run(args),
@@ -129,7 +133,7 @@ impl Command {
             Self::Mask(args) => args.schema_file(),
             Self::Sample(args) => args.schema_file(),
             // These name the file themselves, or take no schema.
-            Self::Lint(_) | Self::Bench(_) => None,
+            Self::Lint(_) | Self::Bench(_) | Self::Choices(_) => None,
             #[cfg(feature = "server")]
             Self::Serve(_) => None,
         }

@@ -53,7 +53,7 @@ mod special_tokens;
 pub use dialect::Dialect;
 pub use environment::{Environment, NamedGrammar};
 pub use library::{BuiltIn, GRAMMARS, builtin};
-pub(crate) use notation::grammar_by_name;
+pub(crate) use notation::{choices_grammar, grammar_by_name};
 
 use crate::error::Result;
 use crate::grammar::Grammar;

@@ -20,6 +20,7 @@
 //! ```
 
 pub(crate) mod algebra;
+pub(crate) mod choice_lists;
 #[cfg(test)]
 mod corpora;
 pub(crate) mod document;
@@ -38,6 +39,7 @@ pub(crate) mod string;
 pub(crate) mod style;
 mod unfold;
 
+pub use choice_lists::ChoiceLists;
 pub use document::draft::Draft;
 pub use document::resources::Resources;
 pub(crate) use emit::hole::{SchemaHole, named};

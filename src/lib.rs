@@ -41,6 +41,7 @@
 //! | a date, a number, an identifier: no nesting | [`Compiler::regex`] |
 //! | a language with nesting: code, queries, formulas | [`Compiler::gbnf`], [`lark`](Compiler::lark) and other notations, or a ready grammar of [`ebnf::GRAMMARS`] |
 //! | one of a few texts | [`Compiler::choice`] |
+//! | one of thousands or millions of texts | [`Compiler::choices`] |
 //! | words of a source, verbatim | [`Compiler::quotation`] |
 //! | calls of tools, beside text or instead of it | [`tools::ToolCalls`] |
 //! | several of these at once, or not one of them | [`Compiler::formula`] |
@@ -179,7 +180,7 @@
 //! network, no C code. It then depends on regex-syntax (patterns), serde and serde_json, num-bigint
 //! (multiples of any size), rayon (batches), hashbrown, rustc-hash, smallvec, self_cell, rand_chacha
 //! (seeds that give the same text everywhere), memmap2, twox-hash and libc (tokenizer files and their
-//! index).
+//! index), fst (lists of choices).
 
 mod completion;
 mod deadline;

@@ -37,11 +37,11 @@ mod syntax;
 mod triggers;
 
 pub use byte_set::ByteSet;
-pub use computed_automata::QuoteBy;
 pub(crate) use computed_automata::ordinary_text::OrdinaryText;
+pub use computed_automata::{ChoiceList, QuoteBy};
 pub(crate) use computed_automata::{
-    EcmaPatterns, TextPlace, TextSet, TextSets, listed, ordinary_text, quotation,
-    quotation_automaton, spelled,
+    EcmaPatterns, TextPlace, TextSet, TextSets, any_of, list_of_many, listed, ordinary_text,
+    quotation, quotation_automaton, spelled,
 };
 pub use encoding::{AnyJsonString, CodePoints, JsonString, Utf8, any_text};
 pub(crate) use languages::longest_witness::SpanMemo;

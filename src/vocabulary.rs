@@ -59,7 +59,6 @@ use crate::error::{Error, ErrorKind, Result};
 pub(crate) use formats::is_well_known_end;
 pub(crate) use index::{IndexPart, IndexReader, IndexWriter, VocabularyIndex};
 pub use index::{cache_folder, cache_limit};
-#[cfg(feature = "model")]
 pub(crate) use mapped_file::map_file;
 pub use token_mask::TokenMask;
 pub(crate) use trie::first_eight_bytes;

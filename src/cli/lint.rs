@@ -49,6 +49,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         None => error,
     };
     let schema = Schema::from_text(&text).map_err(in_file)?;
+    args.json.choices.require_names()?;
     let options = args.limits.options(args.json.options()?);
     let mut lint = schema.lint_within(&options, &args.limits.limits());
     if args.brief {

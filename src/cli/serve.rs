@@ -154,6 +154,7 @@ impl BoundArgs {
 }
 
 pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
+    args.json.choices.require_names()?;
     let api_keys = keys(&args)?;
     if api_keys.is_empty() && !args.host.is_loopback() {
         output::note(

@@ -15,7 +15,7 @@ use crate::mask::Strategies;
 use crate::mask::split_cache::SplitCache;
 use crate::recognizer::Program;
 use crate::recognizer::program::{check_nesting, resolve_tokens};
-use crate::regular::Dialect;
+use crate::regular::{ChoiceList, Dialect};
 use crate::vocabulary::Vocabulary;
 
 /// Compiles constraints for one vocabulary. `Send + Sync`; one per vocabulary is enough.
@@ -54,6 +54,7 @@ use crate::vocabulary::Vocabulary;
 /// | derived from a grammar | [`grammar`](Self::grammar), [`grammar_with_options`](Self::grammar_with_options) | text and [`Dialect`](crate::ebnf::Dialect) |
 /// | | [`gbnf`](Self::gbnf), [`lark`](Self::lark), [`w3c_ebnf`](Self::w3c_ebnf), [`iso_ebnf`](Self::iso_ebnf), [`abnf`](Self::abnf) | text |
 /// | one of a list | [`choice`](Self::choice) | texts |
+/// | one of a long list | [`choices`](Self::choices) | a [`ChoiceList`] |
 /// | a quotation | [`quotation`](Self::quotation) | the units of the quoted text |
 /// | several of these combined | [`formula`](Self::formula) | `{"allOf": […]}` and so on |
 /// | a [`Grammar`] | [`compile`](Self::compile) | one that was built or parsed |
@@ -118,6 +119,16 @@ impl Compiler {
     pub fn with_regex_dialect(self, dialect: Dialect) -> Self {
         let regex_dialect = Some(dialect);
         Self { context: CompileContext { regex_dialect, ..self.context } }
+    }
+
+    /// The same with a list of texts that schemas (`x-choices-from`), Lark grammars (`@name`) and
+    /// formulas (`{"grammar": "name"}`) may name.
+    ///
+    /// Errors if the name is empty, or another list's.
+    pub fn with_choices(self, name: &str, list: ChoiceList) -> Result<Self> {
+        let mut options = self.context.json_options.clone();
+        options.choices = options.choices.with(name, list)?;
+        Ok(self.with_json_options(options))
     }
 
     /// The same for constraints that begin behind text of this grammar, such as a model's

@@ -13,7 +13,7 @@ use crate::grammar::{Grammar, GrammarBuilder, SpecialToken};
 use crate::json_schema::{Options, Schema};
 use crate::recognizer::program::find_token;
 use crate::regular;
-use crate::regular::{Anchoring, Utf8};
+use crate::regular::{Anchoring, ChoiceList, Utf8};
 
 impl Compiler {
     /// Text of a grammar in a dialect. The grammar may embed JSON Schemas (by the compiler's
@@ -166,10 +166,20 @@ impl Compiler {
     pub fn choice_grammar<S: AsRef<str>>(&self, choices: &[S]) -> Result<Grammar> {
         let mut grammar = GrammarBuilder::new();
         let texts = choices.iter().map(|choice| choice.as_ref().as_bytes());
-        let language = grammar.languages().literals(texts);
+        let language = regular::any_of(grammar.languages(), texts.collect());
         let body = grammar.regular(language);
         let rule = grammar.rule("choice", body);
         grammar.finish(rule)
+    }
+
+    /// Exactly one text of a list of any size.
+    pub fn choices(&self, list: &ChoiceList) -> Result<Constraint> {
+        self.compile(self.choices_grammar(list)?)
+    }
+
+    /// The grammar of one text of a list.
+    pub fn choices_grammar(&self, list: &ChoiceList) -> Result<Grammar> {
+        ebnf::choices_grammar(list)
     }
 
     /// Text of a grammar in ABNF (RFC 5234 with RFC 7405).
@@ -228,6 +238,7 @@ impl Compiler {
         match first {
             NamedGrammar::Text { text, .. } => parse(&known, &text),
             NamedGrammar::JsonSchema(schema) => Environment::json_schema(&known, &schema),
+            NamedGrammar::Choices(list) => ebnf::choices_grammar(&list),
         }
     }
 }
@@ -247,7 +258,10 @@ impl Environment for Compiler {
     }
 
     fn named_grammar(&self, name: &str) -> Result<NamedGrammar> {
-        self.context.named_grammars.find(name)
+        match self.json_options().choices.get(name) {
+            Some(list) => Ok(NamedGrammar::Choices(list.clone())),
+            None => self.context.named_grammars.find(name),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::Grammar;
 use crate::regular;
+use crate::regular::ChoiceList;
 
 use super::dialect::Dialect;
 
@@ -22,6 +23,8 @@ pub enum NamedGrammar {
     },
     /// The text of a JSON Schema.
     JsonSchema(Arc<str>),
+    /// One of the texts of a list.
+    Choices(ChoiceList),
 }
 
 impl NamedGrammar {

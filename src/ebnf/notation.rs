@@ -14,7 +14,8 @@ mod w3c;
 use super::dialect::Dialect;
 use super::environment::{Environment, NamedGrammar, WithoutOptions};
 use crate::error::Result;
-use crate::grammar::Grammar;
+use crate::grammar::{Grammar, GrammarBuilder};
+use crate::regular::ChoiceList;
 
 /// Parses a grammar of a dialect.
 pub(super) fn parse(
@@ -43,5 +44,15 @@ pub(crate) fn grammar_by_name(environment: &dyn Environment, name: &str) -> Resu
             })
         }
         NamedGrammar::JsonSchema(schema) => environment.json_schema(&schema),
+        NamedGrammar::Choices(list) => choices_grammar(&list),
     }
+}
+
+/// One text of a list.
+pub(crate) fn choices_grammar(list: &ChoiceList) -> Result<Grammar> {
+    let mut grammar = GrammarBuilder::new();
+    let language = list.language(grammar.languages());
+    let body = grammar.regular(language);
+    let rule = grammar.rule("choice", body);
+    grammar.finish(rule)
 }

@@ -307,6 +307,11 @@ mod tests {
             let end = names.iter().filter_map(ends).min().map_or(text.len(), |(_, at)| at);
             prop_assert_eq!(result, &text[..end]);
         }
+    }
+
+    proptest! {
+        // Each case compiles its patterns for the reference.
+        #![proptest_config(ProptestConfig::with_cases(48))]
 
         /// Strings and regexes against the definition, by a search from every place to every other, in
         /// every split of the bytes into two pieces and byte by byte: the match that ends first, and of

@@ -27,6 +27,7 @@
 //! Section numbers are those of JSON Schema Validation and Core, 2020-12.
 
 pub(crate) mod arrays;
+pub(crate) mod choices_from;
 pub(crate) mod enum_const;
 pub(crate) mod in_place;
 pub(crate) mod numbers;
@@ -50,7 +51,7 @@ use crate::json_schema::keywords::strings::add_strings;
 use crate::json_schema::keywords::values::types_of;
 use crate::json_schema::set::keyword_reader::{KeywordReader, read_keywords};
 use crate::json_schema::set::{Sets, Shape};
-use crate::json_schema::string::quotation::QUOTE_FROM;
+use crate::json_schema::string::byte_texts::{CHOICES_FROM, QUOTE_FROM};
 
 /// The shape of the values that a schema object accepts.
 pub(crate) fn schema_shape(sets: &mut Sets<'_>, schema: ValueId) -> Result<Shape> {
@@ -128,6 +129,7 @@ fn typed_keywords_shape<'d>(sets: &mut Sets<'d>, reader: &KeywordReader<'d>) -> 
         "maxLength",
         "format",
         QUOTE_FROM,
+        CHOICES_FROM,
         "type",
     ]);
     Ok(shape)

@@ -1,5 +1,6 @@
 //! Options of a caller: they are part of the constraint.
 
+use crate::json_schema::choice_lists::ChoiceLists;
 use crate::json_schema::document::draft::Draft;
 use crate::json_schema::document::resources::Resources;
 use crate::json_schema::style::Style;
@@ -173,6 +174,8 @@ pub struct Options {
     pub draft: Option<Draft>,
     /// Documents that references may lead to.
     pub resources: Resources,
+    /// Lists of texts that `x-choices-from` may name.
+    pub choices: ChoiceLists,
     /// Alternatives (of one type) that a schema may combine into.
     pub alternatives: usize,
     /// Steps that it may take to compile a schema, and later to read a text or make a mask that
@@ -203,6 +206,7 @@ impl Default for Options {
             formats: true,
             draft: None,
             resources: Resources::default(),
+            choices: ChoiceLists::default(),
             alternatives: 1024,
             work: WORK,
         }

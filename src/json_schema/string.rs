@@ -1,14 +1,15 @@
 //! Sets of strings, as regular languages of their canonical spelling in JSON.
 
+pub(crate) mod byte_texts;
 pub(crate) mod format;
 pub(crate) mod patterns;
-pub(crate) mod quotation;
 pub(crate) mod written;
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use self::byte_texts::spelled_texts;
 use super::options::Spelling;
 use crate::regular;
 use crate::regular::{
@@ -61,7 +62,11 @@ impl StringSets {
         l: &mut Languages,
         texts: impl IntoIterator<Item = &'t str>,
     ) -> Language {
+        let texts: Vec<&str> = texts.into_iter().collect();
         if self.spelling != Spelling::Canonical {
+            if let Some(list) = regular::list_of_many(&texts) {
+                return spelled_texts(l, list.automaton(), Spelling::Any);
+            }
             let mut texts: Vec<Vec<char>> =
                 texts.into_iter().map(|t| t.chars().collect()).collect();
             texts.sort_unstable();
@@ -69,7 +74,7 @@ impl StringSets {
             return every_spelling(l, &texts, 0);
         }
         let spelled: Vec<Vec<u8>> = texts.into_iter().map(spell).collect();
-        l.literals(spelled.iter().map(Vec::as_slice))
+        regular::any_of(l, spelled.iter().map(Vec::as_slice).collect())
     }
 
     /// The language of texts that were just written: each is looked up once, and may be long.

@@ -25,6 +25,7 @@ pub(super) const KEYWORDS: &[(&str, Effect)] = &[
     ("minLength", Enforces("counts the characters (code points) of strings")),
     ("pattern", Enforces("is matched somewhere in the string, unless it has `^` and `$`")),
     ("x-quote-from", Enforces("leaves what is quoted from the given text")),
+    ("x-choices-from", Enforces("leaves the texts of the list of this name")),
     ("format", Enforces("is enforced exactly as its RFC says")),
     ("items", Enforces("applies to the items")),
     ("prefixItems", Enforces("applies to the first items, one by one")),

@@ -100,8 +100,8 @@ impl SplitCache {
         if let Some(known) = self.read().split(&key) {
             return Ok(known.clone());
         }
-        // So many states without end are met that they are not kept; a split knows none of them.
-        let mark = computed_parts::starts_with_endless(languages, state).then(|| languages.mark());
+        // So many states are met that they are not kept; a split knows none of them.
+        let mark = computed_parts::starts_with_sparse(languages, state).then(|| languages.mark());
         let split = self.make(vocabulary, languages, start);
         mark.into_iter().for_each(|mark| languages.release(mark));
         let split = split?.map(Arc::new);

@@ -71,6 +71,11 @@ pub(crate) trait Automaton: Debug + Send + Sync {
         false
     }
 
+    /// Whether few successors of each of its many states are asked for, so that rows of 256 do not pay.
+    fn steps_singly(&self) -> bool {
+        self.is_endless()
+    }
+
     /// Whether the state stands between two characters of an automaton whose strings are all
     /// texts.
     fn is_between(&self, _state: &[i64]) -> bool {

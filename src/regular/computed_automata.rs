@@ -8,6 +8,7 @@
 //!
 //! | file | language |
 //! |---|---|
+//! | `choice_list` | lists of any size, as minimal automata (`fst`) |
 //! | `string_set` | a fixed list of strings, made when it is asked for |
 //! | `text_sets` | persistent sets of strings that grow one by one and share their nodes |
 //! | `quotation` | runs of consecutive units of a given text (suffix automaton) |
@@ -16,6 +17,7 @@
 //!
 //! The automata of numbers (multiples, exponents) live beside the JSON Schema front end.
 
+mod choice_list;
 mod ecma_patterns;
 mod json_escapes;
 pub(crate) mod ordinary_text;
@@ -23,6 +25,8 @@ mod quotation;
 mod string_set;
 mod text_sets;
 
+pub use choice_list::ChoiceList;
+pub(crate) use choice_list::{any_of, list_of_many};
 pub(crate) use ecma_patterns::EcmaPatterns;
 pub(crate) use json_escapes::spelled;
 pub use quotation::QuoteBy;

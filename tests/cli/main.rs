@@ -4,6 +4,7 @@
 
 mod bench;
 mod chat;
+mod choices;
 mod constraints;
 mod conventions;
 mod generate;

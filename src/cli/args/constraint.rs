@@ -157,6 +157,7 @@ impl ConstraintArgs {
     }
 
     fn compile_as(&self, compiler: &Compiler, layout: GrammarLayout) -> Result<Option<Constraint>> {
+        self.check_list()?;
         let ConstraintChoice { schema, regex, grammar, json_object, .. } = &self.choice;
         if let Some(option) = self.json.given()
             && schema.is_none()
@@ -234,6 +235,31 @@ impl ConstraintArgs {
         Ok(Some(constraint))
     }
 
+    /// Errors if the list of `--choices` stands beside another constraint.
+    fn check_list(&self) -> Result<()> {
+        let ConstraintChoice {
+            schema,
+            regex,
+            grammar,
+            choice,
+            json_object,
+            quote,
+            formula,
+            structural_tag,
+        } = &self.choice;
+        let texts = [schema, regex, grammar, formula, structural_tag];
+        let is_other = texts.iter().any(|text| text.is_some())
+            || !choice.is_empty()
+            || *json_object
+            || quote.is_some();
+        if is_other && self.json.choices.is_constraint() {
+            let message = "--choices has no name, and stands beside another constraint";
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("write --choices NAME=FILE for a list that a schema or grammar names"));
+        }
+        Ok(())
+    }
+
     /// A compiler that writes JSON as the options say, keeps to the limits, and knows the named
     /// grammars.
     ///
@@ -287,6 +313,8 @@ impl ConstraintArgs {
             read_grammar(grammar, dialect, |text, dialect| {
                 compiler.parse_grammar_with_options(text, dialect, &options)
             })?
+        } else if let Some(list) = self.json.choices.constraint()? {
+            compiler.choices_grammar(&list)?
         } else if !choice.is_empty() {
             compiler.choice_grammar(choice)?
         } else if *json_object {
@@ -442,7 +470,7 @@ fn note_if_unconstrained(grammar: &Grammar) {
 
 fn none_given() -> Error {
     Error::new(ErrorKind::Request, "no constraint is given").with_help(
-        "give one of --schema, --regex, --grammar, --choice, --json-object, --quote, --formula or \
+        "give one of --schema, --regex, --grammar, --choice, --choices, --json-object, --quote, --formula or \
          --structural-tag",
     )
 }

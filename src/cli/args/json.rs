@@ -5,6 +5,7 @@ use maskwright::json_schema::{
     Draft, Gaps, OneOf, Options, PropertyOrder, Spelling, Strictness, Whitespace,
 };
 
+use super::choices::ChoiceArgs;
 use super::resources::{self, ResourceFolder};
 
 /// Options of JSON.
@@ -66,6 +67,8 @@ pub(crate) struct JsonArgs {
     /// BASE_URI/a/b.json (repeat the option for more). Nothing is ever fetched
     #[arg(long, value_name = "BASE_URI=DIR", value_parser = resources::parse)]
     pub(super) resources: Vec<ResourceFolder>,
+    #[command(flatten)]
+    pub(crate) choices: ChoiceArgs,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -137,6 +140,7 @@ impl JsonArgs {
     pub(crate) fn options(&self) -> Result<Options> {
         let mut options = Options::default();
         options.resources = resources::load(&self.resources)?;
+        options.choices = self.choices.named()?;
         options.whitespace = self.whitespace()?;
         options.strictness = match self.strict {
             true => Strictness::Closed,

@@ -125,6 +125,7 @@ pub(super) fn run(args: &Args) -> std::result::Result<Outcome, Stop> {
     if let Some(limit) = args.limit {
         corpus.sample(limit, args.seed);
     }
+    args.json.choices.require_names()?;
     let clock = Instant::now();
     let json_options = args.json.options()?;
     let mut compiler =

@@ -1,6 +1,6 @@
 //! Drafts of JSON Schema: which keyword means what in which of them.
 
-use crate::json_schema::string::quotation::QUOTE_FROM;
+use crate::json_schema::string::byte_texts::{CHOICES_FROM, QUOTE_FROM};
 
 /// A draft, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -185,7 +185,7 @@ impl SchemaDialect {
 /// Whether a keyword, of some draft or of this crate, may take values away.
 pub(crate) fn constrains(keyword: &str) -> bool {
     let refers = matches!(keyword, "$ref" | "$dynamicRef" | "$recursiveRef" | "dependencies");
-    refers || keyword == QUOTE_FROM || Vocabularies::of(keyword).is_some()
+    refers || matches!(keyword, QUOTE_FROM | CHOICES_FROM) || Vocabularies::of(keyword).is_some()
 }
 
 /// The schemas that the value of a keyword holds.

@@ -4,7 +4,7 @@ use crate::error::{ErrorKind, Result};
 use crate::json_schema::document::{Value, ValueId};
 use crate::json_schema::options::Spelling;
 use crate::json_schema::set::Sets;
-use crate::json_schema::string::quotation::any_spelling;
+use crate::json_schema::string::byte_texts::spelled_texts;
 use crate::json_schema::string::spell;
 use crate::regular;
 use crate::regular::{Language, QuoteBy};
@@ -56,6 +56,9 @@ pub(crate) fn quotations(sets: &mut Sets<'_>, at: ValueId) -> Result<Language> {
             let units: Vec<Vec<u8>> = units.into_iter().map(spell).collect();
             regular::quotation(&mut sets.languages, &units)
         }
-        Spelling::Escapes | Spelling::Any => any_spelling(&mut sets.languages, &units),
+        Spelling::Escapes | Spelling::Any => Ok(match regular::quotation_automaton(&units)? {
+            Some(quotation) => spelled_texts(&mut sets.languages, quotation, Spelling::Any),
+            None => Language::EMPTY,
+        }),
     }
 }

@@ -1,13 +1,14 @@
-//! Keywords for strings: `pattern`, `format`, lengths and `x-quote-from`.
+//! Keywords for strings: `pattern`, `format`, lengths, `x-quote-from` and `x-choices-from`.
 
 use crate::error::Result;
+use crate::json_schema::keywords::choices_from::choices;
 use crate::json_schema::keywords::quote_from::quotations;
 use crate::json_schema::keywords::values::count_of;
 use crate::json_schema::set::keyword_reader::KeywordReader;
 use crate::json_schema::set::{Sets, Shape};
+use crate::json_schema::string::byte_texts::{CHOICES_FROM, QUOTE_FROM};
 use crate::json_schema::string::format::is_beyond;
 use crate::json_schema::string::patterns::{check_endless, pattern_language};
-use crate::json_schema::string::quotation::QUOTE_FROM;
 use crate::regular::Language;
 use crate::regular::lengths;
 use crate::regular::unit_bounds;
@@ -27,12 +28,16 @@ pub(crate) fn add_strings<'d>(
         };
         parts.push(pattern_language(sets, pattern, at)?);
     }
-    if let Some(at) = reader.get(QUOTE_FROM) {
-        let quotation = quotations(sets, at)?;
-        // Every quotation is a text.
+    for keyword in [QUOTE_FROM, CHOICES_FROM] {
+        let Some(at) = reader.get(keyword) else { continue };
+        let texts = match keyword {
+            QUOTE_FROM => quotations(sets, at)?,
+            _ => choices(sets, at)?,
+        };
+        // Every quotation and every choice is a text.
         match parts[..] {
-            [any] if any == sets.strings.any => parts[0] = quotation,
-            _ => parts.push(quotation),
+            [any] if any == sets.strings.any => parts[0] = texts,
+            _ => parts.push(texts),
         }
     }
     if let Some(at) = reader.get("format") {

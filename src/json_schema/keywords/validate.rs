@@ -11,13 +11,14 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema::document::draft::{Draft, Holds, SchemaDialect, holds};
 use crate::json_schema::document::hints::TYPES;
 use crate::json_schema::document::{Value, ValueId};
+use crate::json_schema::keywords::choices_from::named_list;
 use crate::json_schema::keywords::quote_from::validate_quotation;
 use crate::json_schema::keywords::values::{count_at, unknown_type};
 use crate::json_schema::number::Decimal;
 use crate::json_schema::set::array_set::MAX_COUNTED_KINDS;
 use crate::json_schema::set::{Set, Sets, Shape};
+use crate::json_schema::string::byte_texts::{CHOICES_FROM, QUOTE_FROM};
 use crate::json_schema::string::patterns::pattern_error;
-use crate::json_schema::string::quotation::QUOTE_FROM;
 use crate::{deadline, regular};
 
 /// Keywords that hold a count.
@@ -223,6 +224,7 @@ fn validate_keyword(
         },
         "$recursiveAnchor" if !matches!(value, Value::Bool(_)) => "a boolean",
         QUOTE_FROM => return validate_quotation(sets, at),
+        CHOICES_FROM => return named_list(sets, at).map(|_| ()),
         "format" if !matches!(value, Value::String(_)) => "a string",
         "patternProperties" => match value {
             Value::Object(map) => {

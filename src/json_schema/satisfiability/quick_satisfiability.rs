@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::json_schema::document::draft;
 use crate::json_schema::document::references::References;
 use crate::json_schema::document::{Document, Members, Value, ValueId};
-use crate::json_schema::string::quotation::QUOTE_FROM;
+use crate::json_schema::string::byte_texts::{CHOICES_FROM, QUOTE_FROM};
 
 /// Levels of required members that are followed.
 const MAX_DEPTH: u32 = 8;
@@ -119,7 +119,7 @@ impl<'d> QuickTest<'d, '_> {
                 "multipleOf" => divided = true,
                 // Any format has texts; their lengths are not looked into.
                 "format" => string &= self.document.string(value).is_some(),
-                "pattern" | QUOTE_FROM => string = false,
+                "pattern" | QUOTE_FROM | CHOICES_FROM => string = false,
                 "minItems" => counts.at_least(bound()),
                 "maxItems" => counts.at_most(bound()),
                 "items" => items = Some(value),

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::quotation::QUOTE_FROM;
+use super::byte_texts::QUOTE_FROM;
 
 /// The treatment of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::computed_parts::has_endless;
+use super::computed_parts::has_sparse;
 use super::determinize::determinized;
 use super::dfa::Dfa;
 use super::expression::{Expression, Language, UNBOUNDED};
@@ -51,7 +51,7 @@ pub(crate) fn compacted(
     // A language that lacks a few texts only is cheap as it is.
     let total = |unit| accepts_every_prefix(languages, x, unit, &mut FxHashMap::default());
     let plain = !languages.arena.properties(x).has_boolean || unit.is_some_and(total);
-    if plain || has_endless(languages, x) || is_compacted(languages, x) {
+    if plain || has_sparse(languages, x) || is_compacted(languages, x) {
         return Ok(x);
     }
     if let Some(unit) = unit

@@ -1,12 +1,13 @@
-//! Automata with endlessly many states inside expressions.
+//! Automata with very many or endlessly many states inside expressions.
 //!
-//! The only one is the automaton of ECMA-262 patterns. It is never determinised, and intersected
-//! only with languages that it soon outlives.
+//! Lists have very many: of each state few successors are asked for. The only automaton with endlessly
+//! many is that of ECMA-262 patterns, which is intersected only with languages that it soon outlives.
+//! Neither is determinised.
 
 use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
 use super::subexpressions::subexpressions;
-use crate::regular::automaton::{RunningAutomaton, Slack};
+use crate::regular::automaton::{Automaton, RunningAutomaton, Slack};
 
 /// Whether an automaton with endlessly many states occurs in it.
 pub(crate) fn has_endless(languages: &Languages, x: Language) -> bool {
@@ -14,24 +15,43 @@ pub(crate) fn has_endless(languages: &Languages, x: Language) -> bool {
         Expression::Computed(running) => running.automaton.is_endless(),
         _ => false,
     };
-    languages.has_endless_automata && subexpressions(languages, x, |_| false).iter().any(is_endless)
+    languages.has_sparse_automata && subexpressions(languages, x, |_| false).iter().any(is_endless)
 }
 
-/// Whether an automaton with endlessly many states reads its first bytes. Of each of its many
-/// states few successors are asked for, so rows do not pay.
+/// Whether an automaton that is read step by step occurs in it.
+pub(crate) fn has_sparse(languages: &Languages, x: Language) -> bool {
+    let is_sparse = |&part: &Language| match languages.arena.expr(part) {
+        Expression::Computed(running) => running.automaton.steps_singly(),
+        _ => false,
+    };
+    languages.has_sparse_automata && subexpressions(languages, x, |_| false).iter().any(is_sparse)
+}
+
+/// Whether an automaton with endlessly many states reads its first bytes.
 pub(crate) fn starts_with_endless(languages: &Languages, x: Language) -> bool {
-    let endless = |x: Language| match languages.arena.expr(x) {
-        Expression::Computed(running) => running.automaton.is_endless(),
+    starts_with(languages, x, |automaton| automaton.is_endless())
+}
+
+/// Whether an automaton that is read step by step reads its first bytes. Of each of its many states few
+/// successors are asked for, so rows do not pay.
+pub(crate) fn starts_with_sparse(languages: &Languages, x: Language) -> bool {
+    starts_with(languages, x, |automaton| automaton.steps_singly())
+}
+
+/// Whether an automaton of a kind reads the first bytes.
+fn starts_with(languages: &Languages, x: Language, is_kind: fn(&dyn Automaton) -> bool) -> bool {
+    let is = |x: Language| match languages.arena.expr(x) {
+        Expression::Computed(running) => is_kind(&*running.automaton),
         _ => false,
     };
     let first = match *languages.arena.expr(x) {
         Expression::Concat(a, _) => a,
         _ => x,
     };
-    languages.has_endless_automata
+    languages.has_sparse_automata
         && match languages.arena.expr(first) {
-            Expression::Union(xs) | Expression::Intersect(xs) => xs.iter().any(|&x| endless(x)),
-            _ => endless(first),
+            Expression::Union(xs) | Expression::Intersect(xs) => xs.iter().any(|&x| is(x)),
+            _ => is(first),
         }
 }
 

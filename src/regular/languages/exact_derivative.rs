@@ -3,7 +3,7 @@
 //! A derivative may be a language without strings. Here each successor is checked
 //! ([`Languages::is_live`]), so that a dead one is always [`Language::EMPTY`].
 
-use super::computed_parts::starts_with_endless;
+use super::computed_parts::starts_with_sparse;
 use super::derivative::{derivative, fill_row, known_derivatives, over_limit};
 use super::expression::{Expression, Language, Row};
 use super::store::Languages;
@@ -75,7 +75,7 @@ impl Languages {
             return Ok(row[usize::from(byte)]);
         }
         if self.arena.row(x).is_none()
-            && !starts_with_endless(self, x)
+            && !starts_with_sparse(self, x)
             && self.arena.count_step(x) >= STEPS_BEFORE_ROW
         {
             fill_row(self, x)?;
