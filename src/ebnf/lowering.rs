@@ -64,6 +64,11 @@ pub(super) fn lower(
     lowering.grammar(start)
 }
 
+/// The name of a rule as its text has it: one of several copies says which behind `@`.
+fn shown(name: &str) -> &str {
+    name.split_once('@').map_or(name, |(rule, _)| if rule.is_empty() { name } else { rule })
+}
+
 /// A lowered expression: while it is regular, one terminal grows.
 #[derive(Clone, Copy)]
 enum Lowered {
@@ -131,7 +136,7 @@ impl RuleLowering<'_> {
         if let Some(id) = self.ids[rule] {
             return id;
         }
-        let id = self.builder.declare(format!("rule `{}`", self.rules.names[rule]));
+        let id = self.builder.declare(format!("rule `{}`", shown(&self.rules.names[rule])));
         self.ids[rule] = Some(id);
         self.todo.push(rule);
         id
@@ -140,7 +145,7 @@ impl RuleLowering<'_> {
     /// A byte offset in words, for explanations.
     fn origin(&self, at: usize) -> String {
         let (line, column) = self.rules.text.line_column(at);
-        format!("rule `{}` ({line}:{column})", self.rules.names[self.current_rule])
+        format!("rule `{}` ({line}:{column})", shown(&self.rules.names[self.current_rule]))
     }
 
     fn node(&mut self, lowered: Lowered, at: usize) -> NodeId {
