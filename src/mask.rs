@@ -50,6 +50,7 @@ mod strategies;
 mod terminal_cache;
 mod terminal_reader;
 mod terminal_tokens;
+mod token_budgets;
 mod token_trie;
 mod trie_cursor;
 mod uncertain;

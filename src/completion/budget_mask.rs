@@ -98,6 +98,19 @@ impl<'a> BudgetMaskBuilder<'a> {
                 tokens.iter().for_each(&mut allow);
             });
         }
+        if self.planner.recognizer.program.has_budgets() {
+            // Each token is counted by the budgets that are open, so none is told by its state alone.
+            let mut tokens = Vec::new();
+            for base in mask.bases().iter().filter(|base| base.is_at_token_start()) {
+                base.append_tokens(&mut tokens);
+            }
+            for token in tokens {
+                if self.rest_after(id, token)? < left {
+                    allow(token);
+                }
+            }
+            return Ok(());
+        }
         for i in 0..self.planner.recognizer.items(id).len() {
             let item = self.planner.recognizer.items(id)[i];
             let point = self.planner.recognizer.program.point(item.point);
@@ -221,10 +234,16 @@ impl<'a> BudgetMaskBuilder<'a> {
                     item.state,
                 )?;
                 let after = Item { state: Language::EPSILON, ..item };
-                let after = within_limits(self.planner.shortest_path(after))?;
+                let after = if self.planner.recognizer.program.has_budgets() {
+                    // A budget may ask for more tokens than the fewest, but for no more than bytes.
+                    within_limits(self.planner.derivations().item_bytes(after))?
+                } else {
+                    let path = within_limits(self.planner.shortest_path(after))?;
+                    path.map(|path| path.tokens.len() as u64)
+                };
                 most = match (rest, after) {
                     (Some(rest), Some(after)) => {
-                        let bytes = rest.saturating_add(after.tokens.len() as u64);
+                        let bytes = rest.saturating_add(after);
                         most.max(bytes.try_into().unwrap_or(u32::MAX))
                     }
                     _ => u32::MAX,

@@ -27,6 +27,9 @@ use crate::vocabulary::Vocabulary;
 /// Paths down an ambiguous stack that are compared.
 const MAX_STACK_PATHS: usize = 16;
 
+/// Nodes of a vocabulary's trie, each of which a search within budgets of tokens walks again and again.
+const MAX_SEARCHED_TRIE_NODES: usize = 1_000;
+
 /// Bytes of forced text that are followed to its end to say that a bound is exact.
 const MAX_FORCED_BYTES: usize = 1 << 12;
 
@@ -98,7 +101,9 @@ impl<'a> CompletionPlanner<'a> {
     /// The bound with whether it is exact.
     fn with_exactness(&mut self, id: ConfigId, tokens: u32) -> Result<TokensToFinish> {
         // At least one is needed where the text is not complete.
-        let exact = tokens <= 1 || !self.recognizer.spells_every_byte() || self.is_forced(id)?;
+        let exact = tokens <= 1
+            || !self.recognizer.program.has_budgets()
+                && (!self.recognizer.spells_every_byte() || self.is_forced(id)?);
         Ok(TokensToFinish { tokens, exact })
     }
 
@@ -187,8 +192,17 @@ impl<'a> CompletionPlanner<'a> {
         } else {
             least = self.search_by_tokens(id)?;
         }
+        if least.is_none() && self.is_searchable_within_budgets() {
+            least = self.search_by_tokens(id)?;
+        }
         self.cache.bounds.configurations.insert(id, least);
         Ok(least.into_iter().chain(promised).min())
+    }
+
+    /// Whether a way within budgets of tokens may be searched for: in small vocabularies.
+    fn is_searchable_within_budgets(&self) -> bool {
+        self.recognizer.program.has_budgets()
+            && self.vocabulary.trie().nodes().len() <= MAX_SEARCHED_TRIE_NODES
     }
 
     /// Remembers the promised path of a configuration, and its rest for the configuration after its
@@ -252,12 +266,19 @@ impl<'a> CompletionPlanner<'a> {
     fn item_path(&mut self, (text, item): ScopedItem) -> Result<Option<(Vec<u32>, u32)>> {
         let path = self.shortest_path(item)?;
         let Some(TokenPath { tokens, is_approximate }) = path else { return Ok(None) };
-        if !is_approximate || !self.recognizer.program.has_captures() {
+        let counts_tokens = self.recognizer.program.has_budgets();
+        if !counts_tokens && (!is_approximate || !self.recognizer.program.has_captures()) {
             return Ok(Some((tokens, 0)));
         }
         let from = self.configuration_of_item(text, item)?;
         if self.completes(from, &tokens)? {
             return Ok(Some((tokens, 0)));
+        }
+        if counts_tokens {
+            // The fewest tokens lie across the borders of budgets; single bytes lie across none.
+            let bytes = self.single_bytes(&tokens);
+            let is_way = self.completes(from, &bytes)?;
+            return Ok(is_way.then_some((bytes, 0)));
         }
         let least = tokens.len();
         let with_excess = |tokens: Vec<u32>| {
@@ -294,6 +315,20 @@ impl<'a> CompletionPlanner<'a> {
             most = most.max(self.cache.bounds.excess_tokens.get(&scoped).copied().unwrap_or(0));
         }
         Ok(most)
+    }
+
+    /// Tokens of one byte each in the place of longer ones.
+    fn single_bytes(&self, tokens: &[u32]) -> Vec<u32> {
+        let trie = self.vocabulary.trie();
+        let of_byte = |&byte: &u8| trie.first(byte).and_then(|node| trie.tokens(node).first());
+        let mut bytes = Vec::new();
+        for &token in tokens {
+            match self.vocabulary.token_bytes(token) {
+                Some(text) => bytes.extend(text.iter().filter_map(of_byte)),
+                None => bytes.push(token),
+            }
+        }
+        bytes
     }
 
     /// Whether some tokens complete the text of a configuration.

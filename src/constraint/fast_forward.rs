@@ -80,7 +80,25 @@ impl Matcher {
         });
         let whole = whole.count();
         tokens.truncate(whole);
+        tokens.truncate(self.count_allowed(&tokens)?);
         Ok(tokens)
+    }
+
+    /// The number of tokens, from the first, that budgets let be read one after the other.
+    fn count_allowed(&self, tokens: &[u32]) -> Result<usize> {
+        let mut memory = self.memory.lock();
+        let Memory { recognizer, .. } = &mut *memory;
+        if !recognizer.program.has_budgets() {
+            return Ok(tokens.len());
+        }
+        let mut at = self.current();
+        for (read, &token) in tokens.iter().enumerate() {
+            match recognizer.read_token(self.constraint.vocabulary(), at, token)? {
+                Ok(next) => at = next,
+                Err(_) => return Ok(read),
+            }
+        }
+        Ok(tokens.len())
     }
 
     /// The first offset in forced text at which a token may begin that goes on behind it.

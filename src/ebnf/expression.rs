@@ -35,6 +35,8 @@ pub(super) enum RuleExprKind {
     Not(Box<RuleExpr>),
     /// The texts of the first that are not in the second.
     Except(Box<RuleExpr>, Box<RuleExpr>),
+    /// The texts that at most so many tokens spell.
+    Budget(Box<RuleExpr>, u32),
     /// The shortest matches: its texts of which no proper prefix is another.
     Lazy(Box<RuleExpr>),
 }
@@ -62,6 +64,14 @@ impl RuleExpr {
 
     pub(super) fn repeat(self, min: u32, max: Option<u32>) -> Self {
         Self { at: self.at, kind: RuleExprKind::Repeat(Box::new(self), min, max) }
+    }
+
+    /// The same, spelled by at most `max_tokens` tokens if that is given.
+    pub(super) fn within(self, max_tokens: Option<u32>) -> Self {
+        match max_tokens {
+            Some(most) => Self { at: self.at, kind: RuleExprKind::Budget(Box::new(self), most) },
+            None => self,
+        }
     }
 
     /// The sequence of some parts; a single part stays as it is.
@@ -96,6 +106,7 @@ impl RuleExpr {
             RuleExprKind::Repeat(inner, min, max) => {
                 format!("{}{{{min},{max:?}}}", inner.structure_key())
             }
+            RuleExprKind::Budget(inner, most) => format!("<{most}{}>", inner.structure_key()),
             RuleExprKind::Not(inner) => format!("~{}", inner.structure_key()),
             RuleExprKind::Lazy(inner) => format!("?{}", inner.structure_key()),
             RuleExprKind::Except(a, b) => format!("{}-{}", a.structure_key(), b.structure_key()),
@@ -126,6 +137,7 @@ impl RuleExpr {
                     todo.extend(items);
                 }
                 RuleExprKind::Repeat(item, ..)
+                | RuleExprKind::Budget(item, _)
                 | RuleExprKind::Not(item)
                 | RuleExprKind::Lazy(item) => todo.push(item),
                 RuleExprKind::Except(a, b) => todo.extend([&**a, &**b]),

@@ -255,6 +255,11 @@ impl RuleLowering<'_> {
                 }
                 Lowered::Node(node) => Lowered::Node(self.builder.repeat(node, *min, *max)),
             },
+            RuleExprKind::Budget(inner, most) => {
+                let lowered = self.expression(inner)?;
+                let node = self.terminal(lowered, &[inner]);
+                Lowered::Node(self.builder.budget(node, *most))
+            }
             RuleExprKind::Lazy(_) if self.options.lazy_precedence => {
                 let language = self.regular.expression(self.builder.languages(), expr)?;
                 let node = self.node(Lowered::Regular(language), expr.at);

@@ -16,6 +16,9 @@ pub(super) struct UncertainTokens {
     pub(super) with_comma: Vec<u32>,
     /// Tokens that are uncertain whatever is captured.
     pub(super) tokens: Vec<u32>,
+    /// The most tokens that close the open budgets of tokens after any token of the mask; `None` if
+    /// that is not known, or if a budget might not suffice.
+    pub(super) closing: Option<u64>,
 }
 
 /// Computes masks; borrows a constraint's memory for a while.
@@ -39,12 +42,13 @@ impl<'a> MaskBuilder<'a> {
         if let Some(mask) = self.cache.known(id) {
             return Ok(mask);
         }
-        let (mask, uncertain) =
-            if self.recognizer.spells_every_byte() && !self.recognizer.program.has_budgets() {
-                self.compose(id)?
-            } else {
-                self.mask_by_walk(id)?
-            };
+        let (mask, uncertain) = if !self.recognizer.spells_every_byte() {
+            self.mask_by_walk(id)?
+        } else if self.recognizer.program.has_budgets() {
+            return self.mask_within_budgets(id);
+        } else {
+            self.compose(id)?
+        };
         let mask = Arc::new(self.without_rejected(id, mask, uncertain)?);
         self.cache.insert(id, &mask);
         Ok(mask)
@@ -61,7 +65,7 @@ impl<'a> MaskBuilder<'a> {
 
     /// The definition of a mask: the recognizer's walk over the whole vocabulary, which asks at each
     /// token whether it leads to a dead end.
-    fn mask_by_walk(&mut self, id: ConfigId) -> Result<(PackedMask, UncertainTokens)> {
+    pub(super) fn mask_by_walk(&mut self, id: ConfigId) -> Result<(PackedMask, UncertainTokens)> {
         let mut mask = PackedMask::default();
         let mut tokens = self.special_tokens(id, &mut mask)?;
         let vocabulary = self.vocabulary;

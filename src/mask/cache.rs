@@ -22,6 +22,8 @@ pub(crate) struct MaskCache {
     pub(super) items_after: FxHashMap<(PointId, StackId), Arc<[Item]>>,
     /// The tokens of sets that exclude some.
     pub(super) complements: FxHashMap<TokenSpan, Arc<TokenMask>>,
+    /// By configuration: see [`MaskBuilder::closing_tokens`](super::builder::MaskBuilder).
+    pub(super) closing: FxHashMap<ConfigId, Option<u64>>,
     /// Bytes of the masks and items.
     pub(super) entry_bytes: usize,
 }
@@ -41,6 +43,7 @@ impl MaskCache {
             hot: HotMasks::default(),
             items_after: FxHashMap::default(),
             complements: FxHashMap::default(),
+            closing: FxHashMap::default(),
             entry_bytes: 0,
         }
     }
@@ -59,7 +62,9 @@ impl MaskCache {
 
     /// Approximate memory, in bytes, hot masks not counted.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.terminals.memory_bytes() + self.entry_bytes + self.masks.len() * 128
+        self.terminals.memory_bytes()
+            + self.entry_bytes
+            + (self.masks.len() + self.closing.len()) * 128
     }
 
     /// Starts again with nothing remembered.
@@ -68,6 +73,7 @@ impl MaskCache {
         self.masks = FxHashMap::default();
         self.items_after = FxHashMap::default();
         self.complements = FxHashMap::default();
+        self.closing = FxHashMap::default();
         self.entry_bytes = 0;
         self.hot.forget();
     }

@@ -64,8 +64,14 @@ impl MaskBuilder<'_> {
         let mut round: Vec<TerminalFrom> =
             self.recognizer.items(id).iter().map(|&item| (item, TOKEN_STARTS)).collect();
         let mut next = Vec::new();
+        let counts_tokens = self.recognizer.program.has_budgets();
+        let mut closing = Some(0);
         while !round.is_empty() {
             for &(item, cursors) in &round {
+                if counts_tokens && let Some(known) = closing {
+                    let more = self.recognizer.closing_tokens(item)?;
+                    closing = more.map(|more| more.max(known));
+                }
                 match self.recognizer.program.point(item.point) {
                     Point::Names(names) => {
                         let at = (names, item.name_node());
@@ -100,6 +106,7 @@ impl MaskBuilder<'_> {
             let commas = &self.cache.terminals.shared.capture_tokens(self.vocabulary).commas;
             uncertain.with_comma.extend(tokens.iter().filter(|&&token| commas.contains(token)));
         }
+        uncertain.closing = closing;
         mask.tokens = tokens.into();
         Ok((mask, uncertain))
     }

@@ -31,6 +31,11 @@ pub(super) fn tokens_left(count: u32) -> Option<u32> {
     (count & (SCOPE | BUDGET) == BUDGET).then_some(count & ENDLESS)
 }
 
+/// Whether a frame with this counter counts tokens; an endless budget does not.
+pub(super) fn counts_tokens(count: u32) -> bool {
+    tokens_left(count).is_some_and(|left| left < ENDLESS)
+}
+
 /// A rewriting of all budgets in a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BudgetChange {
@@ -38,13 +43,17 @@ pub(super) enum BudgetChange {
     Charge,
     /// Makes budgets ready for the next token; drops those without one left.
     Settle,
+    /// Makes budgets endless.
+    Widen,
 }
 
 /// Rewritings that are known.
 #[derive(Debug, Default)]
 pub(super) struct BudgetChanges {
     /// By stack and change; `None` where no stack is left.
-    pub(super) known: [FxHashMap<StackId, Option<StackId>>; 2],
+    pub(super) known: [FxHashMap<StackId, Option<StackId>>; 3],
+    /// By stack: the least tokens left of any budget in it.
+    pub(super) least: FxHashMap<StackId, u32>,
 }
 
 impl BudgetChange {
@@ -55,6 +64,7 @@ impl BudgetChange {
             Self::Charge if count & CHARGED != 0 || left == ENDLESS => Some(count),
             Self::Charge => Some(BUDGET | CHARGED | left.checked_sub(1)?),
             Self::Settle => (left > 0).then_some(BUDGET | left),
+            Self::Widen => Some(BUDGET | ENDLESS),
         }
     }
 }

@@ -20,6 +20,8 @@ pub(super) struct Configurations {
     ids: HashTable<(u32, ConfigId)>,
     /// The successors of configurations by tokens read before.
     successors: FxHashMap<(ConfigId, u32), ConfigId>,
+    /// By configuration: the one with endless budgets, and the least tokens left of any budget.
+    widened: FxHashMap<ConfigId, (ConfigId, u32)>,
 }
 
 impl Configurations {
@@ -57,9 +59,21 @@ impl Configurations {
         self.successors.insert((from, token), next);
     }
 
+    /// The configuration with endless budgets, if it is known.
+    pub(super) fn widened(&self, id: ConfigId) -> Option<(ConfigId, u32)> {
+        self.widened.get(&id).copied()
+    }
+
+    /// Remembers the configuration with endless budgets, and the least tokens left of any.
+    pub(super) fn remember_widened(&mut self, id: ConfigId, widened: (ConfigId, u32)) {
+        self.widened.insert(id, widened);
+    }
+
     /// Approximate memory, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.items.len() * size_of::<Item>() + self.ends.len() * 24 + self.successors.len() * 24
+        self.items.len() * size_of::<Item>()
+            + self.ends.len() * 24
+            + (self.successors.len() + self.widened.len()) * 24
     }
 }
 

@@ -16,7 +16,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::budget_counter::{BudgetChanges, SCOPE, tokens_left};
+use super::budget_counter::{BudgetChanges, SCOPE, counts_tokens};
 use super::item::{ACCEPT, BOTTOM, PointId, StackId};
 use crate::error::{Error, ErrorKind, LimitName, Result};
 
@@ -49,7 +49,7 @@ pub(crate) struct ReturnStacks {
     depths: Vec<u32>,
     /// By set: whether a scope stands in it, whose text must be recorded.
     has_scope: Vec<bool>,
-    /// By set: whether a budget of tokens stands in it.
+    /// By set: whether a budget that counts tokens stands in it.
     has_budget: Vec<bool>,
     pub(super) changes: BudgetChanges,
     ids: FxHashMap<Frames, StackId>,
@@ -102,7 +102,7 @@ impl ReturnStacks {
         let id = StackId(self.sets.len() as u32);
         let scope = |f: &StackFrame| f.count & SCOPE != 0 && f.count != CALLED;
         self.has_scope.push(frames.iter().any(|f| scope(f) || self.has_scope[f.below.0 as usize]));
-        let budget = |f: &StackFrame| tokens_left(f.count).is_some();
+        let budget = |f: &StackFrame| counts_tokens(f.count);
         self.has_budget
             .push(frames.iter().any(|f| budget(f) || self.has_budget[f.below.0 as usize]));
         self.sets.push(frames.clone());
@@ -117,7 +117,7 @@ impl ReturnStacks {
         self.has_scope[id.0 as usize]
     }
 
-    /// Whether a budget of tokens stands in a set.
+    /// Whether a budget that counts tokens stands in a set.
     #[inline]
     pub(crate) fn has_budget(&self, id: StackId) -> bool {
         self.has_budget[id.0 as usize]

@@ -25,14 +25,13 @@ use smallvec::SmallVec;
 
 use super::budget_counter::{ENDLESS, tokens_left};
 use super::byte_coverage::ByteCoverage;
-use super::gss::ReturnStacks;
+use super::gss::{ReturnStacks, StackFrame};
 use super::item::{ACCEPT, BOTTOM, ConfigId, Item, PointId, StackId};
 use super::point::Point;
 use super::program::Program;
 use crate::deadline;
 use crate::error::Result;
-use crate::regular::witness_length;
-use crate::regular::{Language, Languages};
+use crate::regular::{Language, Languages, longest_witness, witness_length};
 
 /// Memo tables of liveness.
 #[derive(Debug)]
@@ -43,6 +42,10 @@ pub(super) struct Liveness {
     points: FxHashMap<PointId, u64>,
     /// By stack: the most tokens that may be spent above it; `None` if it cannot be completed.
     rooms: FxHashMap<StackId, Option<u64>>,
+    /// By stack: the single-byte tokens that close its endless budgets.
+    closing: FxHashMap<StackId, Option<u64>>,
+    /// By choice of names: the most single-byte tokens of a name and what follows it.
+    longest_names: FxHashMap<u32, u64>,
     /// By configuration: whether tokens complete it, as searches have found.
     pub(super) configurations: FxHashMap<ConfigId, bool>,
 }
@@ -73,6 +76,8 @@ impl Liveness {
             byte_strings,
             points: FxHashMap::default(),
             rooms: FxHashMap::default(),
+            closing: FxHashMap::default(),
+            longest_names: FxHashMap::default(),
             configurations: FxHashMap::default(),
         })
     }
@@ -83,12 +88,9 @@ impl Liveness {
     }
 }
 
-/// Points visited to find whether one is completable by bytes; beyond, the answer is no, and the
-/// search over tokens decides.
-const MAX_VISITED_POINTS: usize = 20_000;
-
-/// The same where every byte is a token and there are budgets.
-const MAX_VISITED_POINTS_OF_BUDGETS: usize = 2_000_000;
+/// Points visited to find the fewest bytes of one, the nearest first; a schema's rules, which are made
+/// when they are visited, may have no end. What leads through others is no way to the end.
+const MAX_VISITED_POINTS: usize = 4_000;
 
 /// A way from a point to the end of its rule.
 struct Alternative {
@@ -140,15 +142,12 @@ impl LivenessCheck<'_> {
                 before[id].push(all.len());
             }
             all.push(alternatives);
-            let most = if self.known.has_every_byte() {
-                MAX_VISITED_POINTS_OF_BUDGETS
-            } else {
-                MAX_VISITED_POINTS
-            };
-            if reached.len() > most {
-                return Ok(NEVER);
+            if reached.len() > MAX_VISITED_POINTS {
+                break;
             }
         }
+        // What was not looked at spells nothing, as far as is known.
+        all.resize_with(reached.len(), Vec::new);
         let mut tokens = vec![NEVER; reached.len()];
         let mut todo: Vec<usize> = (0..reached.len()).collect();
         while let Some(at) = todo.pop() {
@@ -174,7 +173,11 @@ impl LivenessCheck<'_> {
             }
         }
         let found = tokens[0];
-        self.known.points.extend(reached.into_iter().zip(tokens));
+        let is_whole = reached.len() <= MAX_VISITED_POINTS;
+        let of_points = reached.into_iter().zip(tokens);
+        self.known
+            .points
+            .extend(of_points.filter(|&(at, of)| is_whole || of < NEVER || at == point));
         Ok(found)
     }
 
@@ -292,40 +295,104 @@ impl LivenessCheck<'_> {
         Ok((tokens < NEVER).then_some(tokens))
     }
 
+    /// The most single-byte tokens that close all endless budgets after any token that ends inside the
+    /// terminal of an item; `None` if that is not known, or if another budget might not suffice.
+    pub(super) fn closing_tokens(&mut self, item: Item) -> Result<Option<u64>> {
+        let program = self.program;
+        let rest = match program.point(item.point) {
+            Point::Regular { next, .. } => {
+                let longest = longest_witness::longest_witness(self.languages, item.state)?;
+                longest.unwrap_or(NEVER).saturating_add(self.point_tokens(next)?)
+            }
+            Point::Capture { tag, .. } => {
+                let Some(next) = program.after_capture(tag, None, self.languages)? else {
+                    return Ok(None);
+                };
+                let longest = longest_witness::longest_witness(self.languages, item.state)?;
+                longest.unwrap_or(NEVER).saturating_add(self.point_tokens(next)?)
+            }
+            Point::Names(names) => self.longest_name(names)?,
+            Point::Special { next, .. } => self.point_tokens(next)?,
+            _ if item.point == ACCEPT || item.is_scope_text() => return Ok(Some(0)),
+            _ => return Ok(None),
+        };
+        // The token itself is counted, too.
+        let Some(room) = self.room(item.stack)? else { return Ok(None) };
+        if rest == NEVER || rest >= room && room != ANY_NUMBER {
+            return Ok(None);
+        }
+        let closing = self.closing_of_stack(item.stack)?;
+        Ok(closing.map_or(Some(0), |closing| rest.checked_add(closing)))
+    }
+
+    /// The most single-byte tokens of a name and the shortest text that follows it.
+    fn longest_name(&mut self, names: u32) -> Result<u64> {
+        if let Some(&known) = self.known.longest_names.get(&names) {
+            return Ok(known);
+        }
+        let mut most = 0;
+        for (rank, name) in self.program.allowed_names(names) {
+            let next = self.program.after_name(names, rank, self.languages)?;
+            most = most.max(self.point_tokens(next)?.saturating_add(name.len() as u64));
+        }
+        self.known.longest_names.insert(names, most);
+        Ok(most)
+    }
+
+    /// The single-byte tokens that close all endless budgets of a stack, the most of any of its paths;
+    /// `None` without one.
+    fn closing_of_stack(&mut self, stack: StackId) -> Result<Option<u64>> {
+        let stacks = self.stacks;
+        self.known.closing.insert(BOTTOM, None);
+        for at in unknown_stacks(stacks, stack, |at| self.known.closing.contains_key(&at)) {
+            let mut most: Option<u64> = None;
+            for &frame in stacks.frames(at) {
+                let tokens = self.frame_tokens(frame)?;
+                let closing = match self.known.closing[&frame.below] {
+                    _ if tokens == NEVER => continue,
+                    Some(below) => Some(below.saturating_add(tokens)),
+                    // Behind the last endless budget nothing has to be closed.
+                    None => (tokens_left(frame.count) == Some(ENDLESS)).then_some(0),
+                };
+                most = most.max(closing);
+            }
+            self.known.closing.insert(at, most);
+        }
+        Ok(self.known.closing[&stack])
+    }
+
+    /// The fewest single-byte tokens from a frame's return to the end of the rule that it returns to.
+    fn frame_tokens(&mut self, frame: StackFrame) -> Result<u64> {
+        let program = self.program;
+        // Returning to a scope or a budget goes on behind it, and so does a repeat that has run often
+        // enough; one that has not runs the rest.
+        let returns = program.count_after(frame.point, frame.count);
+        Ok(match program.point(frame.point) {
+            Point::Scope { tag, .. } if returns > 0 => {
+                match program.after_capture(tag, None, self.languages)? {
+                    Some(next) => self.point_tokens(next)?,
+                    None => NEVER,
+                }
+            }
+            Point::Budget { next, .. } if returns > 0 => self.point_tokens(next)?,
+            Point::Repeat { body, min, next, .. } if returns > 0 => {
+                let turns = u64::from(min.saturating_sub(returns));
+                let body = if turns > 0 { self.point_tokens(body)? } else { 0 };
+                body.saturating_mul(turns).saturating_add(self.point_tokens(next)?)
+            }
+            _ => self.point_tokens(frame.point)?,
+        })
+    }
+
     /// The most tokens that may be spent above a stack; `None` if it cannot be completed.
     fn room(&mut self, stack: StackId) -> Result<Option<u64>> {
-        let (program, stacks) = (self.program, self.stacks);
+        let stacks = self.stacks;
         self.known.rooms.insert(BOTTOM, Some(ANY_NUMBER));
-        // What lies below has smaller ids: ascending order needs no recursion.
-        let mut needed = BTreeSet::new();
-        let mut todo = vec![stack];
-        while let Some(at) = todo.pop() {
-            if !self.known.rooms.contains_key(&at) && needed.insert(at) {
-                todo.extend(stacks.frames(at).iter().map(|frame| frame.below));
-            }
-        }
-        for at in needed {
+        for at in unknown_stacks(stacks, stack, |at| self.known.rooms.contains_key(&at)) {
             let mut most: Option<u64> = None;
             for frame in stacks.frames(at) {
                 let Some(below) = self.known.rooms[&frame.below] else { continue };
-                // Returning to a scope or a budget goes on behind it, and so does a repeat that has
-                // run often enough; one that has not runs the rest.
-                let returns = program.count_after(frame.point, frame.count);
-                let tokens = match program.point(frame.point) {
-                    Point::Scope { tag, .. } if returns > 0 => {
-                        match program.after_capture(tag, None, self.languages)? {
-                            Some(next) => self.point_tokens(next)?,
-                            None => NEVER,
-                        }
-                    }
-                    Point::Budget { next, .. } if returns > 0 => self.point_tokens(next)?,
-                    Point::Repeat { body, min, next, .. } if returns > 0 => {
-                        let turns = u64::from(min.saturating_sub(returns));
-                        let body = if turns > 0 { self.point_tokens(body)? } else { 0 };
-                        body.saturating_mul(turns).saturating_add(self.point_tokens(next)?)
-                    }
-                    _ => self.point_tokens(frame.point)?,
-                };
+                let tokens = self.frame_tokens(*frame)?;
                 let room = match below {
                     _ if tokens == NEVER => continue,
                     ANY_NUMBER => ANY_NUMBER,
@@ -344,4 +411,22 @@ impl LivenessCheck<'_> {
         }
         Ok(self.known.rooms[&stack])
     }
+}
+
+/// The stacks that a stack is made of, itself included, as far as they are not known; those that lie
+/// below others come first.
+fn unknown_stacks(
+    stacks: &ReturnStacks,
+    stack: StackId,
+    is_known: impl Fn(StackId) -> bool,
+) -> BTreeSet<StackId> {
+    // What lies below has smaller ids: ascending order needs no recursion.
+    let mut needed = BTreeSet::new();
+    let mut todo = vec![stack];
+    while let Some(at) = todo.pop() {
+        if !is_known(at) && needed.insert(at) {
+            todo.extend(stacks.frames(at).iter().map(|frame| frame.below));
+        }
+    }
+    needed
 }

@@ -460,11 +460,12 @@ impl Recognizer {
     /// The items behind one set of tokens, which is the point of an item.
     pub(crate) fn behind_tokens(&mut self, item: Item) -> Result<Vec<Item>> {
         let mut items = Vec::new();
-        if let Point::Special { next, .. } = self.program.point(item.point) {
-            self.closure.clear_starts();
-            self.closure.start_at(next, item.stack);
-            self.close(&mut items)?;
+        if let Point::Special { next, .. } = self.program.point(item.point)
+            && let Some(stack) = with_budgets(&mut self.stacks, item.stack, BudgetChange::Charge)?
+        {
+            self.close_from(next, stack, &mut items)?;
             self.merge(&mut items)?;
+            self.settle(&mut items)?;
         }
         Ok(items)
     }
@@ -499,25 +500,16 @@ impl Recognizer {
     /// The items after a token that the grammar names here, alone or in a set; none if it does not.
     pub(crate) fn read_special(&mut self, from: ConfigId, token: u32) -> Result<Vec<Item>> {
         let mut items = Vec::new();
-        // Left over where an earlier step has failed.
-        self.closure.clear_starts();
         for i in 0..self.configurations.items(from).len() {
-            let mut item = self.configurations.items(from)[i];
-            if self.stacks.has_budget(item.stack) {
-                let charged = with_budgets(&mut self.stacks, item.stack, BudgetChange::Charge)?;
-                let Some(stack) = charged else { continue };
-                item.stack = stack;
-            }
-            if let Point::Special { tokens, next } = self.program.point(item.point)
+            let item = self.configurations.items(from)[i];
+            if let Point::Special { tokens, .. } = self.program.point(item.point)
                 && self.program.has_token(tokens, token)
             {
-                self.closure.start_at(next, item.stack);
+                items.extend(self.behind_tokens(item)?);
             }
         }
-        if !self.closure.has_no_starts() {
-            self.close(&mut items)?;
+        if !items.is_empty() {
             self.merge(&mut items)?;
-            self.settle(&mut items)?;
         }
         Ok(items)
     }

@@ -14,10 +14,13 @@
 //! a           {0 left, charged}     settled: dropped, only `.` may follow
 //! a.          not allowed any more: its `a` would be a third
 //! ```
+//!
+//! *Widened* stacks have endless budgets in the place of those that are open. What is far from the
+//! border of its budgets is looked up with widened stacks, and so shared.
 
 use smallvec::SmallVec;
 
-use super::budget_counter::{BudgetChange, CHARGED, tokens_left};
+use super::budget_counter::{BudgetChange, CHARGED, ENDLESS, tokens_left};
 use super::gss::{Frames, ReturnStacks, StackFrame};
 use super::item::{Item, StackId};
 use crate::error::Result;
@@ -118,4 +121,35 @@ pub(super) fn change_items(
     }
     items.truncate(kept);
     Ok(true)
+}
+
+/// The least number of tokens left of any open budget in a set; [`ENDLESS`] without one.
+pub(super) fn least_tokens_left(stacks: &mut ReturnStacks, stack: StackId) -> u32 {
+    let mut todo = vec![stack];
+    while let Some(&at) = todo.last() {
+        if !stacks.has_budget(at) || stacks.changes.least.contains_key(&at) {
+            todo.pop();
+            continue;
+        }
+        let before = todo.len();
+        for frame in stacks.frames(at) {
+            let is_known = stacks.changes.least.contains_key(&frame.below);
+            if stacks.has_budget(frame.below) && !is_known {
+                todo.push(frame.below);
+            }
+        }
+        if todo.len() == before {
+            let below = |frame: &StackFrame| stacks.changes.least.get(&frame.below).copied();
+            let all = stacks.frames(at).iter();
+            let least = all
+                .map(|frame| {
+                    let here = tokens_left(frame.count).unwrap_or(ENDLESS);
+                    here.min(below(frame).unwrap_or(ENDLESS))
+                })
+                .min();
+            stacks.changes.least.insert(at, least.unwrap_or(ENDLESS));
+            todo.pop();
+        }
+    }
+    stacks.changes.least.get(&stack).copied().unwrap_or(ENDLESS)
 }

@@ -8,12 +8,14 @@ use std::mem;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::budget_counter::BudgetChange;
 use super::byte_coverage::ByteCoverage;
 use super::item::{ConfigId, Item};
 use super::liveness::{Liveness, LivenessCheck};
 use super::point::Point;
 use super::program::Program;
 use super::stepper::{ReadResult, Recognizer};
+use super::token_budgets::{change_items, least_tokens_left};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::Limits;
 use crate::regular::Languages;
@@ -133,6 +135,38 @@ impl Recognizer {
         }
         known.configurations.extend(visited.into_iter().map(|visited| (visited, false)));
         Ok(false)
+    }
+
+    /// The most single-byte tokens that close all endless budgets after any token that ends inside the
+    /// terminal of an item; `None` if that is not known, or if another budget might not suffice.
+    pub(crate) fn closing_tokens(&mut self, item: Item) -> Result<Option<u64>> {
+        let Some(mut known) = self.liveness.take() else { return Ok(Some(0)) };
+        let Self { program, languages, stacks, .. } = self;
+        let check = &mut LivenessCheck { program, languages, stacks, known: &mut known };
+        let closing = check.closing_tokens(item);
+        self.liveness = Some(known);
+        closing
+    }
+
+    /// The configuration with endless budgets in the place of those that are open, and the least number
+    /// of tokens that any of these has left.
+    pub(crate) fn widened(&mut self, id: ConfigId) -> Result<(ConfigId, u32)> {
+        if let Some(known) = self.configurations.widened(id) {
+            return Ok(known);
+        }
+        let mut items = self.items(id).to_vec();
+        let mut least = u32::MAX;
+        for item in &items {
+            if self.stacks.has_budget(item.stack) {
+                least = least.min(least_tokens_left(&mut self.stacks, item.stack));
+            }
+        }
+        if change_items(&mut self.stacks, &mut items, BudgetChange::Widen)? {
+            self.merge(&mut items)?;
+        }
+        let widened = (self.intern(&items), least);
+        self.configurations.remember_widened(id, widened);
+        Ok(widened)
     }
 
     fn is_completed_by_bytes(&mut self, items: &[Item], known: &mut Liveness) -> Result<bool> {

@@ -140,6 +140,41 @@ fn budgets_in_budgets() {
     assert!(allows(&c, &["aa", "aa", ",", "a", "a,", "."]));
 }
 
+/// Whatever is taken of the masks within a number of tokens, the text is complete in time.
+#[test]
+fn budgets_of_the_whole_text() {
+    let greeting = |g: &mut GrammarBuilder| {
+        let (text, end) = (g.literal(b"hello world"), g.literal(b"!"));
+        let text = g.budget(text, 3);
+        g.sequence([text, end])
+    };
+    let tokens = ["hello", " world", "hell", "o world", "(a", "aa"];
+    for constraint in [compile(&tokens, greeting).unwrap(), compile(&tokens, bracketed).unwrap()] {
+        let bound = constraint.matcher().tokens_to_finish().unwrap().tokens;
+        let mut open = vec![(constraint.matcher(), bound + 2)];
+        let mut complete = 0;
+        while let Some((mut matcher, left)) = open.pop() {
+            if left == 0 {
+                assert!(matcher.is_accepting());
+                complete += 1;
+                continue;
+            }
+            let allowed: Vec<u32> = matcher.mask_within(left).unwrap().iter().collect();
+            assert!(!allowed.is_empty());
+            for id in allowed {
+                let mut next = matcher.clone();
+                next.accept(id).unwrap();
+                if next.is_finished() {
+                    complete += 1;
+                } else {
+                    open.push((next, left - 1));
+                }
+            }
+        }
+        assert!(complete >= 3, "{complete}");
+    }
+}
+
 #[test]
 fn left_recursion_through_a_budget_is_refused() {
     let mut g = GrammarBuilder::new();

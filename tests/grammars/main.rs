@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod abnf;
+mod bounds;
 mod gbnf;
 mod iso;
 mod lark;

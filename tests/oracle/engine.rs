@@ -70,6 +70,10 @@ fn node(builder: &mut GrammarBuilder, rules: &[RuleId], from: &Node) -> NodeId {
             let part = node(builder, rules, part);
             builder.repeat(part, *min, *max)
         }
+        Node::Budget(part, max) => {
+            let part = node(builder, rules, part);
+            builder.budget(part, *max)
+        }
         Node::Call(rule) => builder.call(rules[*rule]),
     }
 }

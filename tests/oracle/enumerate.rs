@@ -55,6 +55,8 @@ fn of_node(node: &Node, rules: &[Texts], words: &[Vec<u8>], length: usize) -> Te
             parts.iter().fold(empty(), |before, part| concat(&before, &of(part), length))
         }
         Node::Choice(parts) => parts.iter().flat_map(of).collect(),
+        // Without tokens there is nothing to count.
+        Node::Budget(part, _) => of(part),
         Node::Call(rule) => rules[*rule].clone(),
         Node::Repeat(part, min, max) => {
             let part = of(part);

@@ -39,6 +39,8 @@ pub(crate) enum Node {
     Choice(Vec<Node>),
     /// `min` to `max` times, `None` for no bound.
     Repeat(Box<Node>, u32, Option<u32>),
+    /// The texts that at most so many tokens spell.
+    Budget(Box<Node>, u32),
     /// The language of a rule, by its index.
     Call(usize),
 }
@@ -90,7 +92,7 @@ pub(crate) fn alphabet(grammar: &Grammar, tokens: &[Token]) -> Vec<u8> {
         match n {
             Node::Terminal(e) => expr(e, out),
             Node::Sequence(xs) | Node::Choice(xs) => xs.iter().for_each(|x| node(x, out)),
-            Node::Repeat(x, ..) => node(x, out),
+            Node::Repeat(x, ..) | Node::Budget(x, _) => node(x, out),
             Node::Special(_) | Node::Call(_) => {}
         }
     }
@@ -177,6 +179,7 @@ impl fmt::Display for Node {
             Self::Special(id) => write!(f, "<[{id}]>"),
             Self::Sequence(xs) => joined(f, xs, " ", "\"\""),
             Self::Choice(xs) => joined(f, xs, " | ", "∅"),
+            Self::Budget(x, max) => write!(f, "({x})<={max}"),
             Self::Call(rule) => f.write_str(&rule_name(*rule)),
             Self::Repeat(x, min, max) => {
                 write!(f, "({x})")?;

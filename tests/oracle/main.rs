@@ -18,6 +18,8 @@ mod random;
 mod shrink;
 mod spans;
 mod text;
+mod token_spans;
+mod token_walk;
 mod walk;
 
 use std::collections::BTreeSet;
@@ -170,6 +172,35 @@ fn grammars_written_in_gbnf() {
     let make =
         |seed| random_case(Maker::new(seed, Family::Plain).without_boolean(), seed, has_text);
     walk_random_cases("GBNF", make, |compiler, grammar| Some(compiler.gbnf(&text::gbnf(grammar)?)));
+}
+
+#[test]
+fn grammars_with_budgets_of_tokens() {
+    for (what, family) in [("budgets", Family::Plain), ("budgets, gaps", Family::Gaps)] {
+        // Each takes longer than one without budgets.
+        let cases = setting("MASKWRIGHT_ORACLE_CASES", 300) / 6;
+        let first = setting("MASKWRIGHT_ORACLE_SEED", 0);
+        let (mut masks, mut refused) = (0, 0);
+        for seed in first..first + cases {
+            let mut maker = Maker::new(seed, family).with_budgets();
+            let tokens = maker.tokens();
+            let grammar = maker.grammar(&tokens);
+            let case = Case { grammar, before: None, tokens, family, seed };
+            match token_walk::run(&case) {
+                Ok(Some(compared)) => masks += compared,
+                Ok(None) => refused += 1,
+                Err(wrong) => {
+                    let (small, wrong) = token_walk::shrunk(&case, wrong);
+                    panic!("seed {seed}: {wrong}\n{small}");
+                }
+            }
+        }
+        println!("{what}: {masks} masks are as the oracle says; {refused} grammars refused");
+        assert!(
+            refused * 4 < cases,
+            "{refused} of {cases} grammars are left-recursive in a budget"
+        );
+    }
 }
 
 #[test]

@@ -59,6 +59,8 @@ pub(crate) struct Maker {
     pub(crate) family: Family,
     /// Whether and, or and not occur; otherwise only what texts of grammars and regexes can say.
     boolean: bool,
+    /// Whether parts with budgets of tokens occur.
+    budgets: bool,
     alphabet: Vec<u8>,
     /// Alternatives and nesting stop when this is used up.
     budget: usize,
@@ -74,12 +76,17 @@ impl Maker {
         if random.percent(30) {
             alphabet.extend(ACCENT);
         }
-        Self { random, family, boolean: true, alphabet, budget: 16 }
+        Self { random, family, boolean: true, budgets: false, alphabet, budget: 16 }
     }
 
     /// The same without `and` and `not`.
     pub(crate) fn without_boolean(self) -> Self {
         Self { boolean: false, ..self }
+    }
+
+    /// The same with budgets of tokens.
+    pub(crate) fn with_budgets(self) -> Self {
+        Self { budgets: true, ..self }
     }
 
     fn bytes(&mut self, longest: usize) -> Vec<u8> {
@@ -186,6 +193,10 @@ impl Maker {
     }
 
     fn node(&mut self, depth: usize, rules: usize) -> Node {
+        if self.budgets && self.random.percent(15) {
+            let max = self.random.below(4) as u32;
+            return Node::Budget(Box::new(self.node(depth, rules)), max);
+        }
         self.budget = self.budget.saturating_sub(1);
         if depth == 0 || self.budget == 0 || self.random.percent(25) {
             return self.leaf(rules);

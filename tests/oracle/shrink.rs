@@ -36,7 +36,7 @@ pub(crate) fn shrink(case: &Case, compile: Compile) -> (Case, String) {
     (case, wrong)
 }
 
-fn smaller(case: &Case) -> Vec<Case> {
+pub(crate) fn smaller(case: &Case) -> Vec<Case> {
     let mut out = Vec::new();
     if case.before.is_some() {
         out.push(Case { before: None, ..case.clone() });
@@ -100,6 +100,11 @@ fn smaller_node(node: &Node) -> Vec<Node> {
         Node::Choice(parts) => {
             out.extend(parts.iter().cloned());
             out.extend(smaller_parts(parts, smaller_node).into_iter().map(Node::Choice));
+        }
+        Node::Budget(part, max) => {
+            out.push((**part).clone());
+            let parts = smaller_node(part).into_iter();
+            out.extend(parts.map(|part| Node::Budget(Box::new(part), *max)));
         }
         Node::Repeat(part, min, max) => {
             out.push((**part).clone());

@@ -208,6 +208,8 @@ fn flatten(node: &Node, alphabet: &[u8], forms: &mut Vec<Form>) -> usize {
         Node::Special(id) => Form::Special(special(*id)),
         Node::Sequence(parts) => Form::Sequence(all(parts)),
         Node::Choice(parts) => Form::Choice(all(parts)),
+        // Without tokens there is nothing to count.
+        Node::Budget(part, _) => return flatten(part, alphabet, forms),
         Node::Call(rule) => return *rule,
         Node::Repeat(part, min, max) => {
             let part = flatten(part, alphabet, forms);

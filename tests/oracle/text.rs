@@ -7,7 +7,7 @@ pub(crate) fn gbnf(grammar: &Grammar) -> Option<String> {
     let text = grammar.to_string();
     // How the readable form shows what GBNF cannot say: no strings at all, and, not, and bytes
     // that are no characters.
-    let foreign = ["∅", "&", "!", "\\x"].iter().any(|sign| text.contains(sign));
+    let foreign = ["∅", "&", "!", "<=", "\\x"].iter().any(|sign| text.contains(sign));
     (!foreign).then_some(text)
 }
 

@@ -107,7 +107,8 @@ impl<'a> RegularRules<'a> {
                 RuleExprKind::Rule(callee) => leaves[*callee],
                 RuleExprKind::Special(_)
                 | RuleExprKind::Embedded(_)
-                | RuleExprKind::Parameter(_) => usize::MAX,
+                | RuleExprKind::Parameter(_)
+                | RuleExprKind::Budget(..) => usize::MAX,
                 _ => 0,
             };
             size = size.saturating_add(more);
@@ -159,7 +160,9 @@ impl<'a> RegularRules<'a> {
                 RuleExprKind::Lazy(_) => return true,
                 RuleExprKind::Rule(callee) if self.has_lazy(*callee) => return true,
                 RuleExprKind::Sequence(parts) | RuleExprKind::Choice(parts) => todo.extend(parts),
-                RuleExprKind::Repeat(inner, ..) => todo.push(inner),
+                RuleExprKind::Repeat(inner, ..) | RuleExprKind::Budget(inner, _) => {
+                    todo.push(inner);
+                }
                 _ => {}
             }
         }
@@ -241,6 +244,11 @@ impl<'a> RegularRules<'a> {
                 return Err(text
                     .error(expr.at, "an embedded grammar stands where the text must be regular")
                     .with_help("move it out of the terminal"));
+            }
+            RuleExprKind::Budget(..) => {
+                return Err(text
+                    .error(expr.at, "tokens are counted where the text must be regular")
+                    .with_help("bound its characters: `max_chars`, or a repeat such as `{0,9}`"));
             }
             RuleExprKind::Sequence(parts) => {
                 let parts = self.expressions(languages, parts)?;

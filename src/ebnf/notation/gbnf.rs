@@ -23,8 +23,10 @@
 //!   it means nothing.
 //!
 //! `\x` takes two digits, as in llama.cpp and as XGrammar prints it. What XGrammar reads as one
-//! character of four digits or more, `\x1F600`, is refused. `max_tokens`, `temperature` and `max_chars` of a rule are refused by name, since
-//! they do not decide which texts a language has.
+//! character of four digits or more, `\x1F600`, is refused. `max_tokens` of a rule is a bound that always
+//! holds (see [`GrammarBuilder::budget`](crate::grammar::GrammarBuilder::budget)), and so does
+//! `max_chars`, of a rule that calls itself nowhere. `temperature` is refused by name, since it does not
+//! decide which texts a language has.
 
 mod lexical;
 mod macros;
@@ -35,6 +37,7 @@ use crate::ebnf::grammar_text::{GrammarText, MAX_CODE_POINT, MAX_NESTING};
 use crate::ebnf::rule_table::RuleTable;
 use crate::error::Result;
 use crate::grammar::{Grammar, TokenSet};
+use crate::regular::Dialect;
 use lexical::{GbnfParser, character, skip_space};
 
 /// Parses a GBNF grammar.
@@ -53,6 +56,14 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
     parser.rules.finish(&parser.text, start)
 }
 
+/// The options in brackets behind a rule's name.
+#[derive(Default)]
+struct RuleOptions {
+    is_lazy: bool,
+    max_tokens: Option<u32>,
+    max_chars: Option<u32>,
+}
+
 impl GbnfParser<'_> {
     fn rule(&mut self) -> Result<()> {
         let start = self.text.at;
@@ -63,16 +74,22 @@ impl GbnfParser<'_> {
                 .error(start, message)
                 .with_help("a rule is `name ::= …`, its name made of letters, digits and `-`"));
         };
-        let is_lazy = self.rule_options()?;
+        let options = self.rule_options()?;
         self.skip_blanks();
         if !self.text.eat("::=") {
             return Err(self.text.error(self.text.at, format!("expected `::=` after `{name}`")));
         }
         self.rules.id(&name, start);
         let mut body = self.body()?;
-        if is_lazy {
+        if options.is_lazy {
             body = RuleExpr::new(start, RuleExprKind::Lazy(Box::new(body)));
         }
+        if let Some(most) = options.max_chars {
+            let pattern = format!("(?s:.){{0,{most}}}");
+            let characters = self.rules.pattern(&self.text, start, &pattern, Dialect::Rust)?;
+            body = RuleExpr::new(start, RuleExprKind::And(vec![body, characters]));
+        }
+        body = body.within(options.max_tokens);
         self.rules.define(&self.text, &name, start, body)?;
         match self.text.peek() {
             None => Ok(()),
@@ -100,17 +117,19 @@ impl GbnfParser<'_> {
         self.alternatives()
     }
 
-    /// Reads `[lazy, capture="name"]` behind a rule's name; whether the rule is lazy.
-    fn rule_options(&mut self) -> Result<bool> {
-        let mut lazy = false;
+    /// Reads `[lazy, capture="name", max_tokens=9]` behind a rule's name.
+    fn rule_options(&mut self) -> Result<RuleOptions> {
+        let mut options = RuleOptions::default();
         if !self.text.eat("[") {
-            return Ok(lazy);
+            return Ok(options);
         }
         loop {
             self.skip_blanks_and_lines();
             let at = self.text.at;
             match self.name().as_deref() {
-                Some("lazy") => lazy = true,
+                Some("lazy") => options.is_lazy = true,
+                Some("max_tokens") => options.max_tokens = Some(self.bound(at)?),
+                Some("max_chars") => options.max_chars = Some(self.bound(at)?),
                 Some("capture") => {
                     if self.text.eat("=") {
                         self.string()?;
@@ -118,15 +137,14 @@ impl GbnfParser<'_> {
                 }
                 Some(name) => {
                     let message = format!("`{name}` of a rule is no matter of the language");
-                    let help =
-                        "known are lazy and capture; bounds stand in the rule, as in `{0,9}`";
+                    let help = "known are lazy, capture, max_tokens and max_chars";
                     return Err(self.text.error(at, message).with_help(help));
                 }
                 None => return Err(self.text.error(at, "expected the name of an option")),
             }
             self.skip_blanks_and_lines();
             if self.text.eat("]") {
-                return Ok(lazy);
+                return Ok(options);
             }
             if !self.text.eat(",") {
                 let found = self.text.found();
@@ -134,6 +152,16 @@ impl GbnfParser<'_> {
                 return Err(self.text.error(self.text.at, message));
             }
         }
+    }
+
+    /// Reads the number of a bound.
+    fn bound(&mut self, at: usize) -> Result<u32> {
+        let has_sign = self.text.eat("=");
+        let digits = self.text.take_while(|c| c.is_ascii_digit());
+        digits.parse().ok().filter(|_| has_sign).ok_or_else(|| {
+            let message = "expected `=` and a whole number of 32 bits";
+            self.text.error(at, message).with_help("write `max_tokens=100`")
+        })
     }
 
     fn alternatives(&mut self) -> Result<RuleExpr> {

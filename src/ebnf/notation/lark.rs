@@ -49,10 +49,16 @@
 //!   `%llguidance {"allow_initial_skip": false}` forbids it.
 //! - A text may be cut into terminals in every way. There a lexer decides, so that a keyword is
 //!   never a name; here `/(?!if\b)[a-z]+/` or `/[a-z]+/ & ~/if/` expresses it.
-//! - Refused by name: `stop` (it takes back what was written; `suffix` and `lazy` do not),
-//!   `max_tokens` and `temperature` of a rule (they belong to the request, and do not decide which
-//!   texts a language has), `max_chars` (which gives way where a text cannot end), text that is not
-//!   UTF-8 (`allow_invalid_utf8`), and rules of Lark's libraries, whose terminals are here alone.
+//! - `max_tokens` of a rule is a bound that always holds, and so does its pattern: a token is allowed
+//!   only if the text can be completed within all bounds, so the rule is closed in time. llguidance
+//!   ends the terminal where the bound is reached, though its pattern may ask for more. Each token with
+//!   a byte of the rule's text counts, as in llguidance; XGrammar does not count one that begins before
+//!   it. `max_chars` holds as exactly.
+//! - `stop` bounds the text alone: it goes on to the first place where the stop text stands, which is
+//!   not a part of it. llguidance lets the model write the stop text and takes it back; here the rule
+//!   behind writes it, as in `outer: inner "<end>"` with `inner[stop="<end>"]: /.*/`.
+//! - Refused by name: `temperature` of a rule (it belongs to the request), text that is not UTF-8
+//!   (`allow_invalid_utf8`), and rules of Lark's libraries, whose terminals are here alone.
 //! - The text of a lazy rule includes the end that its pattern describes; a text without that end
 //!   is not accepted.
 

@@ -60,6 +60,19 @@ pub(super) struct RuleAttributes {
     pub(super) is_lazy: bool,
     /// The terminal that ends the rule, from `suffix=…`.
     pub(super) suffix: Option<LarkExpr>,
+    /// The terminal that its text goes up to, from `stop=…`.
+    pub(super) stop: Option<LarkExpr>,
+    /// The most tokens that spell its text.
+    pub(super) max_tokens: Option<u32>,
+    /// The most characters of its text.
+    pub(super) max_chars: Option<u32>,
+}
+
+impl RuleAttributes {
+    /// Whether they bound the text itself, whatever its tokens.
+    pub(super) fn bound_text(&self) -> bool {
+        self.max_chars.is_some() || self.stop.is_some()
+    }
 }
 
 impl LarkDefinition {
@@ -165,6 +178,25 @@ pub(super) enum LarkExprKind {
     },
     /// An alternative for some values of the parameter.
     If(Box<LarkExpr>, ParameterCondition),
+}
+
+impl LarkExpr {
+    /// Whether it is made of terminals alone.
+    pub(super) fn is_of_terminals(&self) -> bool {
+        let all = |parts: &[Self]| parts.iter().all(Self::is_of_terminals);
+        match &self.kind {
+            LarkExprKind::Name(name) => is_terminal(name),
+            LarkExprKind::Text { .. }
+            | LarkExprKind::Range(..)
+            | LarkExprKind::Pattern(_)
+            | LarkExprKind::Regex(_)
+            | LarkExprKind::And(_)
+            | LarkExprKind::Not(_) => true,
+            LarkExprKind::Sequence(parts) | LarkExprKind::Choice(parts) => all(parts),
+            LarkExprKind::Repeat(inner, ..) => inner.is_of_terminals(),
+            _ => false,
+        }
+    }
 }
 
 /// Whether a name is that of a terminal: its first letter is a capital. Leading underscores are

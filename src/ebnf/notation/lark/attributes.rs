@@ -1,12 +1,18 @@
 //! The attributes of a rule, in brackets behind its name (llguidance's `docs/syntax.md`, "Lexeme
 //! options").
 
-use super::ast::{LarkExpr, RuleAttributes};
+use super::ast::{LarkExpr, LarkExprKind, RuleAttributes};
 use super::lexical::LarkParser;
 use crate::error::Result;
 
+/// The value of an attribute.
+enum AttributeValue {
+    Number(String),
+    Terminal(LarkExpr),
+}
+
 impl LarkParser<'_> {
-    /// Reads `[capture, lazy, suffix="…"]` behind the name of a rule and the bracket.
+    /// Reads `[capture, lazy, suffix="…", max_tokens=9]` behind the name of a rule and the bracket.
     pub(super) fn attributes(&mut self) -> Result<RuleAttributes> {
         let mut attributes = RuleAttributes::default();
         loop {
@@ -23,33 +29,45 @@ impl LarkParser<'_> {
             match (key, value) {
                 ("capture", _) => {}
                 ("lazy", None) => attributes.is_lazy = true,
-                ("suffix", Some(Some(suffix))) => {
+                ("suffix", Some(Some(AttributeValue::Terminal(suffix)))) => {
                     attributes.is_lazy = true;
                     attributes.suffix = Some(suffix);
                 }
-                ("stop" | "stop_capture", _) => {
-                    return Err(self
-                        .text
-                        .error(at, format!("`{key}` takes text back after it was written"))
-                        .with_help("use `suffix`, or `lazy`"));
+                ("stop", Some(Some(AttributeValue::Terminal(stop)))) => {
+                    if matches!(&stop.kind, LarkExprKind::Text { text, .. } if text.is_empty()) {
+                        return Err(self
+                            .text
+                            .error(at, "`stop` names no text; the end token ends a whole text")
+                            .with_help("name the text that stands behind the rule"));
+                    }
+                    attributes.stop = Some(stop);
                 }
-                ("max_tokens" | "temperature", _) => {
+                ("stop_capture", Some(_)) => {}
+                ("max_tokens", Some(Some(AttributeValue::Number(number)))) => {
+                    attributes.max_tokens = Some(self.bound(at, key, &number)?);
+                }
+                ("max_chars", Some(Some(AttributeValue::Number(number)))) => {
+                    attributes.max_chars = Some(self.bound(at, key, &number)?);
+                }
+                ("temperature", _) => {
                     return Err(self
                         .text
                         .error(at, format!("`{key}` is no matter of the language"))
                         .with_help("set it in the request"));
                 }
-                ("max_chars", _) => {
+                ("max_tokens" | "max_chars", _) => {
                     return Err(self
                         .text
-                        .error(at, "`max_chars` gives way where the text cannot end there")
-                        .with_help("bound the text itself, as in `/(?s:.){0,100}/`"));
+                        .error(at, format!("`{key}` takes a number"))
+                        .with_help(format!("write `{key}=100`")));
                 }
                 _ => {
                     return Err(self
                         .text
                         .error(at, format!("unknown attribute `{key}`"))
-                        .with_help("known are capture, lazy and suffix=\"…\""));
+                        .with_help(
+                            "known are capture, lazy, suffix, stop, max_tokens and max_chars",
+                        ));
                 }
             }
             self.skip_blanks_and_lines();
@@ -65,12 +83,21 @@ impl LarkParser<'_> {
         }
     }
 
-    /// Reads the value of an attribute; a number is no terminal, and is skipped.
-    fn attribute(&mut self) -> Result<Option<LarkExpr>> {
+    /// Reads the value of an attribute.
+    fn attribute(&mut self) -> Result<Option<AttributeValue>> {
         if self.text.peek().is_some_and(|c| c.is_ascii_digit()) {
-            self.text.take_while(|c| c.is_ascii_digit() || c == '.');
-            return Ok(None);
+            let number = self.text.take_while(|c| c.is_ascii_digit() || c == '.');
+            return Ok(Some(AttributeValue::Number(number.to_owned())));
         }
-        self.atom()
+        Ok(self.atom()?.map(AttributeValue::Terminal))
+    }
+
+    /// The number of a bound.
+    fn bound(&self, at: usize, key: &str, number: &str) -> Result<u32> {
+        number.parse().map_err(|_| {
+            self.text
+                .error(at, format!("`{key}` is {number}, and no whole number of 32 bits"))
+                .with_help("leave the bound out where there is none")
+        })
     }
 }

@@ -24,7 +24,7 @@ use crate::ebnf::similar_name::most_similar;
 use crate::error::{Error, Result};
 use crate::grammar::parameter::ParameterFunction;
 use crate::grammar::{Grammar, RuleId, SpecialToken, TokenSet};
-use crate::regular::Dialect;
+use crate::regular::{Dialect, Language};
 
 /// Uses of templates in a grammar; a template that calls itself with ever longer arguments ends
 /// here.
@@ -247,16 +247,29 @@ impl LarkLowering<'_> {
     /// The right-hand side of a definition, `body` being its own or an instance of it.
     fn body(&mut self, definition: &LarkDefinition, body: &LarkExpr) -> Result<RuleExpr> {
         let is_terminal = is_terminal(&definition.name);
-        if !definition.attributes.is_lazy {
-            return self
-                .expr(body, if is_terminal { LarkContext::Terminal } else { LarkContext::Rule });
+        let (at, attributes) = (definition.at, &definition.attributes);
+        let max_tokens = attributes.max_tokens;
+        if is_terminal && max_tokens.is_some() {
+            let message = format!("`{}` is a terminal, and rules count tokens", definition.name);
+            return Err(self
+                .text
+                .error(at, message)
+                .with_help("give the attribute to a rule of this terminal alone"));
         }
-        let at = definition.at;
+        if !attributes.is_lazy {
+            let bounds = max_tokens.is_some() || attributes.bound_text();
+            if !bounds || !body.is_of_terminals() && !attributes.bound_text() {
+                let context = if is_terminal { LarkContext::Terminal } else { LarkContext::Rule };
+                return Ok(self.expr(body, context)?.within(max_tokens));
+            }
+            let item = self.bounded(definition, body)?.within(max_tokens);
+            return Ok(if is_terminal { item } else { self.with_ignored_behind(item) });
+        }
         let mut parts = match &body.kind {
             LarkExprKind::Sequence(parts) => parts.clone(),
             _ => vec![body.clone()],
         };
-        parts.extend(definition.attributes.suffix.clone());
+        parts.extend(attributes.suffix.clone());
         if let Some((LarkExpr { at, kind: LarkExprKind::Special(inner) }, before)) =
             parts.split_last()
         {
@@ -265,12 +278,33 @@ impl LarkLowering<'_> {
                 // The text before it holds no such token, so it ends at the first one anyway.
                 let mut items = self.all(before, LarkContext::Terminal)?;
                 items.push(self.with_ignored_behind(token));
-                return Ok(RuleExpr::sequence(*at, items));
+                return Ok(RuleExpr::sequence(*at, items).within(max_tokens));
             }
         }
-        let text = RuleExpr::sequence(at, self.all(&parts, LarkContext::Terminal)?);
-        let item = RuleExpr::new(at, RuleExprKind::Lazy(Box::new(text)));
+        let text = LarkExpr { at, kind: LarkExprKind::Sequence(parts) };
+        let text = self.bounded(definition, &text)?;
+        let item = RuleExpr::new(at, RuleExprKind::Lazy(Box::new(text))).within(max_tokens);
         Ok(if is_terminal { item } else { self.with_ignored_behind(item) })
+    }
+
+    /// A text of terminals within the bounds of its rule; its tokens are counted by the caller.
+    fn bounded(&mut self, definition: &LarkDefinition, body: &LarkExpr) -> Result<RuleExpr> {
+        let at = definition.at;
+        let mut item = self.expr(body, LarkContext::Terminal)?;
+        if let Some(stop) = &definition.attributes.stop {
+            // It begins with no text of the rule and the stop text behind that.
+            let again = self.expr(body, LarkContext::Terminal)?;
+            let stop = self.expr(stop, LarkContext::Terminal)?;
+            let any = RuleExpr::new(at, RuleExprKind::Regular(Language::ALL));
+            let stopped = RuleExpr::sequence(at, vec![again, stop, any]);
+            item = RuleExpr::new(at, RuleExprKind::Except(Box::new(item), Box::new(stopped)));
+        }
+        if let Some(most) = definition.attributes.max_chars {
+            let characters =
+                self.rules.pattern(self.text, at, &format!("(?s:.){{0,{most}}}"), Dialect::Rust)?;
+            item = RuleExpr::new(at, RuleExprKind::And(vec![item, characters]));
+        }
+        Ok(item)
     }
 
     /// Whether an expression is a set of special tokens of which no text has any.

@@ -318,6 +318,8 @@ impl Linker<'_> {
             linked.body = self.renamed(&definition.body, instance, parameters);
             let suffix = definition.attributes.suffix.as_ref();
             linked.attributes.suffix = suffix.map(|suffix| self.renamed(suffix, instance, &[]));
+            let stop = definition.attributes.stop.as_ref();
+            linked.attributes.stop = stop.map(|stop| self.renamed(stop, instance, &[]));
             let linked = LinkedDefinition { definition: linked, group: instance.group };
             match definition.kind {
                 DefinitionKind::New => self.define(*at, linked)?,
@@ -373,7 +375,9 @@ impl Linker<'_> {
                     }
                 };
                 definition.body.visit(&mut see);
-                definition.attributes.suffix.iter().for_each(|suffix| suffix.visit(&mut see));
+                let LarkDefinition { attributes, .. } = definition;
+                let ends = attributes.suffix.iter().chain(&attributes.stop);
+                ends.for_each(|end| end.visit(&mut see));
             }
             reached.insert(name);
         }

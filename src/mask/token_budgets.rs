@@ -1,0 +1,52 @@
+//! Masks within budgets of tokens.
+//!
+//! Each token that is read changes the budgets that are open, so no configuration inside such a part
+//! comes twice. Far from the border the mask does not depend on them: it is that of the *widened*
+//! configuration, whose open budgets are endless, and that one is kept. Near the border the definition
+//! decides, a walk that asks after each token whether the part can still be closed.
+//!
+//! Far is where any token leaves enough. After a token the text stands inside a terminal that was read
+//! for the mask, so no more has to be written than the longest rest of any state of that terminal, then
+//! the shortest text from behind it to the end of the outermost budget: as many tokens as it has bytes
+//! are enough.
+//!
+//! Example: a JSON string with a budget of 40 tokens. Behind its first quote any token leaves at most 6
+//! bytes of an escape or a character and the other quote; so with 8 tokens left the mask is the widened
+//! one, and with 7 the walk begins.
+
+use std::sync::Arc;
+
+use super::builder::MaskBuilder;
+use super::packed_mask::PackedMask;
+use crate::error::Result;
+use crate::recognizer::ConfigId;
+
+impl MaskBuilder<'_> {
+    /// The mask of a configuration in a grammar with budgets, where every byte is a token.
+    pub(super) fn mask_within_budgets(&mut self, id: ConfigId) -> Result<Arc<PackedMask>> {
+        let (widened, left) = self.recognizer.widened(id)?;
+        if widened == id {
+            let (composed, uncertain) = self.compose(id)?;
+            self.cache.closing.insert(id, uncertain.closing);
+            let (mask, uncertain) = match uncertain.closing {
+                Some(_) => (composed, uncertain),
+                None => self.mask_by_walk(id)?,
+            };
+            let mask = Arc::new(self.without_rejected(id, mask, uncertain)?);
+            self.cache.insert(id, &mask);
+            return Ok(mask);
+        }
+        if !self.cache.closing.contains_key(&widened) {
+            self.mask(widened)?;
+        }
+        let closing = self.cache.closing.get(&widened).copied().flatten();
+        let mask = if closing.is_some_and(|closing| closing < left.into()) {
+            self.mask(widened)?
+        } else {
+            let (mask, uncertain) = self.mask_by_walk(id)?;
+            Arc::new(self.without_rejected(id, mask, uncertain)?)
+        };
+        self.cache.insert(id, &mask);
+        Ok(mask)
+    }
+}

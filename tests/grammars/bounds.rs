@@ -1,0 +1,127 @@
+//! Bounds of rules: `max_tokens`, `max_chars` and `stop` of Lark and GBNF.
+
+use maskwright::ebnf::Dialect;
+use maskwright::{Compiler, Constraint, Vocabulary};
+
+use crate::{compiler, judge};
+
+/// All bytes, some longer tokens, an end token.
+fn constraint(grammar: &str, dialect: Dialect) -> Constraint {
+    let longer = ["foo", "<end>", " bar", "ab", "\n\n", "a\n"];
+    let bytes = (0..=255u8).map(|byte| Some(vec![byte]));
+    let longer = longer.iter().map(|token| Some(token.as_bytes().to_vec()));
+    let tokens: Vec<_> = bytes.chain(longer).chain([None]).collect();
+    let end = tokens.len() as u32 - 1;
+    let vocabulary = Vocabulary::from_tokens(tokens, &[(end, "</s>")], &[end]).unwrap();
+    Compiler::new(vocabulary).grammar(grammar, dialect).unwrap()
+}
+
+/// Whether these tokens are a text of the grammar.
+fn accepts(constraint: &Constraint, tokens: &[&str]) -> bool {
+    let vocabulary = constraint.vocabulary();
+    let mut matcher = constraint.matcher();
+    let all = tokens.iter().all(|token| {
+        let bytes = Some(token.as_bytes());
+        let ids = 0..vocabulary.len() as u32;
+        let id = ids.rev().find(|&id| vocabulary.token_bytes(id) == bytes).unwrap();
+        assert_eq!(matcher.mask().unwrap().contains(id), matcher.clone().accept(id).is_ok());
+        matcher.accept(id).is_ok()
+    });
+    all && matcher.is_accepting()
+}
+
+#[test]
+fn tokens_of_a_rule() {
+    let cases: &[(Dialect, &str, &[&[&str]], &[&[&str]])] = &[
+        (
+            Dialect::Lark,
+            "start: mygen \"\\n\"\nmygen[stop=\"\\n\", max_tokens=3]: /.*/",
+            &[&["foo", "foo", "foo", "\n"], &["ab", "ab", "a\n"], &["\n"]],
+            &[&["foo", "foo", "foo", "foo", "\n"], &["foo", "foo", "foo", "a\n"], &["foo"]],
+        ),
+        (
+            Dialect::Gbnf,
+            "root ::= \"<\" word \">\"\nword[max_tokens=2] ::= [a-z]+ | \"(\" word \")\"",
+            &[&["<", "foo", "ab", ">"], &["<", "foo", ">"]],
+            &[&["<", "foo", "ab", "ab", ">"], &["<", "(", "a", ")", ">"]],
+        ),
+        // The bound is on the rule: ignored text behind it takes none of its tokens.
+        (
+            Dialect::Lark,
+            "start: a \"b\"\na[max_tokens=1]: /a+/\n%ignore /[ ]+/",
+            &[&["a", " ", " ", "b"], &["ab"]],
+            &[&["a", "a", "b"]],
+        ),
+        // Rules of rules, and a schema.
+        (
+            Dialect::Lark,
+            "start: list \".\"\nlist[max_tokens=4]: \"[\" (item \",\")* \"]\"\nitem: /[a-z]+/",
+            &[&["[", "foo", ",", "]", "."], &["[", "]", "."]],
+            &[&["[", "foo", ",", "a", ",", "]", "."]],
+        ),
+        (
+            Dialect::Lark,
+            "start: json \".\"\njson[max_tokens=5]: %json {\"type\": \"array\", \"items\": {\"enum\": [1, 2]}}",
+            &[&["[", "1", ",", "2", "]", "."], &["[", "1", "]", "."]],
+            &[&["[", "1", ",", "2", ",", "1", "]", "."]],
+        ),
+        // A lazy rule is closed in time, too.
+        (
+            Dialect::Lark,
+            "start: head /[0-9]/\nhead[lazy, max_tokens=3]: /(.|\\n)*<end>/",
+            &[&["foo", "foo", "<end>", "1"], &["<end>", "1"]],
+            &[&["foo", "foo", "foo", "<end>", "1"], &["foo", "<", "e", "n", "d", ">", "1"]],
+        ),
+    ];
+    for (dialect, grammar, yes, no) in cases {
+        let constraint = constraint(grammar, *dialect);
+        for (all, expected) in [(yes, true), (no, false)] {
+            for tokens in *all {
+                assert_eq!(accepts(&constraint, tokens), expected, "{grammar}\n{tokens:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lazy_rule_beside_others_counts_tokens() {
+    let grammar = "start: tool* tail\ntail: TEXT\nTEXT: /(.|\\n)*/\n\
+                   head[lazy, max_tokens=2]: TEXT \"<end>\"\ntool: head /[0-9]/";
+    let constraint = constraint(grammar, Dialect::Lark);
+    assert!(accepts(&constraint, &["foo", "<end>", "1", "ab", "<end>", "2", "foo", "foo", "foo"]));
+    assert!(!accepts(&constraint, &["foo", "foo", "<end>", "1"]));
+}
+
+#[test]
+fn characters_and_stops() {
+    judge(
+        Dialect::Lark,
+        &[
+            ("start: a \"!\"\na[max_chars=3]: /\\w+/", &["abc!", "äöü!", "a!"], &["abcd!", "!"]),
+            // llguidance's `docs/syntax.md`, "Lazy lexemes"; what was taken back there is not written.
+            (
+                "start: outer_stop\nwith_stop[capture, stop=\"<end>\"]: /.*/\n\
+                 outer_stop[capture]: with_stop \"<end>\"",
+                &["foo<end>", "<end>", "<e<end>"],
+                &["foo<end>bar<end>", "foo"],
+            ),
+            (
+                "start: outer_stop_problem\nwith_stop[capture, stop=\"<end>\"]: /.*/\n\
+                 outer_stop_problem[capture]: with_stop \"b\"",
+                &["foob", "b"],
+                &["foo<end>b"],
+            ),
+            (
+                "start: s\ns[capture=\"x\", stop=/[0-9]/, stop_capture=\"n\", max_chars=4]: /.*/",
+                &["", "abcd"],
+                &["a1", "abcde"],
+            ),
+        ],
+    );
+    judge(
+        Dialect::Gbnf,
+        &[("root ::= a \"!\"\na[max_chars=3] ::= [a-zä]+", &["abc!", "aää!"], &["abcd!"])],
+    );
+    let error = compiler().gbnf("root[max_chars=3] ::= \"a\" root | \"b\"").unwrap_err();
+    assert!(error.message().contains("calls itself"), "{error}");
+}
