@@ -32,6 +32,15 @@ use super::names::{KeyRank, Names};
 use crate::error::{Error, Result};
 use crate::regular::{Language, Languages, TextSet, TextSets};
 
+/// The signs of a captured key that is no JSON string.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeySigns {
+    /// The end of the key, which is part of it.
+    pub(crate) named: Box<[u8]>,
+    /// The text behind which something may depend on the key.
+    pub(crate) end: Box<[u8]>,
+}
+
 /// Makes the rules of a grammar as they are entered; see the module's head for the contract.
 pub(crate) trait Source: Send + fmt::Debug {
     /// Passes `f` the builder that holds all nodes and rules made so far. Nodes that other methods
@@ -95,6 +104,11 @@ pub(crate) trait Source: Send + fmt::Debug {
     /// Whether some array made so far must hold two equal items, so that its end depends on the
     /// items that were read.
     fn has_required_duplicates(&self) -> bool;
+
+    /// The signs of captured keys that are not JSON strings.
+    fn key_signs(&self) -> Vec<KeySigns> {
+        Vec::new()
+    }
 
     /// The given [`Origin::Places`](super::Origin::Places) in words: JSON pointers.
     fn places(&self, places: &[u32]) -> String;

@@ -21,6 +21,7 @@ use std::sync::{Arc, LazyLock};
 use serde::Deserialize;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::grammar::source::KeySigns;
 use crate::regular::{Language, Languages};
 
 /// The mark in signs for a gap.
@@ -30,7 +31,17 @@ pub(crate) const GAP: char = '⏎';
 const KEY: &str = "{key}";
 
 /// The styles, each a text of JSON.
-const TEXTS: [&str; 1] = [include_str!("styles/qwen_xml.json")];
+const TEXTS: [&str; 9] = [
+    include_str!("styles/qwen_xml.json"),
+    include_str!("styles/minimax_xml.json"),
+    include_str!("styles/deepseek_xml.json"),
+    include_str!("styles/deepseek_v4_1_xml.json"),
+    include_str!("styles/glm_xml.json"),
+    include_str!("styles/kimi_k3_xml.json"),
+    include_str!("styles/cohere_xml.json"),
+    include_str!("styles/minimax_m3_xml.json"),
+    include_str!("styles/gemma_4.json"),
+];
 
 static STYLES: LazyLock<Vec<Arc<Notation>>> = LazyLock::new(|| {
     // A test reads each of them.
@@ -180,6 +191,19 @@ impl Notation {
     /// The text behind the value of a member.
     pub(crate) fn member_end(&self, key: &str) -> String {
         self.member_end.replace(KEY, key)
+    }
+
+    /// The signs between which a key is captured and something may depend on it: where one member
+    /// ends.
+    pub(crate) fn key_signs(&self) -> KeySigns {
+        let end = if self.member_end.is_empty() { &self.object.between } else { &self.member_end };
+        let bytes = |text: &str| text.as_bytes().into();
+        KeySigns { named: bytes(&self.object.named), end: bytes(end) }
+    }
+
+    /// Whether the end of a member repeats its key.
+    pub(crate) fn repeats_keys(&self) -> bool {
+        self.member_end.contains(KEY)
     }
 
     /// The document of the arguments that can be spelled, as references call it.

@@ -9,8 +9,9 @@ use super::json_captures::JsonStrings;
 use super::packed_mask::PackedMask;
 use super::split_cache::SplitCache;
 use super::terminal_cache::TerminalCache;
+use crate::grammar::source::KeySigns;
 use crate::recognizer::{ByteCoverage, ConfigId, Item, PointId, Recognizer, StackId, TokenSpan};
-use crate::vocabulary::TokenMask;
+use crate::vocabulary::{TokenMask, Vocabulary};
 
 /// Masks by configuration, and the memo tables from which they are composed.
 #[derive(Debug)]
@@ -24,6 +25,9 @@ pub(crate) struct MaskCache {
     pub(super) complements: FxHashMap<TokenSpan, Arc<TokenMask>>,
     /// By configuration: see [`MaskBuilder::closing_tokens`](super::builder::MaskBuilder).
     pub(super) closing: FxHashMap<ConfigId, Option<u64>>,
+    /// The tokens in which something may depend on a captured key that is no JSON string, once
+    /// they were asked for.
+    key_tokens: Option<TokenMask>,
     /// Bytes of the masks and items.
     pub(super) entry_bytes: usize,
 }
@@ -44,8 +48,30 @@ impl MaskCache {
             items_after: FxHashMap::default(),
             complements: FxHashMap::default(),
             closing: FxHashMap::default(),
+            key_tokens: None,
             entry_bytes: 0,
         }
+    }
+
+    /// The tokens that hold the end of a captured key and, behind it, the end of its member.
+    pub(super) fn key_tokens(&mut self, vocabulary: &Vocabulary, signs: &[KeySigns]) -> &TokenMask {
+        self.key_tokens.get_or_insert_with(|| {
+            let mut tokens = TokenMask::new(vocabulary.len());
+            let find = |text: &[u8], sign: &[u8]| {
+                text.windows(sign.len()).position(|part| part == sign).map(|at| at + sign.len())
+            };
+            for &id in vocabulary.trie().ids() {
+                let text = vocabulary.token_bytes(id).unwrap_or_default();
+                let depends = |signs: &KeySigns| {
+                    find(text, &signs.named)
+                        .is_some_and(|named| find(&text[named..], &signs.end).is_some())
+                };
+                if signs.iter().any(depends) {
+                    tokens.allow(id);
+                }
+            }
+            tokens
+        })
     }
 
     /// The mask of a configuration, if it was computed before.

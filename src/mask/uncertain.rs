@@ -58,6 +58,10 @@ impl MaskBuilder<'_> {
         uncertain.extend(
             with_comma.filter(|&token| !filters || known.pairs.contains(token) || depends(token)),
         );
+        let signs = &self.recognizer.program.key_signs;
+        if !signs.is_empty() {
+            uncertain.extend(mask.intersection(self.cache.key_tokens(self.vocabulary, signs)));
+        }
         let recognizer = &self.recognizer;
         if recognizer.items(id).iter().any(|item| recognizer.stacks.has_scope(item.stack)) {
             uncertain.extend(self.tokens_with_end(id, mask, [b']', b'}']));

@@ -36,7 +36,7 @@ use crate::error::{ConstraintPart, Error, ErrorKind, Result};
 use crate::grammar::analysis::least_fixed_point;
 use crate::grammar::names::{NameStep, Names};
 use crate::grammar::normal::normalize;
-use crate::grammar::source::Source;
+use crate::grammar::source::{KeySigns, Source};
 use crate::grammar::{Grammar, Node, NodeId, Origin, RuleId, TokenSet};
 use crate::limits::Limits;
 use crate::regular::{ByteSet, Language, Languages, TextSet, TextSets};
@@ -116,6 +116,8 @@ pub(crate) struct Program {
     required_duplicates: Cell<bool>,
     /// One character of the JSON strings in it.
     pub(crate) text_unit: Option<Language>,
+    /// The signs of captured keys that are not JSON strings.
+    pub(crate) key_signs: Box<[KeySigns]>,
 }
 
 impl Program {
@@ -401,13 +403,14 @@ impl Program {
     ) -> (Self, Languages) {
         let mut languages = Languages::new();
         let text_unit = Some(source.text_unit());
+        let key_signs = source.key_signs().into();
         source.exchange(&mut languages);
         languages.set_limit(limits.language_states);
         let mut budgets = false;
         source.with_builder(&mut |builder| budgets = builder.has_budgets());
         let mut tables = ProgramTables { points: PointTable::new(limits), ..Default::default() };
         tables.answers.source = Some(source);
-        (Self { budgets, ..Self::with_tables(tables, start, text_unit) }, languages)
+        (Self { budgets, key_signs, ..Self::with_tables(tables, start, text_unit) }, languages)
     }
 
     fn with_tables(tables: ProgramTables, start: RuleId, text_unit: Option<Language>) -> Self {
@@ -418,6 +421,7 @@ impl Program {
             budgets: false,
             required_duplicates: Cell::new(false),
             text_unit,
+            key_signs: Box::default(),
         }
     }
 

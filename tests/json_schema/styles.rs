@@ -1,9 +1,16 @@
 //! Styles of tool arguments: what each of them writes.
 
-use maskwright::Constraint;
-use maskwright::json_schema::{Options, Schema, Style, Whitespace};
+#![allow(clippy::print_stdout, reason = "the counts are what one runs these tests for")]
+
+mod notations;
+
+use maskwright::json_schema::{Options, PropertyOrder, Schema, Spelling, Style, Whitespace};
+use maskwright::sample::Texts;
+use maskwright::{Constraint, ErrorKind};
+use serde_json::Value;
 
 use crate::common;
+use crate::common::suite::{corpus, files};
 
 fn options(style: &str) -> Options {
     let mut options = Options::default();
@@ -103,6 +110,33 @@ fn keys_without_a_name_and_empty_arguments() {
     check("qwen_xml", "true", &["", "<parameter=>{\"a\": 1}</parameter>"], &["{}", "1"]);
 }
 
+/// Closing concerns the schema, not what a style can spell.
+#[test]
+fn closed_objects_in_a_style() {
+    let schema = r#"{"properties": {"o": {"properties": {"k": {"type": "string"}}}}}"#;
+    for (style, accepted, rejected) in [
+        (
+            "cohere_xml",
+            "<cofl:value name=\"o\" type=\"dict\"><cofl:value name=\"k\" type=\"raw\">x</cofl:value></cofl:value>",
+            "<cofl:value name=\"p\" type=\"dict\"></cofl:value>",
+        ),
+        (
+            "minimax_m3_xml",
+            "]<]minimax[>[<o>]<]minimax[>[<k>x]<]minimax[>[</k>]<]minimax[>[</o>",
+            "]<]minimax[>[<p>]<]minimax[>[</p>",
+        ),
+        (
+            "qwen_xml",
+            "<parameter=o>\n{\"k\": \"x\"}\n</parameter>",
+            "<parameter=p>\n1\n</parameter>",
+        ),
+    ] {
+        let mut options = options(style);
+        options.strictness = maskwright::json_schema::Strictness::Closed;
+        check_by(&options, schema, &[accepted, ""], &[rejected]);
+    }
+}
+
 #[test]
 fn whitespace_of_the_options_stands_in_gaps() {
     let schema = r#"{"properties": {"a": {"type": "object"}, "s": {"enum": ["p", " q"]}}}"#;
@@ -142,6 +176,245 @@ fn what_a_style_cannot_spell() {
         &["<parameter=a>b</parameter>"],
         &["<parameter=a></parameter></parameter>"],
     );
+    let found = error("minimax_m3_xml", r#"{"properties": {"a": {"type": "null"}}}"#);
+    assert!(found.contains("writes each key twice"), "{found}");
+    let unique = r#"{"properties": {"a": {"uniqueItems": true}}, "additionalProperties": false}"#;
+    let found = error("cohere_xml", unique);
+    assert!(found.contains("`uniqueItems`"), "{found}");
     assert!(Style::named("xml").is_err_and(|error| error.to_string().contains("qwen_xml")));
     let _ = constraint("json", "true");
+}
+
+/// The documented form of each style, and what it is read back as.
+#[test]
+fn each_style_by_an_example() {
+    let schema = r#"{
+        "type": "object",
+        "properties": {
+            "s": {"type": "string"},
+            "n": {"type": "number"},
+            "b": {"type": ["boolean", "null"]},
+            "l": {"type": "array", "items": {"type": ["string", "integer"]}},
+            "o": {"type": "object", "properties": {"k": {"enum": ["x", 1]}}, "additionalProperties": false}
+        },
+        "required": ["s", "n", "b", "l", "o"],
+        "additionalProperties": false
+    }"#;
+    let texts = [
+        ("json", r#"{"s": "a \"b\"", "n": 2.5, "b": null, "l": ["x", 1], "o": {"k": "x"}}"#),
+        (
+            "qwen_xml",
+            "<parameter=s>\na \"b\"\n</parameter>\n<parameter=n>\n2.5\n</parameter>\n<parameter=b>\nnull\n</parameter>\n\
+             <parameter=l>\n[\"x\", 1]\n</parameter>\n<parameter=o>\n{\"k\": \"x\"}\n</parameter>",
+        ),
+        (
+            "minimax_xml",
+            "<parameter name=\"s\">a \"b\"</parameter>\n<parameter name=\"n\">2.5</parameter>\n<parameter name=\"b\">null</parameter>\n\
+             <parameter name=\"l\">[\"x\", 1]</parameter>\n<parameter name=\"o\">{\"k\": \"x\"}</parameter>",
+        ),
+        (
+            "deepseek_xml",
+            "<｜DSML｜parameter name=\"s\" string=\"true\">a \"b\"</｜DSML｜parameter>\n\
+             <｜DSML｜parameter name=\"n\" string=\"false\">2.5</｜DSML｜parameter>\n\
+             <｜DSML｜parameter name=\"b\" string=\"false\">null</｜DSML｜parameter>\n\
+             <｜DSML｜parameter name=\"l\" string=\"false\">[\"x\", 1]</｜DSML｜parameter>\n\
+             <｜DSML｜parameter name=\"o\" string=\"false\">{\"k\": \"x\"}</｜DSML｜parameter>",
+        ),
+        (
+            "deepseek_v4_1_xml",
+            "<｜DSML｜ parameter name=\"s\" string=\"true\">a \"b\"</｜DSML｜ parameter>\n\
+             <｜DSML｜ parameter name=\"n\" string=\"false\">2.5</｜DSML｜ parameter>\n\
+             <｜DSML｜ parameter name=\"b\" string=\"false\">null</｜DSML｜ parameter>\n\
+             <｜DSML｜ parameter name=\"l\" string=\"false\">[\"x\", 1]</｜DSML｜ parameter>\n\
+             <｜DSML｜ parameter name=\"o\" string=\"false\">{\"k\": \"x\"}</｜DSML｜ parameter>",
+        ),
+        (
+            "glm_xml",
+            "<arg_key>s</arg_key>\n<arg_value>a \"b\"</arg_value>\n<arg_key>n</arg_key><arg_value>2.5</arg_value>\
+             <arg_key>b</arg_key>\n<arg_value>null</arg_value>\n<arg_key>l</arg_key>\n<arg_value>[\"x\", 1]</arg_value>\n\
+             <arg_key>o</arg_key>\n<arg_value>{\"k\": \"x\"}</arg_value>",
+        ),
+        (
+            "kimi_k3_xml",
+            "<|open|>argument key=\"s\" type=\"string\"<|sep|>a \"b\"<|close|>argument<|sep|>\
+             <|open|>argument key=\"n\" type=\"number\"<|sep|>2.5<|close|>argument<|sep|>\
+             <|open|>argument key=\"b\" type=\"null\"<|sep|>null<|close|>argument<|sep|>\
+             <|open|>argument key=\"l\" type=\"array\"<|sep|>[\"x\",1]<|close|>argument<|sep|>\
+             <|open|>argument key=\"o\" type=\"object\"<|sep|>{\"k\":\"x\"}<|close|>argument<|sep|>",
+        ),
+        (
+            "cohere_xml",
+            "<cofl:value name=\"s\" type=\"raw\">a \"b\"</cofl:value><cofl:value name=\"n\" type=\"json\">2.5</cofl:value>\
+             <cofl:value name=\"b\" type=\"json\">null</cofl:value><cofl:value name=\"l\" type=\"list\">\
+             <cofl:value type=\"raw\">x</cofl:value><cofl:value type=\"json\">1</cofl:value></cofl:value>\
+             <cofl:value name=\"o\" type=\"dict\"><cofl:value name=\"k\" type=\"raw\">x</cofl:value></cofl:value>",
+        ),
+        (
+            "minimax_m3_xml",
+            "]<]minimax[>[<s>a \"b\"]<]minimax[>[</s>]<]minimax[>[<n>2.5]<]minimax[>[</n>]<]minimax[>[<b>null]<]minimax[>[</b>\
+             ]<]minimax[>[<l>]<]minimax[>[<item>x]<]minimax[>[</item>]<]minimax[>[<item>1]<]minimax[>[</item>]<]minimax[>[</l>\
+             ]<]minimax[>[<o>]<]minimax[>[<k>x]<]minimax[>[</k>]<]minimax[>[</o>",
+        ),
+        ("gemma_4", "{s:<|\"|>a \"b\"<|\"|>,n:2.5,b:null,l:[<|\"|>x<|\"|>,1],o:{k:<|\"|>x<|\"|>}}"),
+    ];
+    assert!(Style::names().eq(texts.iter().map(|(style, _)| *style)));
+    for (style, text) in texts {
+        // Cut short, with another value, and with a member twice.
+        let short = &text[..text.len() - 1];
+        let other = text.replacen("2.5", "2.5x", 1);
+        let twice = format!("{text}{text}");
+        check(style, schema, &[text], &[short, &other, &twice, ""]);
+    }
+}
+
+/// Schemas of arguments in which keywords meet each other.
+const SCHEMAS: &[&str] = &[
+    r#"{"properties": {"city": {"type": "string", "maxLength": 6}, "days": {"type": "integer", "minimum": 1}},
+        "required": ["city"], "additionalProperties": false}"#,
+    r#"{"properties": {"u": {"type": ["string", "integer", "null"], "minimum": 10, "maxLength": 3}},
+        "required": ["u"], "additionalProperties": false}"#,
+    r#"{"properties": {"a": {"enum": ["x", 1, null, [1, "y"], {"k": "</parameter>"}]}, "b": {"const": "\n\"\\"}},
+        "minProperties": 1, "additionalProperties": false}"#,
+    r#"{"properties": {"s": {"type": "string", "pattern": "^[a-c\n ]+$", "not": {"pattern": "ab|ca"}, "maxLength": 4}},
+        "required": ["s"], "additionalProperties": false}"#,
+    r#"{"properties": {"a": {"enum": [1, 2]}, "b": {"type": "boolean"}}, "required": ["a"],
+        "if": {"properties": {"a": {"const": 1}}}, "then": {"required": ["b"]},
+        "else": {"properties": {"b": {"const": true}}}, "additionalProperties": false}"#,
+    r#"{"properties": {"a": {"type": "boolean"}, "b": {"type": "boolean"}, "c": {"type": "string", "maxLength": 1}},
+        "additionalProperties": false, "minProperties": 2, "dependentRequired": {"a": ["c"]}}"#,
+    r##"{"$defs": {"t": {"type": "object", "properties": {"v": {"type": "boolean"}, "l": {"$ref": "#/$defs/t"},
+        "s": {"type": "array", "items": {"anyOf": [{"type": "string", "maxLength": 2}, {"$ref": "#/$defs/t"}]}, "maxItems": 3}},
+        "required": ["v"], "additionalProperties": false}}, "$ref": "#/$defs/t"}"##,
+    r#"{"oneOf": [{"required": ["a"]}, {"required": ["b"]}], "properties":
+        {"a": {"type": "null"}, "b": {"type": "string", "minLength": 1, "maxLength": 2}}, "additionalProperties": false}"#,
+    r#"{"properties": {"o": {"type": "object", "properties": {"p": {"type": "string"}, "q": {"type": "number"}},
+        "required": ["p"], "additionalProperties": false}, "l": {"type": "array", "items": {"enum": ["a", "b", 3]},
+        "contains": {"const": 3}, "maxItems": 4}}, "required": ["o", "l"], "additionalProperties": false}"#,
+];
+
+/// Schemas with keys that have no name of their own.
+const OPEN_SCHEMAS: &[&str] = &[
+    "true",
+    r#"{"patternProperties": {"^a": {"type": "null"}, "b$": {"type": ["null", "string"], "maxLength": 2}},
+        "additionalProperties": false, "maxProperties": 2}"#,
+    r#"{"properties": {"k": {"type": "string"}}, "additionalProperties": {"type": "integer"},
+        "propertyNames": {"maxLength": 2}, "minProperties": 1}"#,
+];
+
+/// Whether some reading of a text is valid, by an independent parser and validator. Numbers that no
+/// double holds are not looked at.
+fn is_valid(style: &str, valid: &jsonschema::Validator, text: &str) -> Option<bool> {
+    let has_exponent = |pair: &[u8]| pair[0].is_ascii_digit() && matches!(pair[1], b'e' | b'E');
+    if text.as_bytes().windows(2).any(has_exponent) {
+        return None;
+    }
+    Some(notations::readings(style, text)?.iter().any(|value| valid.is_valid(value)))
+}
+
+#[test]
+fn drawn_texts_are_valid_and_near_misses_are_not() {
+    // Texts of each schema in each style; by default, of a third of these pairs.
+    let asked = std::env::var("MASKWRIGHT_STYLE_TEXTS").ok();
+    let many = asked.as_ref().map_or(2, |n| n.parse().expect("a number"));
+    let (mut drawn, mut missed) = (0, 0);
+    for (turn, style) in Style::names().skip(1).enumerate() {
+        let mut options = options(style);
+        options.property_order = PropertyOrder::Any;
+        options.whitespace = Whitespace::Any;
+        options.spelling = Spelling::Any;
+        let open = if style == "minimax_m3_xml" { &[][..] } else { OPEN_SCHEMAS };
+        for (seed, schema) in SCHEMAS.iter().chain(open).enumerate() {
+            if asked.is_none() && (seed + turn) % 3 > 0 {
+                continue;
+            }
+            let constraint = by(&options, schema);
+            let value: Value = serde_json::from_str(schema).expect("a schema");
+            let valid = jsonschema::validator_for(&value).expect("a schema");
+            let schema = Schema::from_text(schema).expect("a schema");
+            let mut texts = Texts::new(&constraint, seed as u64).expect("texts");
+            for _ in 0..many {
+                let text = texts.draw().expect("a text");
+                let shown = String::from_utf8(text.clone()).expect("UTF-8");
+                let Some(said) = is_valid(style, &valid, &shown) else { continue };
+                assert!(said, "{style}: {value} draws {shown:?}");
+                let read = schema.read_arguments(&shown, &options).expect("arguments");
+                let read: Value = serde_json::from_str(&read).expect("JSON");
+                assert!(valid.is_valid(&read), "{style}: {value} reads {shown:?} as {read}");
+                drawn += 1;
+                let Ok(Some(miss)) = texts.near_miss(&text) else { continue };
+                let Ok(miss) = String::from_utf8(miss) else { continue };
+                if let Some(said) = is_valid(style, &valid, &miss) {
+                    assert!(!said, "{style}: {value} rejects {miss:?}");
+                    missed += 1;
+                }
+            }
+        }
+    }
+    println!("{drawn} texts, {missed} near misses");
+}
+
+/// Whether a text comes to an object with keys that the schema does not name.
+fn has_unnamed_keys(constraint: &Constraint, text: &str) -> bool {
+    let read = constraint.matcher().accept_bytes(text.as_bytes());
+    read.is_err_and(|error| error.to_string().contains("each key twice"))
+}
+
+/// Instances of real schemas as each style writes them.
+#[test]
+fn maskbench_instances() {
+    let Some(folder) = corpus("maskbench") else { return };
+    let stride =
+        std::env::var("MASKWRIGHT_STYLE_STRIDE").map_or(291, |n| n.parse().expect("a number"));
+    let lines: Vec<String> = files(&folder, "jsonl")
+        .iter()
+        .map(|path| std::fs::read_to_string(path).expect("a file"))
+        .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    for style in Style::names().skip(1) {
+        let mut options = options(style);
+        options.property_order = PropertyOrder::Any;
+        let compiler = common::byte_compiler().with_json_options(options);
+        let (mut accepted, mut rejected, mut unspelled, mut refused) = (0, 0, 0, 0);
+        for line in lines.iter().step_by(stride) {
+            let entry: Value = serde_json::from_str(line).expect("an entry");
+            let name = &entry["id"];
+            let constraint = match compiler.json_schema(&entry["schema"]) {
+                Ok(constraint) => constraint,
+                Err(error) if error.kind() == ErrorKind::Unsatisfiable => continue,
+                Err(error) => {
+                    let known = ["`uniqueItems`", "each key twice"];
+                    let is_known = known.iter().any(|known| error.to_string().contains(known));
+                    assert!(is_known, "{style}: {name}: {error}");
+                    refused += 1;
+                    continue;
+                }
+            };
+            for test in entry["tests"].as_array().expect("tests") {
+                let Some(text) = notations::written(style, &test["data"]) else {
+                    unspelled += 1;
+                    continue;
+                };
+                if style == "minimax_m3_xml" && has_unnamed_keys(&constraint, &text) {
+                    refused += 1;
+                    continue;
+                }
+                let said = common::rejected_at(&constraint, &text);
+                let is_exact = notations::readings(style, &text).is_some_and(|all| all.len() == 1);
+                match test["valid"].as_bool() {
+                    Some(true) => {
+                        assert!(said.is_none(), "{style}: {name} rejects {text:?} at {said:?}");
+                        accepted += 1;
+                    }
+                    _ if is_exact => {
+                        assert!(said.is_some(), "{style}: {name} accepts {text:?}");
+                        rejected += 1;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        println!(
+            "{style}: {accepted} accepted, {rejected} rejected, {unspelled} unspelled, {refused} refused"
+        );
+    }
 }

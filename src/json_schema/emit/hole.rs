@@ -45,9 +45,9 @@ impl SchemaHole {
     pub(crate) fn grammar(self) -> Result<Grammar> {
         let mut builder = GrammarBuilder::new();
         // Whitespace around JSON is the schema's own.
-        let is_open = self.options.style.notation().is_some_and(|style| style.is_open());
+        let is_styled = self.options.style.notation().is_some();
         let gap = match &self.options.whitespace {
-            Whitespace::Any if is_open => {
+            Whitespace::Any if is_styled => {
                 Some(separators(builder.languages(), &self.options.whitespace)?.gap)
             }
             _ => None,

@@ -11,12 +11,13 @@ use self_cell::self_cell;
 
 use super::hole::SchemaHole;
 use super::numbering::Numbering;
+use super::styled::check_keywords;
 use super::{Emitter, TextNodes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::family::{FamilyLeaf, FamilyRules, RuleFamily};
 use crate::grammar::hole::Hole;
 use crate::grammar::names::Names;
-use crate::grammar::source::Source;
+use crate::grammar::source::{KeySigns, Source};
 use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, RuleId};
 use crate::json_schema::document::{Document, ValueId};
 use crate::json_schema::options::Options;
@@ -233,6 +234,7 @@ impl SchemaSource {
             let SchemaHole { schema, options, .. } = schema_of(&**hole)?;
             let document = &schema.document;
             let at_root = |error| document.placed(error, Some(document.root()));
+            check_keywords(document, options)?;
             let mut sets = Sets::from_base(document, options, base);
             let root = sets.root()?;
             sets.validate(document.root()).map_err(at_root)?;
@@ -426,6 +428,19 @@ impl Source for SchemaSource {
             schema.with_dependent(|_, emitter| emitter.has_required_duplicates())
         };
         self.schemas.iter().any(has)
+    }
+
+    fn key_signs(&self) -> Vec<KeySigns> {
+        let mut all = Vec::new();
+        for schema in &self.schemas {
+            let style = schema.with_dependent(|_, emitter| emitter.style());
+            if let Some(signs) = style.map(|style| style.key_signs())
+                && !all.contains(&signs)
+            {
+                all.push(signs);
+            }
+        }
+        all
     }
 
     fn places(&self, places: &[u32]) -> String {

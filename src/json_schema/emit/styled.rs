@@ -15,7 +15,9 @@ use std::sync::Arc;
 use super::Emitter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{NodeId, Origin};
+use crate::json_schema::document::{Document, Value, ValueId};
 use crate::json_schema::layout::{End, Layout};
+use crate::json_schema::options::Options;
 use crate::json_schema::punctuation::{Punctuation, Separators};
 use crate::json_schema::set::array_set::ArraySet;
 use crate::json_schema::set::object_set::ObjectSet;
@@ -257,15 +259,51 @@ impl Emitter<'_> {
         self.builder.sequence(open.into_iter().chain([node]))
     }
 
-    /// The error for an array in a style whose items must differ.
-    pub(super) fn items_that_differ(&self, array: &ArraySet) -> Error {
+    /// Whether the end of a member repeats its key in a layout.
+    pub(super) fn repeats_keys(&self, layout: Layout) -> bool {
+        let style = self.sets.options.style.notation();
+        matches!(layout, Layout::Styled(_)) && style.is_some_and(|style| style.repeats_keys())
+    }
+
+    /// The error for keys without a name of their own in a style that repeats keys.
+    pub(super) fn unnamed_keys(&self, object: &ObjectSet) -> Error {
         let message = format!(
-            "`uniqueItems` cannot be enforced in a list that is written in the style `{}`",
+            "the style `{}` writes each key twice, so it writes those alone that `properties` names",
             self.sets.options.style.name()
         );
-        let place = array.sources.0.first().copied();
+        let place = object.sources.0.first().copied();
         let place = place.unwrap_or_else(|| self.sets.document.root());
         let error = self.sets.document.error(ErrorKind::Schema, place, message);
-        error.with_help("leave `uniqueItems` out")
+        error.with_help("say `\"additionalProperties\": false`")
     }
+
+    /// The error for an array in a style whose items must differ.
+    pub(super) fn items_that_differ(&self, array: &ArraySet) -> Error {
+        let place = array.sources.0.first().copied();
+        let document = self.sets.document;
+        unique_items(document, self.sets.options, place.unwrap_or_else(|| document.root()))
+    }
+}
+
+/// Errors if the schema has a keyword that the style of the options cannot enforce.
+pub(super) fn check_keywords(document: &Document, options: &Options) -> Result<()> {
+    let style = options.style.notation();
+    if style.is_none_or(|style| style.values.array.written != Written::Style) {
+        return Ok(());
+    }
+    let mut values = (0..document.len() as u32).map(ValueId::from_number);
+    let unique = values.find(|&value| {
+        document.key(value) == Some("uniqueItems")
+            && matches!(document.value(value), Value::Bool(true))
+    });
+    unique.map_or(Ok(()), |at| Err(unique_items(document, options, at)))
+}
+
+fn unique_items(document: &Document, options: &Options, at: ValueId) -> Error {
+    let message = format!(
+        "`uniqueItems` cannot be enforced in a list that is written in the style `{}`",
+        options.style.name()
+    );
+    let error = document.error(ErrorKind::Schema, at, message);
+    error.with_help("leave `uniqueItems` out")
 }
