@@ -137,7 +137,7 @@ fn check_reads_from_another_start_and_patterns_of_another_dialect() {
     assert_eq!(check("[٣", &[&["--grammar", &lark], &python[..]].concat()), 0);
     assert_eq!(check("[٣", &["--regex", r"[[]\d", "--regex-dialect", "python"]), 0);
     assert_eq!(check("[٣", &["--regex", r"[[]\d", "--regex-dialect", "ecma"]), 1);
-    assert_eq!(check("[1\n", &["--regex", r"[[]\d\cJ", "--regex-dialect", "ecma"]), 0);
+    assert_eq!(check("[1\nx", &["--regex", r"[[]\d\cJx", "--regex-dialect", "ecma"]), 0);
     for args in [
         &["--regex", "a", "--start", "a"][..],
         &["--choice", "a", "--regex-dialect", "ecma"],
