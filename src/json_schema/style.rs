@@ -31,7 +31,7 @@ pub(crate) const GAP: char = '⏎';
 const KEY: &str = "{key}";
 
 /// The styles, each a text of JSON.
-const TEXTS: [&str; 9] = [
+const TEXTS: [&str; 10] = [
     include_str!("styles/qwen_xml.json"),
     include_str!("styles/minimax_xml.json"),
     include_str!("styles/deepseek_xml.json"),
@@ -41,6 +41,7 @@ const TEXTS: [&str; 9] = [
     include_str!("styles/cohere_xml.json"),
     include_str!("styles/minimax_m3_xml.json"),
     include_str!("styles/gemma_4.json"),
+    include_str!("styles/python.json"),
 ];
 
 static STYLES: LazyLock<Vec<Arc<Notation>>> = LazyLock::new(|| {

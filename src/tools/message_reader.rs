@@ -22,7 +22,7 @@ use serde_json::Value;
 use super::message::MessagePart;
 use super::reasoning_format::{ReasoningFormat, ReasoningStart};
 use crate::json_schema::Style;
-use json_end::JsonEndScanner;
+use json_end::{JsonEndScanner, JsonPart};
 use program::{Instruction, Program, TextKind};
 use written_arguments::WrittenArguments;
 
@@ -87,6 +87,11 @@ impl Thread {
             id.push(c);
         }
         self
+    }
+
+    /// The instruction that is next, behind arguments that have ended.
+    fn behind_arguments(&self) -> usize {
+        self.pc + usize::from(self.json.has_ended())
     }
 
     /// Goes to another instruction.
@@ -172,7 +177,7 @@ impl MessageReader {
     /// whose text could go on.
     pub fn finish(mut self) -> Vec<MessagePart> {
         let best = |can_end: fn(&Self, usize) -> bool| {
-            self.threads.iter().position(|thread| can_end(&self, thread.pc))
+            self.threads.iter().position(|thread| can_end(&self, thread.behind_arguments()))
         };
         let best = best(Self::is_complete).or_else(|| best(Self::is_text)).unwrap_or(0);
         match self.threads.is_empty() {
@@ -317,13 +322,15 @@ impl MessageReader {
                 self.step_written(thread, style, input, next);
             }
             (Instruction::Arguments(_), _) => {
-                if thread.json.is_bare {
+                if thread.json.may_end() {
                     self.step(thread.clone().to(after), input, next);
                 }
                 let Input::Char(c) = input else { return };
-                if let Some(ended) = thread.json.read(c) {
-                    thread.out.push(Output::Char(TextKind::Arguments, c));
-                    next.push(if ended { thread.to(after) } else { thread });
+                if let Some(part) = thread.json.read(c) {
+                    if part == JsonPart::Value {
+                        thread.out.push(Output::Char(TextKind::Arguments, c));
+                    }
+                    next.push(thread);
                 }
             }
             (Instruction::Any(_) | Instruction::Text { .. }, Input::Special(_))

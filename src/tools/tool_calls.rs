@@ -111,6 +111,16 @@ impl ToolCalls {
     /// The same, with schemas that nobody has looked at.
     fn write(&self, compiler: &Compiler) -> Result<Grammar> {
         let (options, vocabulary) = (compiler.json_options(), compiler.vocabulary());
+        let is_token =
+            |name: &&String| vocabulary.special(name).is_some_and(|id| vocabulary.is_special(id));
+        if let Some(name) = self.format.plain.iter().find(is_token) {
+            let format = self.format.name();
+            let message = format!("arguments in the format `{format}` hold `{name}` as text");
+            return Err(Error::new(ErrorKind::Request, message).with_help(
+                "the vocabulary has it as a special token; a tokenizer file that says `\"special\": false` \
+                 of it makes it text",
+            ));
+        }
         let builder = GrammarBuilder::new();
         let mut writer = MessageGrammar { builder, format: &self.format, vocabulary, answer: None };
         writer.answer = match &self.answer {

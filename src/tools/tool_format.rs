@@ -20,8 +20,8 @@ use crate::json_schema::Style;
 ///
 /// Members of a description: `name`, `aliases` (names that other engines have for it), `source` (the
 /// document that it is taken from), `marks` (texts that chat templates of the family hold), `text`
-/// (`around`, `before` or `instead` of calls), `single` (at most one call), and lists of pieces:
-/// `preamble`, `answer`, `lead`, `open`, `call`, `between`, `close`. A piece is a text, `{"token": …}`,
+/// (`around`, `before` or `instead` of calls), `single` (at most one call), `plain` (names that the
+/// style of arguments writes as text), and lists of pieces: `preamble`, `answer`, `lead`, `open`, `call`, `between`, `close`. A piece is a text, `{"token": …}`,
 /// `{"tag": …}`, `{"slot": …}`, `{"id": […]}` (the call's id, of these pieces), `{"optional": […]}`
 /// or `{"either": [[…], …]}`; a slot is `name`, `arguments` (JSON, or in the `style` beside it),
 /// `alphanumerics`, `number`, `text` or `reasoning`.
@@ -38,6 +38,9 @@ pub struct ToolFormat {
     /// Texts that a chat template of the family holds, all of them; none if no template shows it.
     marks: Vec<String>,
     pub(super) text: TextPlacement,
+    /// Names in the signs of the style of arguments, which must be text in the vocabulary.
+    #[serde(default)]
+    pub(super) plain: Vec<String>,
     /// Whether a message holds one call at most.
     #[serde(default)]
     pub(super) single: bool,
@@ -127,25 +130,39 @@ macro_rules! descriptions {
 const TOOL_FORMATS: &[&str] = &descriptions![
     "apertus",
     "command",
-    "deepseek-v3.1",
+    "command-xml",
     "deepseek",
+    "deepseek-v3.1",
+    "deepseek-v3.2",
+    "deepseek-v4",
+    "deepseek-v4.1",
     "exaone4",
     "functools",
+    "gemma4",
+    "glm-4.5",
+    "glm-4.7",
     "gpt-oss",
-    "granite-20b-fc",
     "granite",
+    "granite-20b-fc",
     "hunyuan",
     "json",
     "kimi-k2",
+    "kimi-k3",
+    "lfm2",
     "llama3",
+    "llama4",
     "longcat",
     "mimo",
-    "mistral-args",
+    "minimax-m2",
+    "minimax-m3",
     "mistral",
+    "mistral-args",
     "nemotron",
+    "olmo3",
     "phi4-mini",
-    "qwen-coder",
+    "pythonic",
     "qwen",
+    "qwen-coder",
     "seed-oss",
 ];
 

@@ -393,3 +393,37 @@ fn reasoning_and_calls_together() {
         assert!(read.reasoning.starts_with("So."), "{message}");
     }
 }
+
+/// Whitespace around arguments, where the options allow it, is no part of them.
+#[test]
+fn arguments_have_whitespace_around_them() {
+    let mut options = maskwright::json_schema::Options::default();
+    options.whitespace = maskwright::json_schema::Whitespace::Any;
+    let compiler = compiler().with_json_options(options);
+    for (format, message) in [
+        ("llama3", "{\"name\": \"weather\", \"parameters\": \n{\"city\" : \"Oslo\"}\n }"),
+        (
+            "gpt-oss",
+            "<|channel|>commentary to=functions.weather json<|message|> {\"city\": \"Oslo\"} ",
+        ),
+        (
+            "deepseek-v3.1",
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>weather<｜tool▁sep｜> {\"city\":\"Oslo\"}\n<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        ),
+        ("llama4", "[weather (city=\"Oslo\") , time()]"),
+        (
+            "qwen-coder",
+            "<tool_call>\n<function=weather>\n \n<parameter=city>\nOslo\n</parameter>\n \n</function>\n</tool_call>",
+        ),
+    ] {
+        let tools = ToolCalls::new(tools(), ToolFormat::named(format).unwrap());
+        let constraint = tools.compile(&compiler).unwrap();
+        let said = accepts(&constraint, message);
+        let (read, _) = read(tools.reader(None), message, 1);
+        assert!(said, "{format}: {message}");
+        assert_eq!(read.calls.len(), 1 + usize::from(format == "llama4"), "{format}");
+        let arguments: serde_json::Value = serde_json::from_str(&read.calls[0].arguments).unwrap();
+        assert_eq!(arguments, json!({"city": "Oslo"}), "{format}");
+        assert_eq!(read.text, "", "{format}");
+    }
+}

@@ -256,6 +256,7 @@ fn each_style_by_an_example() {
              ]<]minimax[>[<o>]<]minimax[>[<k>x]<]minimax[>[</k>]<]minimax[>[</o>",
         ),
         ("gemma_4", "{s:<|\"|>a \"b\"<|\"|>,n:2.5,b:null,l:[<|\"|>x<|\"|>,1],o:{k:<|\"|>x<|\"|>}}"),
+        ("python", "(s=\"a \\\"b\\\"\", n=2.5, b=null, l=[\"x\", 1], o={\"k\": \"x\"})"),
     ];
     assert!(Style::names().eq(texts.iter().map(|(style, _)| *style)));
     for (style, text) in texts {

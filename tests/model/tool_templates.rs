@@ -152,8 +152,10 @@ const FAMILIES: &[Family] = &[
     },
     Family {
         names: &["functools", "phi4_mini_json"],
-        template: Template::File("fireworks-ai-llama-3-firefunction-v2.jinja"),
-        end: &["<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>"],
+        template: Template::Assistant(
+            "{{ m.content }}{% if m.tool_calls %} functools[LIST]{% endif %}",
+        ),
+        end: &[],
         special: &[],
         shape: TextAndCalls,
     },
@@ -238,6 +240,105 @@ const FAMILIES: &[Family] = &[
         special: &["<seed:tool_call>"],
         shape: TextAndCalls,
     },
+    Family {
+        names: &["glm-4.5", "glm45"],
+        template: Template::Assistant(
+            "{{ m.content }}{% for c in m.tool_calls %}{{ '\\n<tool_call>' + c.function.name + '\\n' }}{% for k, v in c.function.arguments|items %}<arg_key>{{ k }}</arg_key>{{ '\\n' }}<arg_value>{{ v if v is string else v|tojson }}</arg_value>{{ '\\n' }}{% endfor %}</tool_call>{% endfor %}",
+        ),
+        end: &[],
+        special: &["<tool_call>", "</tool_call>"],
+        shape: TextAndCalls,
+    },
+    Family {
+        names: &["glm-4.7", "glm47", "glm_4_7"],
+        template: Template::Assistant(
+            "{# <tool_call>{function-name}<arg_key> #}{{ m.content }}{% for c in m.tool_calls %}<tool_call>{{ c.function.name }}{% for k, v in c.function.arguments|items %}<arg_key>{{ k }}</arg_key><arg_value>{{ v if v is string else v|tojson }}</arg_value>{% endfor %}</tool_call>{{ '' if loop.last else '\\n' }}{% endfor %}",
+        ),
+        end: &[],
+        special: &["<tool_call>", "</tool_call>"],
+        shape: TextAndCalls,
+    },
+    Family {
+        names: &["minimax-m2", "minimax_m2", "minimax"],
+        template: Template::Assistant(
+            "{{ m.content }}{% for c in m.tool_calls %}{% if loop.first %}{{ '\\n<minimax:tool_call>\\n' }}{% endif %}{{ '<invoke name=\"' + c.function.name + '\">\\n' }}{% for k, v in c.function.arguments|items %}<parameter name=\"{{ k }}\">{{ v if v is string else v|tojson }}</parameter>{{ '\\n' }}{% endfor %}{{ '</invoke>\\n' }}{% if loop.last %}</minimax:tool_call>{% endif %}{% endfor %}",
+        ),
+        end: &[],
+        special: &["<minimax:tool_call>", "</minimax:tool_call>"],
+        shape: TextAndCalls,
+    },
+    Family {
+        names: &["deepseek-v3.2", "deepseek_v32", "deepseekv32"],
+        template: Template::Assistant(
+            "{{ m.content }}{% for c in m.tool_calls %}{% if loop.first %}{{ '\\n\\n<｜DSML｜function_calls>\\n' }}{% endif %}{{ '<｜DSML｜invoke name=\"' + c.function.name + '\">\\n' }}{% for k, v in c.function.arguments|items %}<｜DSML｜parameter name=\"{{ k }}\" string=\"{{ 'true' if v is string else 'false' }}\">{{ v if v is string else v|tojson }}</｜DSML｜parameter>{{ '\\n' }}{% endfor %}{{ '</｜DSML｜invoke>\\n' }}{% if loop.last %}</｜DSML｜function_calls>{% endif %}{% endfor %}",
+        ),
+        end: &[],
+        special: &[],
+        shape: TextAndCalls,
+    },
+    Family {
+        names: &["deepseek-v4", "deepseek_v4"],
+        template: Template::Assistant(
+            "{{ m.content }}{% for c in m.tool_calls %}{% if loop.first %}{{ '\\n\\n<｜DSML｜tool_calls>\\n' }}{% endif %}{{ '<｜DSML｜invoke name=\"' + c.function.name + '\">\\n' }}{% for k, v in c.function.arguments|items %}<｜DSML｜parameter name=\"{{ k }}\" string=\"{{ 'true' if v is string else 'false' }}\">{{ v if v is string else v|tojson }}</｜DSML｜parameter>{{ '\\n' }}{% endfor %}{{ '</｜DSML｜invoke>\\n' }}{% if loop.last %}</｜DSML｜tool_calls>{% endif %}{% endfor %}",
+        ),
+        end: &[],
+        special: &[],
+        shape: TextAndCalls,
+    },
+    Family {
+        names: &["deepseek-v4.1", "deepseek_v4_1"],
+        template: Template::Assistant(
+            "{{ m.content }}{% for c in m.tool_calls %}{% if loop.first %}{{ '\\n\\n<｜DSML｜ calls>\\n' }}{% endif %}{{ '<｜DSML｜ invoke name=\"' + c.function.name + '\">\\n' }}{% for k, v in c.function.arguments|items %}<｜DSML｜ parameter name=\"{{ k }}\" string=\"{{ 'true' if v is string else 'false' }}\">{{ v if v is string else v|tojson }}</｜DSML｜ parameter>{{ '\\n' }}{% endfor %}{{ '</｜DSML｜ invoke>\\n' }}{% if loop.last %}</｜DSML｜ calls>{% endif %}{% endfor %}",
+        ),
+        end: &[],
+        special: &[],
+        shape: TextAndCalls,
+    },
+    Family {
+        names: &["kimi-k3", "kimi_k3"],
+        template: Template::Assistant(
+            "{# <|end_of_msg|> #}{{ m.content }}<|close|>response<|sep|>{% for c in m.tool_calls %}{% if loop.first %}<|open|>tools<|sep|>{% endif %}<|open|>call tool=\"{{ c.function.name }}\" index=\"{{ loop.index }}\"<|sep|>{% for k, v in c.function.arguments|items %}<|open|>argument key=\"{{ k }}\" type=\"{{ 'boolean' if v is boolean else 'number' if v is number else 'string' if v is string else 'object' if v is mapping else 'array' }}\"<|sep|>{{ v if v is string else v|tojson }}<|close|>argument<|sep|>{% endfor %}<|close|>call<|sep|>{% if loop.last %}<|close|>tools<|sep|>{% endif %}{% endfor %}<|close|>message<|sep|>",
+        ),
+        end: &[],
+        special: &[],
+        shape: TextAndCalls,
+    },
+    Family {
+        names: &["gemma4", "gemma_4"],
+        template: Template::Assistant(
+            "{% macro arg(v) %}{% if v is string %}<|\"|>{{ v }}<|\"|>{% elif v is mapping %}{{ '{' }}{% for k, x in v|items %}{{ k }}:{{ arg(x) }}{{ ',' if not loop.last }}{% endfor %}{{ '}' }}{% elif v is boolean or v is none or v is number %}{{ v|tojson }}{% else %}[{% for x in v %}{{ arg(x) }}{{ ',' if not loop.last }}{% endfor %}]{% endif %}{% endmacro %}{{ m.content }}{% for c in m.tool_calls %}<|tool_call>call:{{ c.function.name }}{{ arg(c.function.arguments) }}<tool_call|>{% endfor %}",
+        ),
+        end: &[],
+        special: &["<|tool_call>", "<tool_call|>"],
+        shape: TextAndCalls,
+    },
+    Family {
+        names: &["llama4", "llama4_pythonic"],
+        template: Template::Assistant(
+            "{# <|header_start|> #}{{ m.content }}{% if m.tool_calls %}[{% for c in m.tool_calls %}{{ c.function.name }}({% for k, v in c.function.arguments|items %}{{ k }}={{ v|tojson }}{{ ', ' if not loop.last }}{% endfor %}){{ ', ' if not loop.last }}{% endfor %}]{% endif %}",
+        ),
+        end: &[],
+        special: &[],
+        shape: TextOrCalls,
+    },
+    Family {
+        names: &["lfm2"],
+        template: Template::Assistant(
+            "{{ m.content }}{% if m.tool_calls %}<|tool_call_start|>[{% for c in m.tool_calls %}{{ c.function.name }}({% for k, v in c.function.arguments|items %}{{ k }}={{ v|tojson }}{{ ', ' if not loop.last }}{% endfor %}){{ ', ' if not loop.last }}{% endfor %}]<|tool_call_end|>{% endif %}",
+        ),
+        end: &[],
+        special: &["<|tool_call_start|>", "<|tool_call_end|>"],
+        shape: TextAndCalls,
+    },
+    Family {
+        names: &["olmo3"],
+        template: Template::Assistant(
+            "{{ m.content }}{% if m.tool_calls %}<function_calls>{{ '\\n' }}{% for c in m.tool_calls %}{{ c.function.name }}({% for k, v in c.function.arguments|items %}{{ k }}={{ v|tojson }}{{ ', ' if not loop.last }}{% endfor %}){{ '\\n' }}{% endfor %}</function_calls>{% endif %}",
+        ),
+        end: &[],
+        special: &[],
+        shape: TextAndCalls,
+    },
 ];
 
 fn tools() -> Vec<Tool> {
@@ -270,9 +371,12 @@ fn tools() -> Vec<Tool> {
     vec![
         Tool::new("get_weather", weather).unwrap().with_description("Weather."),
         Tool::new("web.search-2", search).unwrap().with_description("Finds."),
-        Tool::new("now", json!({"type": "object", "additionalProperties": false}))
-            .unwrap()
-            .with_description("The time."),
+        Tool::new(
+            "now",
+            json!({"type": "object", "properties": {}, "additionalProperties": false}),
+        )
+        .unwrap()
+        .with_description("The time."),
     ]
 }
 
@@ -481,7 +585,10 @@ fn messages_of_chat_templates_are_accepted_and_read_back() {
                     let is_auto = choice == ToolChoice::Auto;
                     // Where a call must come, text before it is no message.
                     let message = match choice {
-                        ToolChoice::Required | ToolChoice::Named(_) => message.trim_start(),
+                        ToolChoice::Required | ToolChoice::Named(_) => {
+                            let bare = message.trim_start();
+                            if bare.starts_with("to=") { &message } else { bare }
+                        }
                         _ => &message,
                     };
                     let forced = ToolCalls::new(tools(), format.clone()).with_choice(choice);
@@ -496,13 +603,12 @@ fn messages_of_chat_templates_are_accepted_and_read_back() {
                     check_reply(&reply, text, &calls, message);
                     // Arguments come as they are written.
                     let arguments = |part: &&MessagePart| matches!(part, MessagePart::Arguments(_));
-                    assert!(
-                        told.iter().filter(arguments).count() > 2 * calls.len() || calls.is_empty()
-                    );
+                    let has_arguments = calls.iter().any(|(name, _)| *name != "now");
+                    assert!(!has_arguments || told.iter().filter(arguments).count() > 8);
                     let (reply, _) = read(forced.reader(reasoning), message, special, &tokens);
                     check_reply(&reply, text, &calls, message);
                     let splits = message.char_indices().map(|(at, _)| at);
-                    for at in splits.filter(|_| is_auto) {
+                    for at in splits.filter(|_| is_auto && special == family.special) {
                         let halves = |text: &str| match message
                             .find(text)
                             .filter(|&from| from < at && at < from + text.len())

@@ -1,7 +1,7 @@
 //! The end of a JSON value in a stream of characters.
 
-/// Scanner for the end of a JSON value. The constraint says that the text is JSON, so brackets and
-/// strings are all that it looks at.
+/// Scanner for the end of a JSON value and of the whitespace around it. The constraint says that the
+/// text is JSON, so brackets and strings are all that it looks at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct JsonEndScanner {
     /// Open brackets.
@@ -11,29 +11,63 @@ pub(super) struct JsonEndScanner {
     /// Whether the value is a number or a literal without brackets, which ends where another kind
     /// of character comes.
     pub(super) is_bare: bool,
+    has_begun: bool,
+    has_ended: bool,
+}
+
+/// The part of a text that a character belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum JsonPart {
+    Value,
+    /// Whitespace before or behind the value.
+    Around,
 }
 
 impl JsonEndScanner {
-    /// Reads a character; `None` if it cannot belong to the value, else whether it ends it.
-    pub(super) fn read(&mut self, c: char) -> Option<bool> {
+    /// Whether the value has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Whether the value may have ended.
+    pub(super) fn may_end(&self) -> bool {
+        self.has_ended || self.is_bare
+    }
+
+    /// Reads a character; `None` if it cannot belong to the value or stand around it.
+    pub(super) fn read(&mut self, c: char) -> Option<JsonPart> {
+        let is_space = matches!(c, ' ' | '\n' | '\t' | '\r');
+        if self.has_ended || !self.has_begun {
+            if is_space {
+                return Some(JsonPart::Around);
+            }
+            if self.has_ended {
+                return None;
+            }
+        }
+        self.has_begun = true;
         if self.in_string {
             let ends = c == '"' && !self.escaped;
             self.escaped = c == '\\' && !self.escaped;
             self.in_string = !ends;
-            return Some(ends && self.depth == 0);
+            self.has_ended = ends && self.depth == 0;
+            return Some(JsonPart::Value);
         }
         match c {
             '"' => self.in_string = true,
             '{' | '[' => self.depth += 1,
             '}' | ']' => {
                 self.depth = self.depth.checked_sub(1)?;
-                return Some(self.depth == 0);
+                self.has_ended = self.depth == 0;
             }
             _ if self.depth > 0 => {}
             'a'..='z' | '0'..='9' | '-' | '+' | '.' | 'E' => self.is_bare = true,
-            ' ' | '\n' | '\t' | '\r' if !self.is_bare => {}
+            _ if is_space && self.is_bare => {
+                (self.is_bare, self.has_ended) = (false, true);
+                return Some(JsonPart::Around);
+            }
             _ => return None,
         }
-        Some(false)
+        Some(JsonPart::Value)
     }
 }

@@ -212,8 +212,12 @@ impl Program {
                 self.one_of(&[&answer, &|program| program.calls(format, commit)]);
             }
             ToolChoice::Auto if format.text == TextPlacement::Before => {
-                answer(self);
-                self.one_of(&[&|_| {}, &|program| program.calls(format, true)]);
+                // Where a message without calls has pieces of its own, these may begin as calls do.
+                let commit = format.answer.is_empty();
+                self.one_of(&[&answer, &|program| {
+                    program.any(TextKind::Text);
+                    program.calls(format, commit);
+                }]);
             }
             ToolChoice::Auto => self.calls_in_text(format),
         }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::json_end::JsonEndScanner;
+use super::json_end::{JsonEndScanner, JsonPart};
 use super::value_kinds::{Kind, Kinds, Step};
 use crate::json_schema::style::{GAP, Notation, Strip, ValueSign, Written};
 
@@ -91,7 +91,9 @@ impl Eq for WrittenArguments {}
 impl WrittenArguments {
     pub(super) fn new(style: Arc<Notation>, schema: Arc<Value>) -> Self {
         let root = Frame { kind: FrameKind::Object, count: 0, behind: String::new() };
-        let phase = Phase::Sign(style.object.begin.chars().collect(), 0, Then::Between);
+        // Whitespace may stand before and behind all arguments.
+        let begin = [GAP].into_iter().chain(style.object.begin.chars()).collect();
+        let phase = Phase::Sign(begin, 0, Then::Between);
         let (path, frames, out) = (Vec::new(), vec![root], "{".to_owned());
         Self { style, schema, phase, path, frames, out, ended_frame: false }
     }
@@ -117,7 +119,7 @@ impl WrittenArguments {
                 ended.phase = Phase::Done;
                 Some(ended)
             }
-            (Phase::Sign(sign, 0, Then::Between), 1) if sign.is_empty() => {
+            (Phase::Sign(sign, 0, Then::Between), 1) if *sign == [GAP] => {
                 ended.phase = Phase::Between;
                 ended.ended()
             }
@@ -134,6 +136,7 @@ impl WrittenArguments {
 
     fn step_into(mut self, c: char, next: &mut Vec<Self>) {
         match std::mem::replace(&mut self.phase, Phase::Done) {
+            Phase::Done if c.is_ascii_whitespace() => next.push(self),
             Phase::Done => {}
             Phase::Sign(sign, at, then) => match sign.get(at) {
                 None => self.then(then).into_iter().for_each(|one| one.step_into(c, next)),
@@ -154,7 +157,14 @@ impl WrittenArguments {
                 }
                 Some(_) => {}
             },
-            Phase::Between => self.between().into_iter().for_each(|one| one.step_into(c, next)),
+            Phase::Between => {
+                self.phase = Phase::Between;
+                let ended = self.ended();
+                self.between().into_iter().for_each(|one| one.step_into(c, next));
+                if let Some(ended) = ended {
+                    ended.step_into(c, next);
+                }
+            }
             Phase::Key(mut key) => {
                 key.push(c);
                 match key.strip_suffix(self.style.object.named.as_str()).map(str::to_owned) {
@@ -353,7 +363,9 @@ impl WrittenArguments {
         if is_first && !begins(kind, c) {
             return;
         }
-        let Some(is_ended) = scanner.read(c) else { return };
+        if scanner.read(c) != Some(JsonPart::Value) {
+            return;
+        }
         if scanner.is_bare {
             bare.push(c);
             if !begins_bare(&bare) {
@@ -361,7 +373,7 @@ impl WrittenArguments {
             }
         }
         self.out.push(c);
-        next.push(match is_ended {
+        next.push(match scanner.has_ended() {
             true => self.sign(&end, Then::AfterValue),
             false => {
                 self.phase = Phase::Json { scanner, bare, kind, end };

@@ -375,17 +375,15 @@ impl<'a> TagLowering<'a> {
     }
 }
 
-/// Free text that ends with a trigger, or with the beginning of one and this special token.
-type Head = (Language, Option<u32>);
-
-/// Continuations of free text, by its head.
+/// Continuations of free text that ends with a trigger, or with the beginning of one and a special
+/// token.
 #[derive(Default)]
 struct Alternatives {
-    groups: Vec<(Head, Vec<NodeId>)>,
+    groups: Vec<((Language, Option<u32>), Vec<NodeId>)>,
 }
 
 impl Alternatives {
-    fn add(&mut self, head: Head, rest: NodeId) {
+    fn add(&mut self, head: (Language, Option<u32>), rest: NodeId) {
         match self.groups.iter_mut().find(|(known, _)| *known == head) {
             Some((_, rests)) => rests.push(rest),
             None => self.groups.push((head, vec![rest])),

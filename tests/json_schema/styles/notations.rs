@@ -52,10 +52,48 @@ pub(super) fn readings(style: &str, text: &str) -> Option<Vec<Value>> {
     let all = match style {
         "gemma_4" => gemma(text.trim_start_matches(BLANK)).into_iter().collect(),
         "cohere_xml" => members(text, "", &cohere_member),
+        "python" => python(text.trim_matches(BLANK)).map(|value| (value, "")).into_iter().collect(),
         _ => members(text, "", &m3_member),
     };
     let whole = all.into_iter().filter(|(_, rest)| rest.trim_matches(BLANK).is_empty());
     Some(whole.map(|(value, _)| value).collect())
+}
+
+/// Keyword arguments in parentheses, their values JSON.
+fn python(text: &str) -> Option<Value> {
+    let mut rest = text.strip_prefix('(')?;
+    let mut members = Map::new();
+    while rest != ")" {
+        if !members.is_empty() {
+            rest = rest.strip_prefix(", ")?;
+        }
+        let (key, behind) = rest.split_once('=')?;
+        let starts = behind.starts_with(BLANK);
+        let (value, length) = match behind.starts_with(['{', '[', '"']) {
+            true => {
+                let mut values = serde_json::Deserializer::from_str(behind).into_iter::<Value>();
+                (values.next()?.ok()?, values.byte_offset())
+            }
+            false => {
+                let length = behind.find([',', ')'])?;
+                let bare = &behind[..length];
+                if bare.ends_with(BLANK) {
+                    return None;
+                }
+                (serde_json::from_str(bare).ok()?, length)
+            }
+        };
+        rest = &behind[length..];
+        if starts || !is_identifier(key) || members.insert(key.to_owned(), value).is_some() {
+            return None;
+        }
+    }
+    Some(Value::Object(members))
+}
+
+fn is_identifier(key: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
+    key.starts_with(is_letter) && key.chars().all(|c| is_letter(c) || c.is_ascii_digit())
 }
 
 fn flat_readings(style: &str, pattern: &Regex, text: &str) -> Option<Vec<Value>> {
@@ -271,6 +309,13 @@ pub(super) fn written(style: &str, arguments: &Value) -> Option<String> {
     let Value::Object(members) = arguments else { return None };
     if style == "gemma_4" {
         return gemma_text(arguments);
+    }
+    if style == "python" {
+        let member = |(key, value): (&String, &Value)| {
+            is_identifier(key).then(|| format!("{key}={}", crate::common::dumps(value)))
+        };
+        let members: Option<Vec<String>> = members.iter().map(member).collect();
+        return members.map(|members| format!("({})", members.join(", ")));
     }
     let mut out = Vec::new();
     for (key, value) in members {
