@@ -37,13 +37,13 @@ enum Template {
 #[derive(Clone, Copy, PartialEq)]
 enum Shape {
     /// Text and several calls.
-    TextAndCalls,
+    Both,
     /// Several calls, or text.
-    TextOrCalls,
+    EitherMany,
     /// One call, or text.
-    TextOrCall,
+    EitherOne,
 }
-use Shape::{TextAndCalls, TextOrCall, TextOrCalls};
+use Shape::{Both, EitherMany, EitherOne};
 
 const LIST: &str = r#"{% for c in m.tool_calls %}{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments|tojson }}}{% if not loop.last %}, {% endif %}{% endfor %}"#;
 
@@ -53,35 +53,35 @@ const FAMILIES: &[Family] = &[
         template: Template::File("Qwen-Qwen2.5-7B-Instruct.jinja"),
         end: &["<|im_end|>\n"],
         special: &["<tool_call>", "</tool_call>"],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["qwen"],
         template: Template::File("Qwen-Qwen3-0.6B.jinja"),
         end: &["<|im_end|>\n"],
         special: &[],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["qwen"],
         template: Template::File("NousResearch-Hermes-3-Llama-3.1-8B-tool_use.jinja"),
         end: &["<|im_end|>\n"],
         special: &[],
-        shape: TextOrCalls,
+        shape: EitherMany,
     },
     Family {
         names: &["llama3", "llama3_json", "llama"],
         template: Template::File("meta-llama-Llama-3.1-8B-Instruct.jinja"),
         end: &["<|eot_id|>"],
         special: &[],
-        shape: TextOrCall,
+        shape: EitherOne,
     },
     Family {
         names: &["mistral"],
         template: Template::File("mistralai-Mistral-Nemo-Instruct-2407.jinja"),
         end: &["</s>"],
         special: &["[TOOL_CALLS]"],
-        shape: TextOrCalls,
+        shape: EitherMany,
     },
     Family {
         names: &["mistral-args"],
@@ -90,7 +90,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &["</s>"],
         special: &["[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["deepseek", "deepseek_v3", "deepseekv3", "deepseek_r1"],
@@ -105,7 +105,7 @@ const FAMILIES: &[Family] = &[
             "<｜tool▁call▁end｜>",
             "<｜tool▁calls▁end｜>",
         ],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["deepseek-v3.1", "deepseek_v31", "deepseekv31", "deepseek_v3_1"],
@@ -114,14 +114,14 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &["<｜tool▁calls▁begin｜>", "<｜tool▁sep｜>"],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["gpt-oss", "openai", "harmony"],
         template: Template::File("openai-gpt-oss-120b.jinja"),
         end: &["<|call|>", "<|return|>"],
         special: &["<|channel|>", "<|message|>", "<|end|>", "<|start|>", "<|constrain|>"],
-        shape: TextOrCall,
+        shape: EitherOne,
     },
     Family {
         names: &["kimi-k2", "kimi_k2", "kimi"],
@@ -130,7 +130,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &["<|tool_calls_section_begin|>", "<|tool_call_begin|>", "<|tool_call_end|>"],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["exaone4", "exaone"],
@@ -139,7 +139,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &["<tool_call>"],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["command", "cohere_command3", "cohere_command4"],
@@ -148,7 +148,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &["<|START_ACTION|>", "<|END_ACTION|>", "<|START_RESPONSE|>", "<|END_RESPONSE|>"],
-        shape: TextOrCalls,
+        shape: EitherMany,
     },
     Family {
         names: &["functools", "phi4_mini_json"],
@@ -157,7 +157,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &[],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["phi4-mini"],
@@ -166,7 +166,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &["<|tool_call|>", "<|/tool_call|>"],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["granite"],
@@ -175,7 +175,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &["<|tool_call|>"],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["hunyuan", "hunyuan_a13b"],
@@ -184,7 +184,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &[],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["nemotron"],
@@ -193,7 +193,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &[],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["longcat"],
@@ -202,7 +202,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &["<longcat_tool_call>", "</longcat_tool_call>"],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["apertus"],
@@ -211,7 +211,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &["<|tools_prefix|>", "<|tools_suffix|>"],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["qwen-coder", "qwen3_coder", "qwen3_xml", "qwen_3_5"],
@@ -220,7 +220,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &["<tool_call>", "</tool_call>"],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["mimo"],
@@ -229,7 +229,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &["<tool_call>", "</tool_call>"],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["seed-oss", "seed_oss"],
@@ -238,7 +238,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &["<seed:tool_call>"],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["glm-4.5", "glm45"],
@@ -247,7 +247,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &["<tool_call>", "</tool_call>"],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["glm-4.7", "glm47", "glm_4_7"],
@@ -256,7 +256,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &["<tool_call>", "</tool_call>"],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["minimax-m2", "minimax_m2", "minimax"],
@@ -265,7 +265,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &["<minimax:tool_call>", "</minimax:tool_call>"],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["deepseek-v3.2", "deepseek_v32", "deepseekv32"],
@@ -274,7 +274,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &[],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["deepseek-v4", "deepseek_v4"],
@@ -283,7 +283,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &[],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["deepseek-v4.1", "deepseek_v4_1"],
@@ -292,7 +292,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &[],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["kimi-k3", "kimi_k3"],
@@ -301,7 +301,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &[],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["gemma4", "gemma_4"],
@@ -310,7 +310,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &["<|tool_call>", "<tool_call|>"],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["llama4", "llama4_pythonic"],
@@ -319,7 +319,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &[],
-        shape: TextOrCalls,
+        shape: EitherMany,
     },
     Family {
         names: &["lfm2"],
@@ -328,7 +328,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &["<|tool_call_start|>", "<|tool_call_end|>"],
-        shape: TextAndCalls,
+        shape: Both,
     },
     Family {
         names: &["olmo3"],
@@ -337,7 +337,7 @@ const FAMILIES: &[Family] = &[
         ),
         end: &[],
         special: &[],
-        shape: TextAndCalls,
+        shape: Both,
     },
 ];
 
@@ -555,10 +555,10 @@ fn messages_of_chat_templates_are_accepted_and_read_back() {
         for special in kinds {
             let compiler = Compiler::new(vocabulary(special));
             for (text, mut calls) in conversations() {
-                if family.shape == TextOrCall {
+                if family.shape == EitherOne {
                     calls.truncate(1);
                 }
-                let both = family.shape == TextAndCalls;
+                let both = family.shape == Both;
                 let text = if both || calls.is_empty() { text } else { "" };
                 let message = written(&template, family, text, &calls);
                 // Reasoning, be it none, which the template writes before the message.

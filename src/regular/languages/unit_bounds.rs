@@ -6,13 +6,16 @@ use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
 use crate::error::Result;
 
+/// The least and the greatest number of units; `None` for no bound.
+type UnitRange = (u32, Option<u32>);
+
 /// The numbers of units that the strings of `x` have, as ranges, if it holds every sequence of so many
 /// units. `None` unless it is made of repeats of the unit alone.
 pub(crate) fn unit_ranges(
     languages: &Languages,
     x: Language,
     unit: Language,
-) -> Option<SmallVec<[(u32, Option<u32>); 2]>> {
+) -> Option<SmallVec<[UnitRange; 2]>> {
     let range = |part: Language| match *languages.arena.expr(part) {
         _ if part == Language::EPSILON => Some((0, Some(0))),
         _ if part == unit => Some((1, Some(1))),

@@ -375,15 +375,17 @@ impl<'a> TagLowering<'a> {
     }
 }
 
-/// Continuations of free text that ends with a trigger, or with the beginning of one and a special
-/// token.
+/// Free text that ends with a trigger, or with the beginning of one and this special token.
+type Head = (Language, Option<u32>);
+
+/// Continuations of free text, by its head.
 #[derive(Default)]
 struct Alternatives {
-    groups: Vec<((Language, Option<u32>), Vec<NodeId>)>,
+    groups: Vec<(Head, Vec<NodeId>)>,
 }
 
 impl Alternatives {
-    fn add(&mut self, head: (Language, Option<u32>), rest: NodeId) {
+    fn add(&mut self, head: Head, rest: NodeId) {
         match self.groups.iter_mut().find(|(known, _)| *known == head) {
             Some((_, rests)) => rests.push(rest),
             None => self.groups.push((head, vec![rest])),

@@ -341,7 +341,7 @@ fn flat_text(style: &str, key: &str, value: &Value) -> Option<String> {
         "minimax_xml" => (
             "</parameter>",
             "\"",
-            !key.contains('>') && !(is_string && text.trim_matches(space) != text),
+            !(key.contains('>') || is_string && text.trim_matches(space) != text),
         ),
         "deepseek_xml" => ("</｜DSML｜parameter>", "\"", true),
         "deepseek_v4_1_xml" => ("</｜DSML｜ parameter>", "\"", true),
