@@ -2,6 +2,8 @@
 //! head of `tools::structural_tag`) and shares nothing with the engine. Its state is a set of
 //! threads, each a list of what is left to be read; every thread that it keeps can be completed.
 
+#![allow(clippy::unwrap_used)]
+
 use maskwright::tools::structural_tag;
 use maskwright::{Compiler, Vocabulary};
 use serde_json::{Value, json};

@@ -1,6 +1,8 @@
 //! Structural tags: XGrammar's documented examples, errors with a place, and masks of random tags
 //! against a machine written from the definitions (the head of `tools::structural_tag`).
 
+#![allow(clippy::unwrap_used)]
+
 use maskwright::tools::structural_tag;
 use maskwright::{Compiler, Constraint, Vocabulary};
 use serde_json::{Value, json};
@@ -25,8 +27,7 @@ fn accepts(constraint: &Constraint, text: &str) -> bool {
     let mut matcher = constraint.matcher();
     let mut parts = text.split(['«', '»']);
     let mut read = |tokens: &[u32]| tokens.iter().all(|&token| matcher.accept(token).is_ok());
-    loop {
-        let Some(bytes) = parts.next() else { break };
+    while let Some(bytes) = parts.next() {
         if !read(&bytes.bytes().map(u32::from).collect::<Vec<_>>()) {
             return false;
         }

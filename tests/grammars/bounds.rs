@@ -30,9 +30,12 @@ fn accepts(constraint: &Constraint, tokens: &[&str]) -> bool {
     all && matcher.is_accepting()
 }
 
+/// Texts, each as its tokens.
+type Tokens = &'static [&'static [&'static str]];
+
 #[test]
 fn tokens_of_a_rule() {
-    let cases: &[(Dialect, &str, &[&[&str]], &[&[&str]])] = &[
+    let cases: &[(Dialect, &str, Tokens, Tokens)] = &[
         (
             Dialect::Lark,
             "start: mygen \"\\n\"\nmygen[stop=\"\\n\", max_tokens=3]: /.*/",
