@@ -34,8 +34,8 @@ def main(folder, *counts):
         tests = [{"valid": True, "data": name} for name in valid]
         tests += [{"valid": False, "data": name} for name in invalid]
         schema = {"enum": listed}
-        path = pathlib.Path(folder) / f"names-{count}.json"
-        path.write_text(json.dumps({"schema": schema, "tests": tests}))
+        path = pathlib.Path(folder) / f"names-{count}.jsonl"
+        path.write_text(json.dumps({"id": path.stem, "schema": schema, "tests": tests}))
 
 
 main(*sys.argv[1:])
