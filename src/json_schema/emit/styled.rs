@@ -6,7 +6,8 @@
 //!                    "\n" text "\n</parameter>"      a string: one terminal with what ends it
 //! ```
 //!
-//! What ends a value is part of it, so that no rule is empty. The object of all arguments may have
+//! The end tag of a value is part of the value, so that no rule is empty.
+//! The object of all arguments may have
 //! no sign around it; its last member then is the end of the text, or is followed by a rule with
 //! more members.
 

@@ -8,7 +8,7 @@
 //!                                      {"days": "3"}   where it allows strings alone
 //! ```
 //!
-//! What is both by the schema is no string.
+//! A value that the schema allows as either is no string.
 
 use std::sync::Arc;
 
