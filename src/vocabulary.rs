@@ -37,12 +37,14 @@
 //! | `token_table` | bytes and kind of each id |
 //! | `trie` | all text tokens as a prefix trie in preorder |
 //! | `token_mask` | one bit for each token |
+//! | `special_names` | names of special tokens in texts |
 //! | `index` | a loaded vocabulary in a file, so that the next load only reads it |
 
 mod draft;
 mod formats;
 mod index;
 mod mapped_file;
+mod special_names;
 mod token_mask;
 mod token_table;
 mod trie;
@@ -60,6 +62,7 @@ pub(crate) use formats::is_well_known_end;
 pub(crate) use index::{IndexPart, IndexReader, IndexWriter, VocabularyIndex};
 pub use index::{cache_folder, cache_limit};
 pub(crate) use mapped_file::map_file;
+pub(crate) use special_names::{SpecialNames, TextPart};
 pub use token_mask::TokenMask;
 pub(crate) use trie::first_eight_bytes;
 pub use trie::{Trie, TrieNode};

@@ -39,7 +39,7 @@ impl CompileContext {
         let splits = Arc::new(SplitCache::new(&limits, Strategies::ALL));
         let coverage = ByteCoverage::new(&vocabulary);
         splits.prepare(&vocabulary);
-        let schemas: Arc<json_schema::Shared> = Arc::default();
+        let schemas = Arc::new(json_schema::Shared::of(&vocabulary));
         schemas.prepare();
         let json_options = Options::default();
         Self {

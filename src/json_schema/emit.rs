@@ -35,6 +35,8 @@ mod state;
 mod styled;
 mod tables;
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::document::ValueId;
@@ -53,9 +55,11 @@ use crate::json_schema::set::member_formula::MemberFormula;
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::regular::compact;
 use crate::regular::{Language, TextSet};
+use crate::vocabulary::SpecialNames;
 use interned::Interned;
 use numbering::Numbering;
 use state::{Captured, OpenRule, Progress};
+use styled::StyleSigns;
 use tables::{ArrayAutomaton, ArrayTables, ObjectTables};
 
 /// The kind of node for JSON strings.
@@ -90,8 +94,7 @@ pub(crate) struct Emitter<'d> {
     /// them.
     looked_up: FxHashMap<u32, TextSet>,
     separators: Separators,
-    /// Texts behind values in a style, by number.
-    ends: Interned<Box<str>>,
+    signs: StyleSigns,
 }
 
 /// Nodes made so far.
@@ -113,6 +116,7 @@ impl<'d> Emitter<'d> {
         builder: GrammarBuilder,
         numbering: Numbering,
         text_nodes: TextNodes,
+        tokens: Arc<SpecialNames>,
     ) -> Result<Self> {
         let separators = match &sets.options.whitespace {
             Whitespace::Flexible => Separators::with_gap(&mut sets.languages, sets.flexible_gap),
@@ -130,7 +134,7 @@ impl<'d> Emitter<'d> {
             captures: Vec::new(),
             looked_up: FxHashMap::default(),
             separators,
-            ends: Interned::default(),
+            signs: StyleSigns { ends: Interned::default(), tokens },
         })
     }
 
@@ -142,12 +146,16 @@ impl<'d> Emitter<'d> {
         // Its gaps are flexible ones, around separators without whitespace.
         let is_known =
             layout != Layout::Gaps || self.sets.options.whitespace == Whitespace::Flexible;
-        let punctuation = match (layout, self.sets.punctuation.get(&layout)) {
-            (_, Some(&punctuation)) if is_known => punctuation,
-            (Layout::Styled(end), _) => self.styled_punctuation(end),
-            _ => Punctuation::new(&mut self.sets.languages, layout, &self.separators),
+        let known = self.sets.punctuation.get(&layout).copied().filter(|_| is_known);
+        let signs = match (layout, self.style()) {
+            (Layout::Styled(end), Some(style)) => self.styled_punctuation(&style, end),
+            _ => {
+                let (languages, separators) = (&mut self.sets.languages, &self.separators);
+                let punctuation =
+                    known.unwrap_or_else(|| Punctuation::new(languages, layout, separators));
+                punctuation.map(|text| self.builder.regular(text))
+            }
         };
-        let signs = punctuation.map(|text| self.builder.regular(text));
         self.nodes.punctuation.insert(layout, signs);
         signs
     }

@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema::layout::{Indentation, Layout};
 use crate::json_schema::options::{Gaps, Whitespace};
-use crate::json_schema::style::{self, Notation};
+use crate::json_schema::style::Notation;
 use crate::regular;
 use crate::regular::{Language, Languages, Utf8};
 
@@ -51,6 +51,30 @@ impl<T: Copy> ContainerSigns<T> {
 }
 
 impl<T: Copy> Punctuation<T> {
+    /// The signs of a style, with what ends the object or array.
+    pub(crate) fn styled(style: &Notation, end: &str, mut sign: impl FnMut(&str) -> T) -> Self {
+        let mut signs = |begin: &str, first: &str, between: &str, close: &str| {
+            let mut sign = |texts: [&str; 2]| sign(&texts.concat());
+            let optional = |text: &str, sign: T| (!text.is_empty()).then_some(sign);
+            let closing = [close, end].concat();
+            let close = sign([close, end]);
+            ContainerSigns {
+                open: optional(begin, sign([begin, ""])),
+                begin: sign([begin, first]),
+                first: optional(first, sign([first, ""])),
+                end: optional(&closing, close),
+                close: optional(&closing, close),
+                comma: sign([between, first]),
+            }
+        };
+        let (object, array) = (&style.object, &style.array);
+        Self {
+            object: signs(&object.begin, &object.member, &object.between, &object.end),
+            array: signs(&array.begin, &array.item, &array.between, &array.end),
+            colon: None,
+        }
+    }
+
     pub(crate) fn map<U>(self, mut f: impl FnMut(T) -> U) -> Punctuation<U> {
         Punctuation {
             object: self.object.map(&mut f),
@@ -131,30 +155,6 @@ impl Punctuation {
             }
         });
         Self { object, array, colon: Some(colon) }
-    }
-
-    /// The signs of a style, with what ends the object or array.
-    pub(crate) fn styled(l: &mut Languages, style: &Notation, end: &str, gap: Language) -> Self {
-        let mut signs = |begin: &str, first: &str, between: &str, close: &str| {
-            let mut sign = |texts: [&str; 2]| style::sign(l, &texts.concat(), gap);
-            let optional = |text: &str, sign: Language| (!text.is_empty()).then_some(sign);
-            let closing = [close, end].concat();
-            let close = sign([close, end]);
-            ContainerSigns {
-                open: optional(begin, sign([begin, ""])),
-                begin: sign([begin, first]),
-                first: optional(first, sign([first, ""])),
-                end: optional(&closing, close),
-                close: optional(&closing, close),
-                comma: sign([between, first]),
-            }
-        };
-        let (object, array) = (&style.object, &style.array);
-        Self {
-            object: signs(&object.begin, &object.member, &object.between, &object.end),
-            array: signs(&array.begin, &array.item, &array.between, &array.end),
-            colon: None,
-        }
     }
 }
 

@@ -289,19 +289,14 @@ impl MessageReader {
             (Instruction::Text { text, .. }, _) if text.is_empty() => {
                 self.step(thread.to(after), input, next);
             }
-            (
-                Instruction::Text { text, commit } | Instruction::Tag { text, commit, .. },
-                Input::Char(c),
-            ) => {
-                if let Some(mut thread) = literal(thread, text, c) {
+            (Instruction::Text { text, commit }, _) => {
+                let read = match input {
+                    Input::Char(c) => literal(thread, text, [c]),
+                    Input::Special(name) => literal(thread, text, name.chars()),
+                };
+                if let Some(mut thread) = read {
                     thread.committed |= *commit && thread.pc == after;
                     next.push(thread);
-                }
-            }
-            (Instruction::Tag { name, commit, .. }, Input::Special(token)) => {
-                if name == token && thread.chars_read == 0 {
-                    thread.committed |= *commit;
-                    next.push(thread.to(after));
                 }
             }
             (&Instruction::Any(kind), Input::Char(c)) => {
@@ -333,8 +328,7 @@ impl MessageReader {
                     next.push(thread);
                 }
             }
-            (Instruction::Any(_) | Instruction::Text { .. }, Input::Special(_))
-            | (Instruction::End, _) => {}
+            (Instruction::Any(_), Input::Special(_)) | (Instruction::End, _) => {}
         }
     }
 
@@ -365,19 +359,27 @@ impl MessageReader {
         if let Some(ended) = written.ended() {
             self.step(with(ended).to(thread.pc + 1), input, next);
         }
-        if let Input::Char(c) = input {
-            next.extend(written.step(c).into_iter().map(with));
-        }
+        let further = match input {
+            Input::Char(c) => written.step(c),
+            Input::Special(name) => written.step_special(name),
+        };
+        next.extend(further.into_iter().map(with));
     }
 }
 
-/// Steps a thread by one more character of a literal text.
-fn literal(mut thread: Thread, text: &[char], c: char) -> Option<Thread> {
-    if text.get(thread.chars_read) != Some(&c) {
-        return None;
+/// Steps a thread by more characters of a literal text.
+fn literal(
+    mut thread: Thread,
+    text: &[char],
+    read: impl IntoIterator<Item = char>,
+) -> Option<Thread> {
+    for c in read {
+        if text.get(thread.chars_read) != Some(&c) {
+            return None;
+        }
+        thread.chars_read += 1;
+        thread = thread.note(c);
     }
-    thread.chars_read += 1;
-    thread = thread.note(c);
     let after = thread.pc + 1;
     Some(if thread.chars_read == text.len() { thread.to(after) } else { thread })
 }

@@ -3,7 +3,7 @@
 use super::tool_format::{Piece, Slot};
 use crate::grammar::{GrammarBuilder, NodeId, RuleId, SpecialToken};
 use crate::regular::{Utf8, any_text};
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::{SpecialNames, TextPart, Vocabulary};
 
 /// Contents of the slots of pieces.
 #[derive(Clone, Copy)]
@@ -14,12 +14,14 @@ pub(super) struct Slots<'a> {
     pub(super) answer: Option<RuleId>,
     /// Vocabulary that says which tags are special tokens.
     pub(super) vocabulary: &'a Vocabulary,
+    /// Its special tokens, which texts may name.
+    pub(super) names: &'a SpecialNames,
 }
 
 impl<'a> Slots<'a> {
     /// Slots of pieces outside of calls.
-    pub(super) fn of(vocabulary: &'a Vocabulary) -> Self {
-        Self { call: None, answer: None, vocabulary }
+    pub(super) fn of(vocabulary: &'a Vocabulary, names: &'a SpecialNames) -> Self {
+        Self { call: None, answer: None, vocabulary, names }
     }
 }
 
@@ -56,7 +58,14 @@ pub(super) fn nodes(builder: &mut GrammarBuilder, pieces: &[Piece], slots: &Slot
 /// A node for one piece.
 pub(super) fn node(builder: &mut GrammarBuilder, piece: &Piece, slots: &Slots<'_>) -> NodeId {
     match piece {
-        Piece::Text(text) => builder.literal(text.as_bytes()),
+        Piece::Text(text) => {
+            let parts = slots.names.parts(text).into_iter().map(|part| match part {
+                TextPart::Text(text) => builder.literal(text.as_bytes()),
+                TextPart::Token(_, token) => builder.special(SpecialToken::Id(token)),
+            });
+            let parts: Vec<NodeId> = parts.collect();
+            builder.sequence(parts)
+        }
         Piece::Token { token: name } | Piece::Tag { tag: name } => {
             match (text(piece, slots.vocabulary), special_token(piece, slots.vocabulary)) {
                 (Some(text), _) => builder.literal(text.as_bytes()),

@@ -8,7 +8,7 @@ use super::tool_format::Piece;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder};
 use crate::regular::{ByteSet, Language, Utf8, any_text};
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::{SpecialNames, Vocabulary};
 
 /// Format in which a family of models writes its reasoning.
 ///
@@ -157,7 +157,8 @@ impl ReasoningFormat {
         after: AfterReasoning,
     ) -> Result<Grammar> {
         let mut builder = GrammarBuilder::new();
-        let slots = Slots::of(vocabulary);
+        let names = SpecialNames::new(vocabulary);
+        let slots = Slots::of(vocabulary, &names);
         let mut parts = Vec::new();
         if start != ReasoningStart::Prompt {
             parts.push(pieces::nodes(&mut builder, &self.open, &slots));

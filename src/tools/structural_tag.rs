@@ -31,7 +31,6 @@
 mod format;
 mod lowering;
 mod members;
-mod token_names;
 
 use serde_json::Value;
 

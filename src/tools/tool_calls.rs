@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result, listed, shortened};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
 use crate::json_schema::{self, Options, Schema, SchemaHole};
 use crate::regular::{Triggers, Utf8, any_text};
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::{SpecialNames, Vocabulary};
 
 /// Constraint on a message without calls.
 #[derive(Clone, Debug)]
@@ -111,18 +111,10 @@ impl ToolCalls {
     /// The same, with schemas that nobody has looked at.
     fn write(&self, compiler: &Compiler) -> Result<Grammar> {
         let (options, vocabulary) = (compiler.json_options(), compiler.vocabulary());
-        let is_token =
-            |name: &&String| vocabulary.special(name).is_some_and(|id| vocabulary.is_special(id));
-        if let Some(name) = self.format.plain.iter().find(is_token) {
-            let format = self.format.name();
-            let message = format!("arguments in the format `{format}` hold `{name}` as text");
-            return Err(Error::new(ErrorKind::Request, message).with_help(
-                "the vocabulary has it as a special token; a tokenizer file that says `\"special\": false` \
-                 of it makes it text",
-            ));
-        }
-        let builder = GrammarBuilder::new();
-        let mut writer = MessageGrammar { builder, format: &self.format, vocabulary, answer: None };
+        let names = SpecialNames::new(vocabulary);
+        let (builder, format) = (GrammarBuilder::new(), &self.format);
+        let mut writer =
+            MessageGrammar { builder, format, vocabulary, names: &names, answer: None };
         writer.answer = match &self.answer {
             None => None,
             Some(Answer::Grammar(grammar)) => Some(writer.builder.embed(grammar)?),
@@ -189,6 +181,7 @@ struct MessageGrammar<'a> {
     builder: GrammarBuilder,
     format: &'a ToolFormat,
     vocabulary: &'a Vocabulary,
+    names: &'a SpecialNames,
     /// Rule of a message without calls, where it is constrained.
     answer: Option<RuleId>,
 }
@@ -203,13 +196,14 @@ impl<'a> MessageGrammar<'a> {
     }
 
     fn pieces(&mut self, pieces: &[Piece], call: Option<NamedRule<'_>>) -> NodeId {
-        let slots = Slots { call, ..Slots::of(self.vocabulary) };
+        let slots = Slots { call, ..Slots::of(self.vocabulary, self.names) };
         pieces::nodes(&mut self.builder, pieces, &slots)
     }
 
     /// The trigger of a block of calls, where it is text in the vocabulary.
     fn trigger_text(&self) -> Option<&'a str> {
-        pieces::text(self.format.trigger()?, self.vocabulary)
+        let text = pieces::text(self.format.trigger()?, self.vocabulary);
+        text.filter(|text| !self.names.is_in(text))
     }
 
     /// One call of one of the tools.
@@ -266,7 +260,7 @@ impl<'a> MessageGrammar<'a> {
     fn answer(&mut self) -> Result<NodeId> {
         let format = self.format;
         if !format.answer.is_empty() {
-            let slots = Slots { answer: self.answer, ..Slots::of(self.vocabulary) };
+            let slots = Slots { answer: self.answer, ..Slots::of(self.vocabulary, self.names) };
             return Ok(pieces::nodes(&mut self.builder, &format.answer, &slots));
         }
         if let Some(answer) = self.answer {

@@ -20,8 +20,8 @@ use crate::json_schema::Style;
 ///
 /// Members of a description: `name`, `aliases` (names that other engines have for it), `source` (the
 /// document that it is taken from), `marks` (texts that chat templates of the family hold), `text`
-/// (`around`, `before` or `instead` of calls), `single` (at most one call), `plain` (names that the
-/// style of arguments writes as text), and lists of pieces: `preamble`, `answer`, `lead`, `open`, `call`, `between`, `close`. A piece is a text, `{"token": …}`,
+/// (`around`, `before` or `instead` of calls), `single` (at most one call), and lists of pieces:
+/// `preamble`, `answer`, `lead`, `open`, `call`, `between`, `close`. A piece is a text (in which names of special tokens are those tokens), `{"token": …}`,
 /// `{"tag": …}`, `{"slot": …}`, `{"id": […]}` (the call's id, of these pieces), `{"optional": […]}`
 /// or `{"either": [[…], …]}`; a slot is `name`, `arguments` (JSON, or in the `style` beside it),
 /// `alphanumerics`, `number`, `text` or `reasoning`.
@@ -38,9 +38,6 @@ pub struct ToolFormat {
     /// Texts that a chat template of the family holds, all of them; none if no template shows it.
     marks: Vec<String>,
     pub(super) text: TextPlacement,
-    /// Names in the signs of the style of arguments, which must be text in the vocabulary.
-    #[serde(default)]
-    pub(super) plain: Vec<String>,
     /// Whether a message holds one call at most.
     #[serde(default)]
     pub(super) single: bool,
@@ -82,7 +79,7 @@ pub(super) enum TextPlacement {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub(super) enum Piece {
-    /// Text as it is.
+    /// Text, in which names of special tokens of the vocabulary are those tokens.
     Text(String),
     /// An added token of the vocabulary, which must have it.
     Token { token: String },

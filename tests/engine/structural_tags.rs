@@ -206,6 +206,23 @@ fn special_tokens_by_their_names_in_texts() {
     );
 }
 
+/// The signs of a style are tokens where the vocabulary has them, text where it does not.
+#[test]
+fn signs_of_styles_by_their_tokens() {
+    let bytes = (0..=255u8).map(|byte| Some(vec![byte])).collect();
+    let special = [(256, "</s>"), (257, "<|tool_call>"), (258, "<tool_call|>"), (259, "<|\"|>")];
+    let vocabulary = Vocabulary::from_tokens(bytes, &special, &[256]).unwrap();
+    let schema = json!({"properties": {"city": {"type": "string"}}, "additionalProperties": false});
+    let arguments = json!({"type": "json_schema", "json_schema": schema, "style": "gemma_4"});
+    let call = tag(json!("<|tool_call>call:f"), arguments, json!("<tool_call|>"));
+    let constraint = compile(&Compiler::new(vocabulary), &call);
+    assert!(accepts(&constraint, "«257»call:f{city:«259»Rome«259»}«258»"));
+    assert!(!accepts(&constraint, "«257»call:f{city:<|\"|>Rome<|\"|>}«258»"));
+    assert!(!accepts(&constraint, "«257»call:f{city:«259»Rome«259»«259»}«258»"));
+    let constraint = compile(&compiler(), &call);
+    assert!(accepts(&constraint, "<|tool_call>call:f{city:<|\"|>Rome<|\"|>}<tool_call|>"));
+}
+
 #[test]
 fn errors_have_a_place() {
     let any = json!({"type": "any_text"});

@@ -185,87 +185,162 @@ fn what_a_style_cannot_spell() {
     let _ = constraint("json", "true");
 }
 
-/// The documented form of each style, and what it is read back as.
+/// Arguments of every kind.
+const EXAMPLE_SCHEMA: &str = r#"{
+    "type": "object",
+    "properties": {
+        "s": {"type": "string"},
+        "n": {"type": "number"},
+        "b": {"type": ["boolean", "null"]},
+        "l": {"type": "array", "items": {"type": ["string", "integer"]}},
+        "o": {"type": "object", "properties": {"k": {"enum": ["x", 1]}}, "additionalProperties": false}
+    },
+    "required": ["s", "n", "b", "l", "o"],
+    "additionalProperties": false
+}"#;
+
+/// Arguments by [`EXAMPLE_SCHEMA`] in the documented form of each style.
+const EXAMPLES: [(&str, &str); 11] = [
+    ("json", r#"{"s": "a \"b\"", "n": 2.5, "b": null, "l": ["x", 1], "o": {"k": "x"}}"#),
+    (
+        "qwen_xml",
+        "<parameter=s>\na \"b\"\n</parameter>\n<parameter=n>\n2.5\n</parameter>\n<parameter=b>\nnull\n</parameter>\n\
+         <parameter=l>\n[\"x\", 1]\n</parameter>\n<parameter=o>\n{\"k\": \"x\"}\n</parameter>",
+    ),
+    (
+        "minimax_xml",
+        "<parameter name=\"s\">a \"b\"</parameter>\n<parameter name=\"n\">2.5</parameter>\n<parameter name=\"b\">null</parameter>\n\
+         <parameter name=\"l\">[\"x\", 1]</parameter>\n<parameter name=\"o\">{\"k\": \"x\"}</parameter>",
+    ),
+    (
+        "deepseek_xml",
+        "<｜DSML｜parameter name=\"s\" string=\"true\">a \"b\"</｜DSML｜parameter>\n\
+         <｜DSML｜parameter name=\"n\" string=\"false\">2.5</｜DSML｜parameter>\n\
+         <｜DSML｜parameter name=\"b\" string=\"false\">null</｜DSML｜parameter>\n\
+         <｜DSML｜parameter name=\"l\" string=\"false\">[\"x\", 1]</｜DSML｜parameter>\n\
+         <｜DSML｜parameter name=\"o\" string=\"false\">{\"k\": \"x\"}</｜DSML｜parameter>",
+    ),
+    (
+        "deepseek_v4_1_xml",
+        "<｜DSML｜ parameter name=\"s\" string=\"true\">a \"b\"</｜DSML｜ parameter>\n\
+         <｜DSML｜ parameter name=\"n\" string=\"false\">2.5</｜DSML｜ parameter>\n\
+         <｜DSML｜ parameter name=\"b\" string=\"false\">null</｜DSML｜ parameter>\n\
+         <｜DSML｜ parameter name=\"l\" string=\"false\">[\"x\", 1]</｜DSML｜ parameter>\n\
+         <｜DSML｜ parameter name=\"o\" string=\"false\">{\"k\": \"x\"}</｜DSML｜ parameter>",
+    ),
+    (
+        "glm_xml",
+        "<arg_key>s</arg_key>\n<arg_value>a \"b\"</arg_value>\n<arg_key>n</arg_key><arg_value>2.5</arg_value>\
+         <arg_key>b</arg_key>\n<arg_value>null</arg_value>\n<arg_key>l</arg_key>\n<arg_value>[\"x\", 1]</arg_value>\n\
+         <arg_key>o</arg_key>\n<arg_value>{\"k\": \"x\"}</arg_value>",
+    ),
+    (
+        "kimi_k3_xml",
+        "<|open|>argument key=\"s\" type=\"string\"<|sep|>a \"b\"<|close|>argument<|sep|>\
+         <|open|>argument key=\"n\" type=\"number\"<|sep|>2.5<|close|>argument<|sep|>\
+         <|open|>argument key=\"b\" type=\"null\"<|sep|>null<|close|>argument<|sep|>\
+         <|open|>argument key=\"l\" type=\"array\"<|sep|>[\"x\",1]<|close|>argument<|sep|>\
+         <|open|>argument key=\"o\" type=\"object\"<|sep|>{\"k\":\"x\"}<|close|>argument<|sep|>",
+    ),
+    (
+        "cohere_xml",
+        "<cofl:value name=\"s\" type=\"raw\">a \"b\"</cofl:value><cofl:value name=\"n\" type=\"json\">2.5</cofl:value>\
+         <cofl:value name=\"b\" type=\"json\">null</cofl:value><cofl:value name=\"l\" type=\"list\">\
+         <cofl:value type=\"raw\">x</cofl:value><cofl:value type=\"json\">1</cofl:value></cofl:value>\
+         <cofl:value name=\"o\" type=\"dict\"><cofl:value name=\"k\" type=\"raw\">x</cofl:value></cofl:value>",
+    ),
+    (
+        "minimax_m3_xml",
+        "]<]minimax[>[<s>a \"b\"]<]minimax[>[</s>]<]minimax[>[<n>2.5]<]minimax[>[</n>]<]minimax[>[<b>null]<]minimax[>[</b>\
+         ]<]minimax[>[<l>]<]minimax[>[<item>x]<]minimax[>[</item>]<]minimax[>[<item>1]<]minimax[>[</item>]<]minimax[>[</l>\
+         ]<]minimax[>[<o>]<]minimax[>[<k>x]<]minimax[>[</k>]<]minimax[>[</o>",
+    ),
+    ("gemma_4", "{s:<|\"|>a \"b\"<|\"|>,n:2.5,b:null,l:[<|\"|>x<|\"|>,1],o:{k:<|\"|>x<|\"|>}}"),
+    ("python", "(s=\"a \\\"b\\\"\", n=2.5, b=null, l=[\"x\", 1], o={\"k\": \"x\"})"),
+];
+
 #[test]
 fn each_style_by_an_example() {
-    let schema = r#"{
-        "type": "object",
-        "properties": {
-            "s": {"type": "string"},
-            "n": {"type": "number"},
-            "b": {"type": ["boolean", "null"]},
-            "l": {"type": "array", "items": {"type": ["string", "integer"]}},
-            "o": {"type": "object", "properties": {"k": {"enum": ["x", 1]}}, "additionalProperties": false}
-        },
-        "required": ["s", "n", "b", "l", "o"],
-        "additionalProperties": false
-    }"#;
-    let texts = [
-        ("json", r#"{"s": "a \"b\"", "n": 2.5, "b": null, "l": ["x", 1], "o": {"k": "x"}}"#),
-        (
-            "qwen_xml",
-            "<parameter=s>\na \"b\"\n</parameter>\n<parameter=n>\n2.5\n</parameter>\n<parameter=b>\nnull\n</parameter>\n\
-             <parameter=l>\n[\"x\", 1]\n</parameter>\n<parameter=o>\n{\"k\": \"x\"}\n</parameter>",
-        ),
-        (
-            "minimax_xml",
-            "<parameter name=\"s\">a \"b\"</parameter>\n<parameter name=\"n\">2.5</parameter>\n<parameter name=\"b\">null</parameter>\n\
-             <parameter name=\"l\">[\"x\", 1]</parameter>\n<parameter name=\"o\">{\"k\": \"x\"}</parameter>",
-        ),
-        (
-            "deepseek_xml",
-            "<｜DSML｜parameter name=\"s\" string=\"true\">a \"b\"</｜DSML｜parameter>\n\
-             <｜DSML｜parameter name=\"n\" string=\"false\">2.5</｜DSML｜parameter>\n\
-             <｜DSML｜parameter name=\"b\" string=\"false\">null</｜DSML｜parameter>\n\
-             <｜DSML｜parameter name=\"l\" string=\"false\">[\"x\", 1]</｜DSML｜parameter>\n\
-             <｜DSML｜parameter name=\"o\" string=\"false\">{\"k\": \"x\"}</｜DSML｜parameter>",
-        ),
-        (
-            "deepseek_v4_1_xml",
-            "<｜DSML｜ parameter name=\"s\" string=\"true\">a \"b\"</｜DSML｜ parameter>\n\
-             <｜DSML｜ parameter name=\"n\" string=\"false\">2.5</｜DSML｜ parameter>\n\
-             <｜DSML｜ parameter name=\"b\" string=\"false\">null</｜DSML｜ parameter>\n\
-             <｜DSML｜ parameter name=\"l\" string=\"false\">[\"x\", 1]</｜DSML｜ parameter>\n\
-             <｜DSML｜ parameter name=\"o\" string=\"false\">{\"k\": \"x\"}</｜DSML｜ parameter>",
-        ),
-        (
-            "glm_xml",
-            "<arg_key>s</arg_key>\n<arg_value>a \"b\"</arg_value>\n<arg_key>n</arg_key><arg_value>2.5</arg_value>\
-             <arg_key>b</arg_key>\n<arg_value>null</arg_value>\n<arg_key>l</arg_key>\n<arg_value>[\"x\", 1]</arg_value>\n\
-             <arg_key>o</arg_key>\n<arg_value>{\"k\": \"x\"}</arg_value>",
-        ),
-        (
-            "kimi_k3_xml",
-            "<|open|>argument key=\"s\" type=\"string\"<|sep|>a \"b\"<|close|>argument<|sep|>\
-             <|open|>argument key=\"n\" type=\"number\"<|sep|>2.5<|close|>argument<|sep|>\
-             <|open|>argument key=\"b\" type=\"null\"<|sep|>null<|close|>argument<|sep|>\
-             <|open|>argument key=\"l\" type=\"array\"<|sep|>[\"x\",1]<|close|>argument<|sep|>\
-             <|open|>argument key=\"o\" type=\"object\"<|sep|>{\"k\":\"x\"}<|close|>argument<|sep|>",
-        ),
-        (
-            "cohere_xml",
-            "<cofl:value name=\"s\" type=\"raw\">a \"b\"</cofl:value><cofl:value name=\"n\" type=\"json\">2.5</cofl:value>\
-             <cofl:value name=\"b\" type=\"json\">null</cofl:value><cofl:value name=\"l\" type=\"list\">\
-             <cofl:value type=\"raw\">x</cofl:value><cofl:value type=\"json\">1</cofl:value></cofl:value>\
-             <cofl:value name=\"o\" type=\"dict\"><cofl:value name=\"k\" type=\"raw\">x</cofl:value></cofl:value>",
-        ),
-        (
-            "minimax_m3_xml",
-            "]<]minimax[>[<s>a \"b\"]<]minimax[>[</s>]<]minimax[>[<n>2.5]<]minimax[>[</n>]<]minimax[>[<b>null]<]minimax[>[</b>\
-             ]<]minimax[>[<l>]<]minimax[>[<item>x]<]minimax[>[</item>]<]minimax[>[<item>1]<]minimax[>[</item>]<]minimax[>[</l>\
-             ]<]minimax[>[<o>]<]minimax[>[<k>x]<]minimax[>[</k>]<]minimax[>[</o>",
-        ),
-        ("gemma_4", "{s:<|\"|>a \"b\"<|\"|>,n:2.5,b:null,l:[<|\"|>x<|\"|>,1],o:{k:<|\"|>x<|\"|>}}"),
-        ("python", "(s=\"a \\\"b\\\"\", n=2.5, b=null, l=[\"x\", 1], o={\"k\": \"x\"})"),
-    ];
-    assert!(Style::names().eq(texts.iter().map(|(style, _)| *style)));
-    for (style, text) in texts {
+    assert!(Style::names().eq(EXAMPLES.iter().map(|(style, _)| *style)));
+    for (style, text) in EXAMPLES {
         // Cut short, with another value, and with a member twice.
         let short = &text[..text.len() - 1];
         let other = text.replacen("2.5", "2.5x", 1);
         let twice = format!("{text}{text}");
-        check(style, schema, &[text], &[short, &other, &twice, ""]);
+        check(style, EXAMPLE_SCHEMA, &[text], &[short, &other, &twice, ""]);
     }
+}
+
+/// Names in the signs of each style that a vocabulary may have as special tokens.
+const SIGN_TOKENS: [(&str, &[&str]); 9] = [
+    ("qwen_xml", &["</parameter>"]),
+    ("minimax_xml", &["</parameter>"]),
+    ("deepseek_xml", &["｜DSML｜"]),
+    ("deepseek_v4_1_xml", &["｜DSML｜"]),
+    ("glm_xml", &["<arg_key>", "<arg_value>", "</arg_value>"]),
+    ("kimi_k3_xml", &["<|open|>", "<|close|>", "<|sep|>"]),
+    ("cohere_xml", &["</cofl:value>"]),
+    ("minimax_m3_xml", &["]<]minimax[>["]),
+    ("gemma_4", &["<|\"|>"]),
+];
+
+/// A text in tokens that are bytes, and special ones, whose ids begin at 257.
+fn tokens_of(text: &str, special: &[&str]) -> Vec<u32> {
+    let (mut tokens, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some(&byte) = rest.first() {
+        let named = special.iter().position(|name| rest.starts_with(name.as_bytes()));
+        let (token, length) = match named {
+            Some(index) => (257 + index as u32, special[index].len()),
+            None => (byte.into(), 1),
+        };
+        tokens.push(token);
+        rest = &rest[length..];
+    }
+    tokens
+}
+
+/// Where the vocabulary has a name in a sign as a special token, the sign is written with that token
+/// alone, and the token stands nowhere else.
+#[test]
+fn signs_are_special_tokens_where_the_vocabulary_has_them() {
+    for (style, special) in SIGN_TOKENS {
+        let ids: Vec<(u32, &str)> =
+            [(256, "<eos>")].into_iter().chain((257..).zip(special.iter().copied())).collect();
+        let bytes = (0..=255u8).map(|byte| Some(vec![byte])).collect();
+        let vocabulary = maskwright::Vocabulary::from_tokens(bytes, &ids, &[256]).expect("tokens");
+        let compiler = maskwright::Compiler::new(vocabulary).with_json_options(options(style));
+        let schema: Value = serde_json::from_str(EXAMPLE_SCHEMA).expect("a schema");
+        let constraint = compiler.json_schema(&schema).expect("a constraint");
+        let (_, text) = EXAMPLES.iter().find(|(named, _)| *named == style).expect("an example");
+        let tokens = tokens_of(text, special);
+        assert!(tokens.iter().any(|&token| token > 256), "{style}");
+        let mut matcher = constraint.matcher();
+        for &next in &tokens {
+            let mask = matcher.mask().expect("a mask").clone();
+            for token in 0..constraint.vocabulary().len() as u32 {
+                let accepted = matcher.clone().accept(token).is_ok();
+                assert_eq!(mask.contains(token), accepted, "{style}: token {token}");
+            }
+            matcher.accept(next).unwrap_or_else(|error| panic!("{style}: {next}: {error}"));
+        }
+        assert!(matcher.is_accepting(), "{style}");
+        assert!(!common::accepts(&constraint, text), "{style} accepts its signs as text");
+        for at in (0..tokens.len()).filter(|&at| tokens[at] > 256) {
+            let mut matcher = constraint.matcher();
+            let name = special[tokens[at] as usize - 257];
+            let before = tokens[..at].iter().all(|&token| matcher.accept(token).is_ok());
+            let spelled = before && matcher.accept_bytes(name.as_bytes()).is_ok();
+            let rest =
+                spelled && tokens[at + 1..].iter().all(|&token| matcher.accept(token).is_ok());
+            assert!(!rest || !matcher.is_accepting(), "{style}: {name} as text");
+        }
+    }
+    let ids = [(256, "<eos>"), (257, "</arg_key>")];
+    let bytes = (0..=255u8).map(|byte| Some(vec![byte])).collect();
+    let vocabulary = maskwright::Vocabulary::from_tokens(bytes, &ids, &[256]).expect("tokens");
+    let compiler = maskwright::Compiler::new(vocabulary).with_json_options(options("glm_xml"));
+    let error = compiler.json_schema(&serde_json::json!({})).expect_err("a special token");
+    assert!(error.to_string().contains("ends keys with `</arg_key>`"), "{error}");
 }
 
 /// Schemas of arguments in which keywords meet each other.

@@ -273,7 +273,7 @@ const FAMILIES: &[Family] = &[
             "{{ m.content }}{% for c in m.tool_calls %}{% if loop.first %}{{ '\\n\\n<｜DSML｜function_calls>\\n' }}{% endif %}{{ '<｜DSML｜invoke name=\"' + c.function.name + '\">\\n' }}{% for k, v in c.function.arguments|items %}<｜DSML｜parameter name=\"{{ k }}\" string=\"{{ 'true' if v is string else 'false' }}\">{{ v if v is string else v|tojson }}</｜DSML｜parameter>{{ '\\n' }}{% endfor %}{{ '</｜DSML｜invoke>\\n' }}{% if loop.last %}</｜DSML｜function_calls>{% endif %}{% endfor %}",
         ),
         end: &[],
-        special: &[],
+        special: &["｜DSML｜"],
         shape: Both,
     },
     Family {
@@ -282,7 +282,7 @@ const FAMILIES: &[Family] = &[
             "{{ m.content }}{% for c in m.tool_calls %}{% if loop.first %}{{ '\\n\\n<｜DSML｜tool_calls>\\n' }}{% endif %}{{ '<｜DSML｜invoke name=\"' + c.function.name + '\">\\n' }}{% for k, v in c.function.arguments|items %}<｜DSML｜parameter name=\"{{ k }}\" string=\"{{ 'true' if v is string else 'false' }}\">{{ v if v is string else v|tojson }}</｜DSML｜parameter>{{ '\\n' }}{% endfor %}{{ '</｜DSML｜invoke>\\n' }}{% if loop.last %}</｜DSML｜tool_calls>{% endif %}{% endfor %}",
         ),
         end: &[],
-        special: &[],
+        special: &["｜DSML｜"],
         shape: Both,
     },
     Family {
@@ -300,7 +300,7 @@ const FAMILIES: &[Family] = &[
             "{# <|end_of_msg|> #}{{ m.content }}<|close|>response<|sep|>{% for c in m.tool_calls %}{% if loop.first %}<|open|>tools<|sep|>{% endif %}<|open|>call tool=\"{{ c.function.name }}\" index=\"{{ loop.index }}\"<|sep|>{% for k, v in c.function.arguments|items %}<|open|>argument key=\"{{ k }}\" type=\"{{ 'boolean' if v is boolean else 'number' if v is number else 'string' if v is string else 'object' if v is mapping else 'array' }}\"<|sep|>{{ v if v is string else v|tojson }}<|close|>argument<|sep|>{% endfor %}<|close|>call<|sep|>{% if loop.last %}<|close|>tools<|sep|>{% endif %}{% endfor %}<|close|>message<|sep|>",
         ),
         end: &[],
-        special: &[],
+        special: &["<|open|>", "<|close|>", "<|sep|>"],
         shape: Both,
     },
     Family {
@@ -309,7 +309,7 @@ const FAMILIES: &[Family] = &[
             "{% macro arg(v) %}{% if v is string %}<|\"|>{{ v }}<|\"|>{% elif v is mapping %}{{ '{' }}{% for k, x in v|items %}{{ k }}:{{ arg(x) }}{{ ',' if not loop.last }}{% endfor %}{{ '}' }}{% elif v is boolean or v is none or v is number %}{{ v|tojson }}{% else %}[{% for x in v %}{{ arg(x) }}{{ ',' if not loop.last }}{% endfor %}]{% endif %}{% endmacro %}{{ m.content }}{% for c in m.tool_calls %}<|tool_call>call:{{ c.function.name }}{{ arg(c.function.arguments) }}<tool_call|>{% endfor %}",
         ),
         end: &[],
-        special: &["<|tool_call>", "<tool_call|>"],
+        special: &["<|tool_call>", "<tool_call|>", "<|\"|>"],
         shape: Both,
     },
     Family {

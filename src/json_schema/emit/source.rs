@@ -11,7 +11,7 @@ use self_cell::self_cell;
 
 use super::hole::SchemaHole;
 use super::numbering::Numbering;
-use super::styled::check_keywords;
+use super::styled::check_style;
 use super::{Emitter, TextNodes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::family::{FamilyLeaf, FamilyRules, RuleFamily};
@@ -27,6 +27,7 @@ use crate::json_schema::set::Sets;
 use crate::json_schema::set::Shared;
 use crate::limits::Limits;
 use crate::regular::{Language, Languages, TextSet, TextSets};
+use crate::vocabulary::SpecialNames;
 
 self_cell!(
     struct OpenSchema {
@@ -211,7 +212,9 @@ impl SchemaSource {
                 let numbering = Numbering::new(self.schemas.len(), open.schemas, open.first_place);
                 open.first_place += schema.schema.document.len() as u32;
                 let base = open.bases.base(schema, &mut self.languages, open.limits);
-                let rule = self.open(hole, base, numbering, open.bases.text_nodes(schema));
+                let (text_nodes, tokens) =
+                    (open.bases.text_nodes(schema), &open.bases.shared.tokens);
+                let rule = self.open(hole, base, numbering, text_nodes, tokens);
                 rule.map_err(|error| schema.named(error))?
             }
         };
@@ -226,15 +229,17 @@ impl SchemaSource {
         base: BaseLanguages,
         numbering: Numbering,
         text_nodes: TextNodes,
+        tokens: &Arc<SpecialNames>,
     ) -> Result<RuleId> {
         let index = self.schemas.len();
         let rule = self.builder.declare("start");
         let builder = std::mem::take(&mut self.builder);
+        let tokens = Arc::clone(tokens);
         let owned = OpenSchema::try_new(Arc::clone(hole), |hole| {
             let SchemaHole { schema, options, .. } = schema_of(&**hole)?;
             let document = &schema.document;
             let at_root = |error| document.placed(error, Some(document.root()));
-            check_keywords(document, options)?;
+            check_style(document, options, &tokens)?;
             let mut sets = Sets::from_base(document, options, base);
             let root = sets.root()?;
             sets.validate(document.root()).map_err(at_root)?;
@@ -245,7 +250,7 @@ impl SchemaSource {
                 }
                 return Err(unsatisfiable(document, options));
             }
-            let mut emitter = Emitter::new(sets, builder, numbering, text_nodes)?;
+            let mut emitter = Emitter::new(sets, builder, numbering, text_nodes, tokens)?;
             let Some(body) = emitter.document_value(root).map_err(at_root)? else {
                 // A set that is not empty has a node.
                 return Err(unsatisfiable(document, options));

@@ -6,26 +6,38 @@
 //!                    "\n" text "\n</parameter>"      a string: one terminal with what ends it
 //! ```
 //!
-//! The end tag of a value is part of the value, so that no rule is empty.
-//! The object of all arguments may have
-//! no sign around it; its last member then is the end of the text, or is followed by a rule with
-//! more members.
+//! The end tag of a value is part of the value, so that no rule is empty. The object of all arguments
+//! may have no sign around it; its last member then is the end of the text, or is followed by a rule
+//! with more members.
+//!
+//! A name of a special token of the vocabulary in a sign is that token, not its text: where `<|"|>`
+//! is a special token, a string of `gemma_4` is a terminal between two tokens.
 
 use std::sync::Arc;
 
-use super::Emitter;
+use super::interned::Interned;
+use super::{Emitter, PunctuationNodes};
 use crate::error::{Error, ErrorKind, Result};
-use crate::grammar::{NodeId, Origin};
+use crate::grammar::{NodeId, Origin, SpecialToken};
 use crate::json_schema::document::{Document, Value, ValueId};
 use crate::json_schema::layout::{End, Layout};
 use crate::json_schema::options::Options;
-use crate::json_schema::punctuation::{Punctuation, Separators};
+use crate::json_schema::punctuation::Punctuation;
 use crate::json_schema::set::array_set::ArraySet;
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, Shape};
 use crate::json_schema::style::{Notation, ValueSign, Written, sign, unstripped};
 use crate::regular::compact;
-use crate::regular::{CodePoints, Language, Utf8};
+use crate::regular::{CodePoints, Language, Languages, Utf8};
+use crate::vocabulary::{SpecialNames, TextPart};
+
+/// The signs of a style that were asked for.
+pub(super) struct StyleSigns {
+    /// Texts behind values, by number.
+    pub(super) ends: Interned<Box<str>>,
+    /// The special tokens of the vocabulary, which signs may name.
+    pub(super) tokens: Arc<SpecialNames>,
+}
 
 impl Emitter<'_> {
     /// The signs of the options' style, if that is not JSON.
@@ -44,29 +56,38 @@ impl Emitter<'_> {
         languages.union([Language::EPSILON, line, gap])
     }
 
-    /// The texts of a sign, and of what ends the value behind it.
-    fn sign(&mut self, text: &str, end: End) -> Language {
+    /// A sign and what ends the value behind it, in parts.
+    fn sign_parts(&mut self, text: &str, end: End) -> Vec<SignPart> {
         let gap = self.sign_gap();
-        let text = [text, &**self.ends.get(end.0)].concat();
-        sign(&mut self.sets.languages, &text, gap)
+        let text = [text, &**self.signs.ends.get(end.0)].concat();
+        let parts = self.signs.tokens.parts(&text).into_iter().map(|part| match part {
+            TextPart::Text(text) => SignPart::Text(sign(&mut self.sets.languages, text, gap)),
+            TextPart::Token(_, token) => SignPart::Token(token),
+        });
+        parts.filter(|part| *part != SignPart::Text(Language::EPSILON)).collect()
+    }
+
+    fn nodes_of(&mut self, parts: Vec<SignPart>) -> NodeId {
+        let nodes = parts.into_iter().map(|part| match part {
+            SignPart::Text(text) => self.builder.regular(text),
+            SignPart::Token(token) => self.builder.special(SpecialToken::Id(token)),
+        });
+        let nodes: Vec<NodeId> = nodes.collect();
+        self.builder.sequence(nodes)
     }
 
     fn sign_node(&mut self, text: &str, end: End) -> Option<NodeId> {
-        let language = self.sign(text, end);
-        (language != Language::EPSILON).then(|| self.builder.regular(language))
+        let parts = self.sign_parts(text, end);
+        (!parts.is_empty()).then(|| self.nodes_of(parts))
     }
 
     /// The signs of an object or array with this end.
-    pub(super) fn styled_punctuation(&mut self, end: End) -> Punctuation {
-        let gap = self.sign_gap();
-        let languages = &mut self.sets.languages;
-        match self.sets.options.style.notation() {
-            Some(style) => Punctuation::styled(languages, style, self.ends.get(end.0), gap),
-            None => {
-                let separators = Separators::with_gap(languages, gap);
-                Punctuation::new(languages, Layout::Gaps, &separators)
-            }
-        }
+    pub(super) fn styled_punctuation(&mut self, style: &Notation, end: End) -> PunctuationNodes {
+        let end = self.signs.ends.get(end.0).clone();
+        Punctuation::styled(style, &end, |text| {
+            let parts = self.sign_parts(text, End::default());
+            self.nodes_of(parts)
+        })
     }
 
     /// The layout of the value of a member in a layout.
@@ -74,7 +95,7 @@ impl Emitter<'_> {
         match (layout, self.style()) {
             (Layout::Styled(_), Some(style)) => {
                 let end = style.member_end(key.unwrap_or_default());
-                Layout::StyledValue(End(self.ends.id(end.into())))
+                Layout::StyledValue(End(self.signs.ends.id(end.into())))
             }
             _ => layout.inside(),
         }
@@ -84,7 +105,7 @@ impl Emitter<'_> {
     pub(super) fn item_layout(&mut self, layout: Layout) -> Layout {
         match (layout, self.style()) {
             (Layout::Styled(_), Some(style)) => {
-                Layout::StyledValue(End(self.ends.id(style.item_end.as_str().into())))
+                Layout::StyledValue(End(self.signs.ends.id(style.item_end.as_str().into())))
             }
             _ => layout.inside(),
         }
@@ -172,12 +193,13 @@ impl Emitter<'_> {
                 continue;
             }
             let node = match signs.written {
-                // With its end, since it may be empty.
+                // With the text at its end, since it may be empty.
                 Written::Text => {
-                    let (open, close) =
-                        (self.sign(&signs.open, End::default()), self.sign(&signs.close, end));
-                    let text = self.sets.languages.concat([open, values, close]);
-                    self.builder.regular(text)
+                    let mut parts = self.sign_parts(&signs.open, End::default());
+                    parts.push(SignPart::Text(values));
+                    parts.extend(self.sign_parts(&signs.close, end));
+                    let joined = joined(&mut self.sets.languages, parts);
+                    self.nodes_of(joined)
                 }
                 _ => {
                     let node = self.builder.regular(values);
@@ -251,8 +273,8 @@ impl Emitter<'_> {
 
     /// The layout of an object or array in the style whose last sign goes on with what ends it.
     fn layout_within(&mut self, signs: &ValueSign, end: End) -> Layout {
-        let end = [&signs.close, &**self.ends.get(end.0)].concat();
-        Layout::Styled(End(self.ends.id(end.into())))
+        let end = [&signs.close, &**self.signs.ends.get(end.0)].concat();
+        Layout::Styled(End(self.signs.ends.id(end.into())))
     }
 
     fn behind_sign(&mut self, signs: &ValueSign, node: NodeId) -> NodeId {
@@ -286,10 +308,44 @@ impl Emitter<'_> {
     }
 }
 
-/// Errors if the schema has a keyword that the style of the options cannot enforce.
-pub(super) fn check_keywords(document: &Document, options: &Options) -> Result<()> {
-    let style = options.style.notation();
-    if style.is_none_or(|style| style.values.array.written != Written::Style) {
+/// A part of a sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SignPart {
+    Text(Language),
+    /// A special token.
+    Token(u32),
+}
+
+/// The same parts, texts that follow each other as one terminal.
+fn joined(languages: &mut Languages, parts: Vec<SignPart>) -> Vec<SignPart> {
+    let mut joined: Vec<SignPart> = Vec::with_capacity(parts.len());
+    for part in parts {
+        match (joined.last_mut(), part) {
+            (Some(SignPart::Text(before)), SignPart::Text(text)) => {
+                *before = languages.concat([*before, text]);
+            }
+            _ => joined.push(part),
+        }
+    }
+    joined
+}
+
+/// Errors if the vocabulary cannot write the style of the options, or if the schema has a keyword
+/// that it cannot enforce.
+pub(super) fn check_style(
+    document: &Document,
+    options: &Options,
+    tokens: &SpecialNames,
+) -> Result<()> {
+    let Some(style) = options.style.notation() else { return Ok(()) };
+    if tokens.is_in(&style.object.named) {
+        let (name, sign) = (&style.name, &style.object.named);
+        let message = format!("the style `{name}` ends keys with `{sign}` as text");
+        let help = "the vocabulary has it as a special token; a tokenizer file that says \
+                    `\"special\": false` of it makes it text";
+        return Err(Error::new(ErrorKind::Request, message).with_help(help));
+    }
+    if style.values.array.written != Written::Style {
         return Ok(());
     }
     let mut values = (0..document.len() as u32).map(ValueId::from_number);

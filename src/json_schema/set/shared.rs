@@ -6,17 +6,25 @@ use crate::json_schema::document::Document;
 use crate::json_schema::options::{Options, Spelling};
 use crate::json_schema::set::{BaseLanguages, Sets};
 use crate::regular::SharedResults;
+use crate::vocabulary::{SpecialNames, Vocabulary};
 
 /// By spelling, the languages that all schemas of the process begin with.
 static BASES: [OnceLock<BaseLanguages>; 3] = [const { OnceLock::new() }; 3];
 
-/// Automata that the schemas of a compiler share.
+/// The tables that the schemas of a compiler share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
+    /// Automata.
     pub(crate) tables: Arc<SharedResults>,
+    /// The special tokens of the vocabulary, which signs of styles may name.
+    pub(crate) tokens: Arc<SpecialNames>,
 }
 
 impl Shared {
+    pub(crate) fn of(vocabulary: &Vocabulary) -> Self {
+        Self { tables: Arc::default(), tokens: Arc::new(SpecialNames::new(vocabulary)) }
+    }
+
     pub(crate) fn base(&self, spelling: Spelling) -> BaseLanguages {
         let base = match spelling {
             Spelling::Canonical => &BASES[0],

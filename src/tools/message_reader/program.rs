@@ -27,15 +27,10 @@ pub(super) enum TextKind {
 /// One instruction: what a thread reads there, or where it goes.
 #[derive(Clone, Debug)]
 pub(super) enum Instruction {
-    /// These characters. With `commit`, threads that have read them win over all others.
+    /// These characters, or special tokens whose names they are. With `commit`, threads that have
+    /// read them win over all others.
     Text {
         text: Vec<char>,
-        commit: bool,
-    },
-    /// An added token by its name, or the name as text. With `commit`, as above.
-    Tag {
-        text: Vec<char>,
-        name: String,
         commit: bool,
     },
     /// One character of free text.
@@ -82,11 +77,6 @@ impl Program {
         self.instructions
     }
 
-    fn tag(&mut self, name: &str, commit: bool) {
-        let (text, name) = (name.chars().collect(), name.to_owned());
-        self.instructions.push(Instruction::Tag { text, name, commit });
-    }
-
     /// Any number of characters, then what follows.
     fn any(&mut self, kind: TextKind) {
         let start = self.instructions.len();
@@ -111,11 +101,10 @@ impl Program {
     /// all others.
     fn piece(&mut self, piece: &Piece, commit: bool) {
         match piece {
-            Piece::Text(text) => {
+            Piece::Text(text) | Piece::Token { token: text } | Piece::Tag { tag: text } => {
                 let text = text.chars().collect();
                 self.instructions.push(Instruction::Text { text, commit });
             }
-            Piece::Token { token: name } | Piece::Tag { tag: name } => self.tag(name, commit),
             Piece::Optional { optional } => self.either(&[optional.as_slice(), &[]]),
             Piece::Either { either } => {
                 let alternatives: Vec<&[Piece]> = either.iter().map(Vec::as_slice).collect();

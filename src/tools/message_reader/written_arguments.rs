@@ -184,6 +184,73 @@ impl WrittenArguments {
         }
     }
 
+    /// The readings after a special token, which only signs hold, in order of priority.
+    pub(super) fn step_special(self, name: &str) -> Vec<Self> {
+        let mut next = Vec::new();
+        self.step_special_into(name, &mut next);
+        next
+    }
+
+    fn step_special_into(mut self, name: &str, next: &mut Vec<Self>) {
+        match std::mem::replace(&mut self.phase, Phase::Done) {
+            Phase::Done | Phase::Key(_) => {}
+            Phase::Sign(sign, at, then) => match sign.get(at) {
+                None => {
+                    self.then(then).into_iter().for_each(|one| one.step_special_into(name, next));
+                }
+                Some(&GAP) => {
+                    self.phase = Phase::Sign(sign, at + 1, then);
+                    self.step_special_into(name, next);
+                }
+                Some(_)
+                    if sign[at..].iter().copied().take(name.chars().count()).eq(name.chars()) =>
+                {
+                    let behind = at + name.chars().count();
+                    if behind == sign.len() {
+                        next.extend(self.then(then));
+                    } else {
+                        self.phase = Phase::Sign(sign, behind, then);
+                        next.push(self);
+                    }
+                }
+                Some(_) => {}
+            },
+            Phase::Between => {
+                self.phase = Phase::Between;
+                let ended = self.ended();
+                self.between().into_iter().for_each(|one| one.step_special_into(name, next));
+                if let Some(ended) = ended {
+                    ended.step_special_into(name, next);
+                }
+            }
+            Phase::Text { held, end, strip, .. } => {
+                // The string ends where the sign with the token begins.
+                let begins = |&at: &usize| {
+                    let sign = stripped(&held[at..], strip).chars().chain(name.chars());
+                    end.starts_with(&sign.collect::<Vec<char>>())
+                };
+                let at = held.char_indices().map(|(at, _)| at).chain([held.len()]).find(begins);
+                let Some(at) = at else { return };
+                held[..at].chars().for_each(|c| self.push_quoted(c));
+                self.out.push('"');
+                let read = stripped(&held[at..], strip).chars().count();
+                self.phase = Phase::Sign(end, read, Then::AfterValue);
+                self.step_special_into(name, next);
+            }
+            Phase::Json { bare, end, .. } => {
+                if is_bare(&bare) {
+                    self.sign(&end, Then::AfterValue).step_special_into(name, next);
+                }
+            }
+        }
+    }
+
+    /// Adds a character of a string.
+    fn push_quoted(&mut self, c: char) {
+        let quoted = Value::from(c.to_string()).to_string();
+        self.out.push_str(&quoted[1..quoted.len() - 1]);
+    }
+
     fn sign(mut self, sign: &str, then: Then) -> Self {
         self.phase = Phase::Sign(sign.chars().collect(), 0, then);
         self
@@ -326,11 +393,7 @@ impl WrittenArguments {
                 continue;
             }
             is_begun |= !end.starts_with(&[first]);
-            let sign: Vec<char> = match strip {
-                Strip::Nothing => held.chars().collect(),
-                Strip::Line => held.strip_prefix('\n').unwrap_or(&held).chars().collect(),
-                Strip::Blank => held.trim_ascii_start().chars().collect(),
-            };
+            let sign: Vec<char> = stripped(&held, strip).chars().collect();
             if sign == end {
                 self.out.push('"');
                 return self.then(Then::AfterValue).remove(0);
@@ -340,8 +403,7 @@ impl WrittenArguments {
             }
             is_begun = true;
             held.remove(0);
-            let quoted = Value::from(first.to_string()).to_string();
-            self.out.push_str(&quoted[1..quoted.len() - 1]);
+            self.push_quoted(first);
         }
         self.phase = Phase::Text { held, is_begun, end, strip };
         self
@@ -380,6 +442,15 @@ impl WrittenArguments {
                 self
             }
         });
+    }
+}
+
+/// The end of a string and what follows it, without what a reader strips from the string.
+fn stripped(text: &str, strip: Strip) -> &str {
+    match strip {
+        Strip::Nothing => text,
+        Strip::Line => text.strip_prefix('\n').unwrap_or(text),
+        Strip::Blank => text.trim_ascii_start(),
     }
 }
 

@@ -5,7 +5,6 @@ use super::format::{
     TokenDispatch,
 };
 use super::members::{NamedToken, bad};
-use super::token_names::TokenNames;
 use crate::constraint::Compiler;
 use crate::ebnf::Dialect;
 use crate::error::Result;
@@ -13,6 +12,7 @@ use crate::grammar::{Grammar, GrammarBuilder, NodeId, SpecialToken, TokenSet};
 use crate::json_schema::{PropertyOrder, Schema, Style, Whitespace};
 use crate::recognizer::program::find_token;
 use crate::regular::{Anchoring, CodePoints as _, Language, Triggers, Utf8, any_text};
+use crate::vocabulary::{SpecialNames, TextPart};
 
 /// The end of the innermost tag around a format.
 #[derive(Clone, Copy)]
@@ -27,12 +27,12 @@ enum EndOfTag<'a> {
 pub(super) struct TagLowering<'a> {
     builder: GrammarBuilder,
     compiler: &'a Compiler,
-    names: TokenNames,
+    names: SpecialNames,
 }
 
 impl<'a> TagLowering<'a> {
     pub(super) fn new(compiler: &'a Compiler) -> Self {
-        let names = TokenNames::new(compiler.vocabulary());
+        let names = SpecialNames::new(compiler.vocabulary());
         Self { builder: GrammarBuilder::new(), compiler, names }
     }
 
@@ -102,8 +102,18 @@ impl<'a> TagLowering<'a> {
         formats.iter().map(|format| self.format(format, end)).collect()
     }
 
+    /// Exactly a text, each name of a special token in it as that token or spelled.
     fn text(&mut self, text: &str) -> NodeId {
-        self.names.text(&mut self.builder, text)
+        let parts = self.names.parts(text).into_iter().map(|part| match part {
+            TextPart::Text(text) => self.builder.literal(text.as_bytes()),
+            TextPart::Token(name, token) => {
+                let spelled = self.builder.literal(name.as_bytes());
+                let token = self.builder.special(SpecialToken::Id(token));
+                self.builder.choice([spelled, token])
+            }
+        });
+        let parts: Vec<NodeId> = parts.collect();
+        self.builder.sequence(parts)
     }
 
     fn json(&mut self, json: &JsonFormat) -> Result<NodeId> {
