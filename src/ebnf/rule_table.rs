@@ -53,6 +53,8 @@ pub(super) struct RuleTable<'e> {
     caseless: bool,
     /// Whether lazy rules take precedence over what else may begin where they do.
     lazy_first: bool,
+    /// Whether names that the start does not reach may lack a definition.
+    is_excerpt: bool,
     /// The sign between a name and its right-hand side, for messages.
     definition_sign: &'static str,
     /// Rules that must be regular.
@@ -71,6 +73,7 @@ impl<'e> RuleTable<'e> {
             names: FxHashMap::default(),
             caseless: false,
             lazy_first: false,
+            is_excerpt: false,
             definition_sign,
             terminals: Vec::new(),
             patterns: FxHashMap::default(),
@@ -80,6 +83,12 @@ impl<'e> RuleTable<'e> {
     /// The same table, in which names do not distinguish case.
     pub(super) fn caseless(self) -> Self {
         Self { caseless: true, ..self }
+    }
+
+    /// The same table, for a text that may speak of rules of other documents: a name lacks a definition only
+    /// where the start reaches it.
+    pub(super) fn excerpt(self) -> Self {
+        Self { is_excerpt: true, ..self }
     }
 
     /// The same table, in which lazy rules take precedence.
@@ -261,8 +270,14 @@ impl<'e> RuleTable<'e> {
     pub(super) fn finish(self, text: &GrammarText<'_>, start: &str) -> Result<Grammar> {
         let key = self.key(start);
         let id = self.names.get(&key).copied().filter(|&id| self.rules[id].body.is_some());
-        let undefined = self.rules.iter().filter(|rule| rule.body.is_none());
-        if let Some(rule) = undefined.min_by_key(|rule| rule.first_use) {
+        let reached = if self.is_excerpt && id.is_some() {
+            self.reached(start)
+        } else {
+            vec![true; self.rules.len()]
+        };
+        let undefined = self.rules.iter().zip(reached);
+        let undefined = undefined.filter(|(rule, reached)| *reached && rule.body.is_none());
+        if let Some((rule, _)) = undefined.min_by_key(|(rule, _)| rule.first_use) {
             return Err(self.undefined(text, rule));
         }
         let Some(start) = id else { return Err(self.no_start(text, start)) };
@@ -271,7 +286,7 @@ impl<'e> RuleTable<'e> {
         let mut names = Vec::with_capacity(rules.len());
         let mut bodies = Vec::with_capacity(rules.len());
         for NamedRule { name, body, .. } in rules {
-            // All are defined.
+            // Those that are called are defined.
             bodies.push(body.unwrap_or_else(|| Self::empty(0)));
             names.push(name);
         }

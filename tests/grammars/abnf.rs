@@ -54,6 +54,8 @@ fn sections() {
             ("a = 2DIGIT 3ALPHA", &["12abc"], &["1abc", "123abc"]),
             ("a = [\"x\" \"y\"] \"z\"", &["z", "xyz"], &["xz"]),
             ("a = *1(\"x\")", &["", "x"], &["xx"]),
+            // Names of other documents that the start does not reach.
+            ("a = \"x\"\nb = token", &["x"], &["b"]),
             // 3.9: comments. Appendix B.1: core rules.
             ("a = 1*HEXDIG CRLF ; c\n", &["09afAF\r\n"], &["g\r\n"]),
             ("a = DQUOTE *(WSP / VCHAR) DQUOTE", &["\"a b\t\"", "\"\"\""], &["\"\n\""]),
@@ -169,6 +171,7 @@ fn what_is_refused() {
             ("a = \"x\" /", (1, 10), "expected an element"),
             ("a = \"x\" | \"y\"", (1, 9), "unexpected `|`"),
             ("a = DIGITS", (1, 5), "did you mean `DIGIT`"),
+            ("a = \"x\" / b\nb = token", (2, 5), "never defined"),
             ("a =/ \"x\"", (1, 1), "not defined yet"),
             ("a = \"x\"\nA = \"y\"", (2, 1), "twice"),
             ("\"x\"", (1, 1), "expected a rule"),

@@ -165,6 +165,30 @@ fn terminals_and_text_that_passes() {
     );
 }
 
+/// In the manner of XPath's and XQuery's grammars, as tools extract them.
+#[test]
+fn explicit_blanks() {
+    const ELEMENTS: &str = "
+/* version of today */
+Expr     ::= Element | 'if' '(' Expr ')' | Number
+Element  ::= '<' Name Enclosed* '/>'
+          /* ws: explicit */
+Enclosed ::= '{' Expr '}'   /* xgc: enclosed */
+
+<?TOKENS?>
+
+Number   ::= Digits ('.' Digits)?
+          /* ws: explicit */
+Digits   ::= [0-9]+
+Comment  ::= '(:' (Contents | Comment)* ':)'
+Contents ::= (Char+ - (Char* ('(:' | ':)') Char*))
+@pass ::= S | Comment
+";
+    let accepted = ["<a/>", "if ( 1 )", "<a{ 1.5 }/> (: x (: y :) :)", "<a{<b/>} {1}/>", " if(1)"];
+    let rejected = ["< a/>", "<a />", "1 .5", "i f(1)", "<a{1}/", "1 (: x"];
+    judge(Dialect::W3c, &[(ELEMENTS, &accepted, &rejected)]);
+}
+
 #[test]
 fn what_documents_and_users_add() {
     judge(
@@ -181,6 +205,10 @@ fn what_documents_and_users_add() {
                 &["", "\u{1}"],
             ),
             ("# a\na ::= 'x' # b\n// c\n (* d *) | 'y';\nb ::= 'z' ;", &["x", "y"], &["z"]),
+            // Productions of XML that nothing defines, and other documents' that nothing calls.
+            ("a ::= QName - k\nk ::= 'if'\nb ::= Elsewhere", &["x:y", "iff"], &["if", ":x"]),
+            ("a ::= 'x' S Name", &["x y"], &["xy", "x 1"]),
+            ("Name ::= 'x'\na ::= Name", &["x"], &["y"]),
             ("<s> ::= <a b> <s> | <a b>\n<a b> ::= \"x\" | \"<\"", &["x", "x<x"], &["", "y"]),
         ],
     );
@@ -189,6 +217,8 @@ fn what_documents_and_users_add() {
         &[
             ("a ::= [http://example.org/#NT-Foo]", (1, 7), "defined elsewhere"),
             ("a ::= { 'x' }", (1, 7), "`{` has no meaning"),
+            ("a ::= b\nb ::= Elsewhere", (2, 7), "never defined"),
+            ("a ::= #'[0-9]+'", (1, 7), "expected `#xN`"),
         ],
     );
 }

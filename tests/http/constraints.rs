@@ -152,6 +152,11 @@ fn other_servers_names_for_constraints_are_read() {
         ),
         (json!({ "regex": "[xy]{3}" }), "^[xy]{3}$"),
         (json!({ "ebnf": "root ::= [ab]" }), "^[ab]$"),
+        (json!({ "ebnf": "a ::= [ab]\nroot ::= a a", "start": "a" }), "^[ab]$"),
+        (json!({ "guided_grammar": "s = 2%x61\nt = %x62\n", "start": "t" }), "^b$"),
+        (json!({ "regex": "[a-c&&[^a]]", "regex_dialect": "rust" }), "^[bc]$"),
+        (json!({ "guided_regex": "[[:digit:]]", "regex_dialect": "rust" }), "^[0-9]$"),
+        (json!({ "regex": "[a&&b]", "regex_dialect": "ecma" }), "^[a&b]$"),
     ] {
         let answer = chat(address, model, fields.clone());
         assert_eq!(answer.status, 200, "{fields}: {}", answer.body);
@@ -211,6 +216,21 @@ fn other_servers_names_for_constraints_are_read() {
             "allOf",
         ),
         (json!({ "grammar": "start: /a/" }), "grammar", "line 1"),
+        // Other things in Rust's dialect.
+        (json!({ "regex": "x[[:alpha:]]" }), "regex", "`[:alpha:]` in a class"),
+        (
+            json!({ "structured_outputs": { "not": { "search": "[a-z&&[^b]]" } } }),
+            "structured_outputs.not",
+            "`&&` in a class",
+        ),
+        (json!({ "start": "a" }), "start", "without a grammar"),
+        (json!({ "json_schema": {}, "regex_dialect": "ecma" }), "regex_dialect", "`json_schema`"),
+        (
+            json!({ "structured_outputs": { "regex": "a" }, "start": "a" }),
+            "start",
+            "beside its constraint",
+        ),
+        (json!({ "ebnf": "root ::= [ab]", "start": "c" }), "ebnf", "no rule `c`"),
     ] {
         let answer = chat(address, model, fields.clone());
         assert_eq!(answer.status, 400, "{fields}: {}", answer.body);

@@ -12,7 +12,8 @@
 //!
 //! RFCs are read as they stand: page breaks with their footers (`[Page 7]`) and headers are blanks,
 //! and of `host = <host, see [RFC3986], Section 3.2.2>` and another definition of `host` the other
-//! one counts, so that the rules of several RFCs can stand in one text. Lists of HTTP (RFC 9110,
+//! one counts, so that the rules of several RFCs can stand in one text. A name of another document that the
+//! text does not define is an error only where the start reaches it. Lists of HTTP (RFC 9110,
 //! section 5.6.1) are read as a sender writes them: `1#x` is `x *( OWS "," OWS x )`.
 
 use std::borrow::Cow;
@@ -51,7 +52,7 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
     let text = &*without_page_breaks(text);
     let mut parser = AbnfParser {
         text: GrammarText::new(text),
-        rules: RuleTable::new("=", environment).caseless(),
+        rules: RuleTable::new("=", environment).caseless().excerpt(),
         prose: Vec::new(),
         by_prose: Vec::new(),
     };

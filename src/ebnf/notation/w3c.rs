@@ -11,15 +11,17 @@
 //!
 //! # What other documents of the W3C add
 //!
-//! - `@terminals`: the rules below it are terminals. Without it those are terminals whose names are
-//!   in capitals.
+//! - `@terminals`, or `<?TOKENS?>` of tools that extract the W3C's grammars: the rules below it are
+//!   terminals. Without it those are terminals whose names are in capitals.
 //! - `@pass expression` (also with `::=` behind it): text that may stand before, between and behind
 //!   the terminals and strings of all other rules, as in SPARQL's and Turtle's grammars. A text is
 //!   cut into terminals in every way, as everywhere here: `SELECTx` is `SELECT x` where no space is
 //!   demanded.
+//! - `/* ws: explicit */` behind a rule (XPath, XQuery): nothing passes between the rule's own parts.
 //! - A link in place of an expression, `[http://www.w3.org/TR/REC-xml/#NT-Char]`, is that production
 //!   of XML or of Namespaces in XML (`Char`, `Name`, `NCName`, `QName`, `S` and others); another
-//!   link is refused.
+//!   link is refused. The same names are these productions where a text uses one and does not define it.
+//! - A name that the text does not define is an error only where the start reaches it.
 //!
 //! # What users add
 //!
@@ -54,9 +56,11 @@ macro_rules! name_rest {
 pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
     let mut parser = W3cParser {
         text: GrammarText::new(text),
-        rules: RuleTable::new("::=", environment),
+        rules: RuleTable::new("::=", environment).excerpt(),
         passes: text.lines().any(|line| line.trim_start().starts_with("@pass")),
-        has_section: text.lines().any(|line| line.trim_start().starts_with("@terminals")),
+        has_section: text
+            .lines()
+            .any(|line| SECTION.iter().any(|sign| line.trim_start().starts_with(sign))),
         in_section: false,
         terminals: FxHashSet::default(),
         references: Vec::new(),
@@ -70,6 +74,7 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
         let name = parser.rule()?;
         start.get_or_insert(name);
     }
+    parser.define_productions_of_xml()?;
     let start = match start {
         Some(first) if parser.passes => Some(parser.with_pass(&first)?),
         start => start,
@@ -96,13 +101,17 @@ struct W3cParser<'a> {
     has_section: bool,
     /// Whether `@terminals` was read.
     in_section: bool,
-    /// Names of the rules below `@terminals`.
+    /// Names of the rules below `@terminals`, and of those with explicit blanks.
     terminals: FxHashSet<String>,
     /// Names that rules call, with the byte offset of the first call: each call is of the rule of
     /// [`reference`], which is defined when all terminals are known. Empty without `@pass`.
     references: Vec<(String, usize)>,
 }
 
+/// The signs above the terminals: the W3C's, and the one of tools that extract its grammars.
+const SECTION: [&str; 2] = ["@terminals", "<?TOKENS?>"];
+/// The comment (in the W3C's XPath and XQuery) behind a rule between whose parts nothing passes.
+const EXPLICIT: &str = "ws: explicit";
 /// The rule for text that passes; no grammar can define a rule of this name.
 const PASS: &str = "@pass";
 /// The rule for a text that passed text may begin; no grammar can define a rule of this name.
@@ -161,16 +170,18 @@ impl W3cParser<'_> {
         }
     }
 
-    /// Whether a comment of one line begins here with `#`.
+    /// Whether a comment of one line begins here with `#`: neither a character `#xN`, nor what other notations
+    /// write so, such as patterns `#'[0-9]+'`.
     fn is_comment(&self) -> bool {
         let behind = self.text.rest().strip_prefix('#');
-        behind.is_some_and(|behind| !behind.starts_with(char::is_alphanumeric))
+        let is_other = |c: char| c.is_alphanumeric() || "'\"[".contains(c);
+        behind.is_some_and(|behind| !behind.starts_with(is_other))
     }
 
     /// Reads `@terminals` or `@pass` with its expression, if one comes next; whether one did.
     fn directive(&mut self) -> Result<bool> {
         let start = self.text.at;
-        if self.text.eat("@terminals") {
+        if SECTION.iter().any(|sign| self.text.eat(sign)) {
             self.in_section = true;
             self.skip_space()?;
             return Ok(true);
@@ -191,13 +202,23 @@ impl W3cParser<'_> {
         Ok(true)
     }
 
+    /// Defines productions of XML that the text uses and does not define, as XPath 1.0's does.
+    fn define_productions_of_xml(&mut self) -> Result<()> {
+        for (name, pattern) in LINKED {
+            let used =
+                [name.to_owned(), reference(name)].iter().any(|name| self.rules.is_known(name));
+            if used && !self.rules.is_defined(name) {
+                let body = self.rules.pattern(&self.text, 0, pattern, Dialect::Rust)?;
+                self.rules.define(&self.text, name, 0, body)?;
+                self.terminals.insert(name.to_owned());
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a rule is a terminal, by its name.
     fn is_terminal(&self, name: &str) -> bool {
-        if self.has_section {
-            self.terminals.contains(name)
-        } else {
-            !name.contains(char::is_lowercase)
-        }
+        self.terminals.contains(name) || !self.has_section && !name.contains(char::is_lowercase)
     }
 
     /// Lets text pass behind terminals, and before the whole text; the start rule.
@@ -241,6 +262,9 @@ impl W3cParser<'_> {
     /// Reads a name, perhaps in angle brackets, if one comes next.
     fn name(&mut self) -> Option<String> {
         if self.text.peek() == Some('<') {
+            if SECTION.iter().any(|sign| self.text.starts_with(sign)) {
+                return None;
+            }
             let rest = self.text.rest();
             let line = rest.lines().next().unwrap_or_default();
             let (name, _) = line[1..].split_once('>')?;
@@ -303,6 +327,9 @@ impl W3cParser<'_> {
         if self.in_section {
             self.terminals.insert(name.clone());
         }
+        if self.has_explicit_space() {
+            self.terminals.insert(name.clone());
+        }
         let outer = self.passes;
         self.passes &= !self.is_terminal(&name);
         let body = match self.link(&name)? {
@@ -314,6 +341,16 @@ impl W3cParser<'_> {
         self.text.eat(";");
         self.skip_space()?;
         Ok(name)
+    }
+
+    /// Whether the comment that nothing passes stands before the next rule.
+    fn has_explicit_space(&self) -> bool {
+        let rest = self.text.rest();
+        let quotes = ['"', '\''];
+        let mut signs = rest.match_indices("::=").map(|(at, _)| at);
+        let next = signs.find(|&at| !rest[..at].ends_with(quotes)).unwrap_or(rest.len());
+        let mut comments = rest[..next].match_indices("/*").map(|(at, _)| &rest[at + 2..]);
+        comments.any(|comment| comment.trim_start().starts_with(EXPLICIT))
     }
 
     /// Reads a link in place of an expression, and the marks behind it, if one comes next.
@@ -354,7 +391,7 @@ impl W3cParser<'_> {
         loop {
             self.skip_space()?;
             let before = self.text.at;
-            if self.text.starts_with("@terminals") || self.text.starts_with("@pass") {
+            if SECTION.iter().chain(&["@pass"]).any(|sign| self.text.starts_with(sign)) {
                 break;
             }
             if self.head()?.is_some() {

@@ -57,11 +57,61 @@ struct GrammarConstraint {
     regex_dialect: Option<regular::Dialect>,
 }
 
-impl GrammarConstraint {
-    fn new(text: String, dialect: Option<Dialect>) -> Self {
-        Self { text, dialect, start: None, regex_dialect: None }
+/// The fields beside a grammar or a pattern: its start rule, and the dialect of its regular expressions.
+#[derive(Default)]
+struct GrammarFields {
+    start: Option<String>,
+    regex_dialect: Option<regular::Dialect>,
+    /// The fields that were sent.
+    sent: Vec<String>,
+}
+
+impl GrammarFields {
+    fn read(fields: &mut Fields) -> Result<Self, ApiError> {
+        let mut sent = Vec::new();
+        let start = fields.string("start")?;
+        sent.extend(start.as_ref().map(|_| fields.name("start")));
+        let name = fields.name("regex_dialect");
+        let dialect = fields.string("regex_dialect")?.map(|name| name.parse::<regular::Dialect>());
+        let regex_dialect =
+            dialect.transpose().map_err(|error| ApiError::field(&name, with_cure(&error)))?;
+        sent.extend(regex_dialect.map(|_| name));
+        Ok(Self { start, regex_dialect, sent })
     }
 
+    fn grammar(&self, text: String, dialect: Option<Dialect>) -> AnswerConstraint {
+        let (start, regex_dialect) = (self.start.clone(), self.regex_dialect);
+        AnswerConstraint::Grammar(GrammarConstraint { text, dialect, start, regex_dialect })
+    }
+
+    /// A formula of one member, which a start rule and a dialect stand beside.
+    fn formula(&self, field: &str, key: &str, value: Value) -> Result<AnswerConstraint, ApiError> {
+        let mut formula = Map::from_iter([(key.to_owned(), value)]);
+        if let Some(start) = &self.start {
+            formula.insert("start".to_owned(), json!(start));
+        }
+        if let Some(dialect) = self.regex_dialect {
+            formula.insert("regex_dialect".to_owned(), json!(dialect.name()));
+        }
+        let formula = without_nulls(Value::Object(formula));
+        Ok(AnswerConstraint::Formula(in_ecma(field, formula)?))
+    }
+
+    /// Errors if something was sent that says nothing of the constraint that `field` has.
+    fn check(&self, field: &str, constraint: &AnswerConstraint) -> Result<(), ApiError> {
+        let applies =
+            matches!(constraint, AnswerConstraint::Grammar(_) | AnswerConstraint::Formula(_));
+        match self.sent.first() {
+            Some(option) if !applies => Err(ApiError::field(
+                option,
+                format!("says nothing of `{field}`; it is for a grammar or a regular expression"),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl GrammarConstraint {
     fn grammar(&self, compiler: &Compiler) -> crate::Result<Grammar> {
         let Self { text, dialect, start, regex_dialect } = self;
         let options = GrammarOptions { start: start.clone(), ..GrammarOptions::default() };
@@ -197,8 +247,22 @@ pub(crate) fn read(fields: &mut Fields) -> Result<AnswerFormat, ApiError> {
     if let Some(value) = fields.value("structured_outputs") {
         found.push(structured_outputs(value, &mut documents, &mut json)?);
     }
-    found.extend(guided(fields, &mut json)?);
-    found.extend(llama_cpp(fields)?);
+    let options = GrammarFields::read(fields)?;
+    let in_structured_outputs = !found.is_empty();
+    found.extend(guided(fields, &options, &mut json)?);
+    found.extend(llama_cpp(fields, &options)?);
+    match (found.first(), options.sent.first()) {
+        (None, Some(option)) => {
+            let message = "says nothing without a grammar or a regular expression beside it";
+            return Err(ApiError::field(option, message));
+        }
+        (Some((field, _)), Some(option)) if in_structured_outputs => {
+            let message = format!("says nothing of `{field}`; write it beside its constraint");
+            return Err(ApiError::field(option, message));
+        }
+        (Some((field, constraint)), _) => options.check(field, constraint)?,
+        (None, None) => {}
+    }
     let mut found = found.into_iter();
     let Some((field, constraint)) = found.next() else {
         let (field, constraint) = (String::new(), AnswerConstraint::Text);
@@ -235,18 +299,9 @@ fn structured_outputs(
     if fields.flag("json_object")?.unwrap_or(false) {
         found.push((fields.name("json_object"), AnswerConstraint::JsonObject));
     }
-    let mut options = Map::new();
-    for key in ["start", "regex_dialect"] {
-        options.extend(fields.string(key)?.map(|value| (key.to_owned(), Value::String(value))));
-    }
+    let options = GrammarFields::read(&mut fields)?;
     if let Some(text) = fields.string("grammar")? {
-        let option = |key| options.get(key).and_then(Value::as_str);
-        let regex_dialect = option("regex_dialect").map(str::parse::<regular::Dialect>).transpose();
-        let regex_dialect = regex_dialect
-            .map_err(|error| ApiError::field(fields.name("regex_dialect"), with_cure(&error)))?;
-        let start = option("start").map(str::to_owned);
-        let grammar = GrammarConstraint { text, dialect: None, start, regex_dialect };
-        found.push((fields.name("grammar"), AnswerConstraint::Grammar(grammar)));
+        found.push((fields.name("grammar"), options.grammar(text, None)));
     }
     if let Some(tag) = json_or_text(&mut fields, "structural_tag")? {
         found.push((
@@ -258,10 +313,9 @@ fn structured_outputs(
     let own = ["regex", "choice", "search", "quote", "schema", "allOf", "anyOf", "not"];
     for key in own.into_iter().chain(dialects) {
         if let Some(value) = fields.value(key) {
-            let mut formula = Map::from_iter([(key.to_owned(), value)]);
-            formula.extend(options.clone());
-            let formula = in_ecma(without_nulls(Value::Object(formula)));
-            found.push((fields.name(key), AnswerConstraint::Formula(formula)));
+            let name = fields.name(key);
+            let formula = options.formula(&name, key, value)?;
+            found.push((name, formula));
         }
     }
     json.whitespace = whitespace(&mut fields, "whitespace_pattern", "disable_any_whitespace")?;
@@ -273,14 +327,10 @@ fn structured_outputs(
     fields.finish()?;
     let mut found = found.into_iter();
     match (found.next(), found.next()) {
-        (Some((of, constraint)), None) => match (constraint, options.keys().next()) {
-            (constraint @ (AnswerConstraint::Grammar(_) | AnswerConstraint::Formula(_)), _)
-            | (constraint, None) => Ok((of, constraint)),
-            (_, Some(option)) => Err(ApiError::field(
-                format!("structured_outputs.{option}"),
-                format!("says nothing of `{of}`; it is for a grammar or a regular expression"),
-            )),
-        },
+        (Some((of, constraint)), None) => {
+            options.check(&of, &constraint)?;
+            Ok((of, constraint))
+        }
         (Some((first, _)), Some((second, _))) => {
             let message = format!(
                 "stands beside `{first}`; write one of them, or both as a list of `allOf` or `anyOf`"
@@ -298,6 +348,7 @@ fn structured_outputs(
 /// vLLM's older fields, `guided_*`.
 fn guided(
     fields: &mut Fields,
+    options: &GrammarFields,
     json: &mut JsonFields,
 ) -> Result<Vec<(String, AnswerConstraint)>, ApiError> {
     let mut found = Vec::new();
@@ -309,13 +360,11 @@ fn guided(
     }
     for (field, key) in [("guided_regex", "regex"), ("guided_choice", "choice")] {
         if let Some(value) = fields.value(field) {
-            let formula = in_ecma(json!({ key: value }));
-            found.push((field.to_owned(), AnswerConstraint::Formula(formula)));
+            found.push((field.to_owned(), options.formula(field, key, value)?));
         }
     }
     if let Some(text) = fields.string("guided_grammar")? {
-        let grammar = AnswerConstraint::Grammar(GrammarConstraint::new(text, None));
-        found.push(("guided_grammar".to_owned(), grammar));
+        found.push(("guided_grammar".to_owned(), options.grammar(text, None)));
     }
     if let Some(tag) = json_or_text(fields, "structural_tag")? {
         let tag = AnswerConstraint::StructuralTag(without_nulls(tag));
@@ -328,23 +377,24 @@ fn guided(
 }
 
 /// llama.cpp's `grammar` (GBNF) and `json_schema`, SGLang's `regex` and `ebnf` (GBNF, too).
-fn llama_cpp(fields: &mut Fields) -> Result<Vec<(String, AnswerConstraint)>, ApiError> {
+fn llama_cpp(
+    fields: &mut Fields,
+    options: &GrammarFields,
+) -> Result<Vec<(String, AnswerConstraint)>, ApiError> {
     let mut found = Vec::new();
     for field in ["grammar", "ebnf"] {
         // llama.cpp's clients send an empty one for none.
         if let Some(text) = fields.string(field)?.filter(|text| !text.is_empty()) {
             let ready = ebnf::builtin(&text).is_some();
             let dialect = if ready { None } else { Some(Dialect::Gbnf) };
-            let grammar = AnswerConstraint::Grammar(GrammarConstraint::new(text, dialect));
-            found.push((field.to_owned(), grammar));
+            found.push((field.to_owned(), options.grammar(text, dialect)));
         }
     }
     if let Some(schema) = schema(fields, "json_schema")? {
         found.push(("json_schema".to_owned(), AnswerConstraint::Schema(schema)));
     }
     if let Some(pattern) = fields.string("regex")? {
-        let formula = in_ecma(json!({ "regex": pattern }));
-        found.push(("regex".to_owned(), AnswerConstraint::Formula(formula)));
+        found.push(("regex".to_owned(), options.formula("regex", "regex", json!(pattern))?));
     }
     Ok(found)
 }
@@ -435,20 +485,64 @@ fn resources(fields: &mut Fields) -> Result<Vec<ResourceDocument>, ApiError> {
 
 /// A formula whose regular expressions are ECMA-262's where it does not say otherwise, as in XGrammar,
 /// the usual engine of vLLM and SGLang.
-fn in_ecma(formula: Value) -> Value {
-    let Value::Object(mut members) = formula else { return formula };
+///
+/// Errors if a pattern whose dialect is not named has in a class what is characters in ECMA-262 and more in
+/// Rust's dialect, since a client of another engine may mean either.
+fn in_ecma(field: &str, formula: Value) -> Result<Value, ApiError> {
+    let Value::Object(mut members) = formula else { return Ok(formula) };
     for key in ["allOf", "anyOf"] {
         if let Some(Value::Array(parts)) = members.get_mut(key) {
-            parts.iter_mut().for_each(|part| *part = in_ecma(part.take()));
+            for part in parts {
+                *part = in_ecma(field, part.take())?;
+            }
         }
     }
     if let Some(part) = members.get_mut("not") {
-        *part = in_ecma(part.take());
+        *part = in_ecma(field, part.take())?;
     }
-    if ["regex", "search"].iter().any(|key| members.contains_key(*key)) {
-        members.entry("regex_dialect").or_insert_with(|| json!("ecma"));
+    let pattern = ["regex", "search"].iter().find_map(|key| members.get(*key));
+    if let Some(pattern) = pattern.filter(|_| !members.contains_key("regex_dialect")) {
+        if let Some(operator) = pattern.as_str().and_then(class_operator) {
+            let message = format!(
+                "has `{operator}` in a class, which is no more than its characters in ECMA-262; name the \
+                 `regex_dialect`: \"rust\", whose classes have it, or \"ecma\""
+            );
+            return Err(ApiError::field(field, message));
+        }
+        members.insert("regex_dialect".to_owned(), json!("ecma"));
     }
-    Value::Object(members)
+    Ok(Value::Object(members))
+}
+
+/// The first operator or named class of Rust's character classes that stands in a class of a pattern, but
+/// `--`, which as characters would be a range that counts down or one of no use.
+fn class_operator(pattern: &str) -> Option<&str> {
+    let (mut in_class, mut at) = (false, 0);
+    while let Some(c) = pattern[at..].chars().next() {
+        let rest = &pattern[at..];
+        match c {
+            '\\' => at += rest.chars().nth(1).map_or(0, char::len_utf8),
+            '[' if in_class => {
+                let name = rest.strip_prefix("[:").and_then(|rest| rest.split_once(":]"));
+                match name {
+                    Some((name, _))
+                        if name.bytes().all(|b| b.is_ascii_lowercase() || b == b'^') =>
+                    {
+                        return Some(&rest[..name.len() + 4]);
+                    }
+                    _ => {}
+                }
+            }
+            '[' => in_class = true,
+            ']' => in_class = false,
+            _ if in_class && (rest.starts_with("&&") || rest.starts_with("~~")) => {
+                return Some(&rest[..2]);
+            }
+            _ => {}
+        }
+        at += c.len_utf8();
+    }
+    None
 }
 
 /// A value without null members, which count as absent in all fields of a request. In schemas null

@@ -6,12 +6,12 @@ use super::format::{
 };
 use super::members::{NamedToken, bad};
 use crate::constraint::Compiler;
-use crate::ebnf::Dialect;
+use crate::ebnf::{Dialect, Environment as _};
 use crate::error::Result;
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, SpecialToken, TokenSet};
 use crate::json_schema::{PropertyOrder, Schema, Style, Whitespace};
 use crate::recognizer::program::find_token;
-use crate::regular::{Anchoring, CodePoints as _, Language, Triggers, Utf8, any_text};
+use crate::regular::{self, Anchoring, CodePoints as _, Language, Triggers, Utf8, any_text};
 use crate::vocabulary::{SpecialNames, TextPart};
 
 /// The end of the innermost tag around a format.
@@ -50,7 +50,9 @@ impl<'a> TagLowering<'a> {
             Format::Regex { pattern, at } => {
                 // As in XGrammar, a point is any character.
                 let pattern = format!("(?s:{pattern})");
-                self.embed(self.compiler.regex_grammar(&pattern, Anchoring::Whole), at)
+                let dialect = self.compiler.regex_dialect().unwrap_or(regular::Dialect::Ecma);
+                let compiler = self.compiler.clone().with_regex_dialect(dialect);
+                self.embed(compiler.regex_grammar(&pattern, Anchoring::Whole), at)
             }
             Format::Grammar { text, at } => {
                 let dialect = Dialect::guess(text).unwrap_or(Dialect::Gbnf);
