@@ -42,10 +42,12 @@
 //!   to the [`KvCache`] and return logits), and an enum of architectures in place of the field
 //!   `llama` of [`Model`].
 
+mod batch;
 mod candle_error;
 mod chat_template;
 mod checkpoint;
 mod config;
+mod cpu;
 mod device;
 mod kv_cache;
 mod llama;
@@ -55,6 +57,7 @@ mod tokenization;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use batch::{Chunk, LogitRows};
 pub use chat_template::{ChatTemplate, Message};
 pub use checkpoint::ModelSource;
 pub use config::{Config, Llama3Rope};
@@ -297,18 +300,23 @@ impl Model {
     pub fn forward(&self, tokens: &[u32], cache: &mut KvCache) -> Result<Logits> {
         self.check(tokens, cache)?;
         let before = cache.len();
-        let mut logits = None;
-        for piece in tokens.chunks(MAX_TOKENS_PER_PASS) {
-            match self.llama.forward(piece, cache) {
-                Ok(tensor) => logits = Some(tensor),
-                Err(error) => {
-                    cache.truncate(before);
-                    return Err(candle_error(error));
-                }
+        let (read, last) =
+            tokens.split_at((tokens.len() - 1) / MAX_TOKENS_PER_PASS * MAX_TOKENS_PER_PASS);
+        for piece in read.chunks(MAX_TOKENS_PER_PASS) {
+            let chunk = Chunk::new(piece, cache).with_logits(LogitRows::None);
+            if let Err(error) = self.forward_batch(&mut [chunk]) {
+                cache.truncate(before);
+                return Err(error);
             }
         }
-        // There is a last piece, for there is a token.
-        logits.map(Logits::new).ok_or_else(|| Error::new(ErrorKind::Model, "nothing was read"))
+        match self.forward_batch(&mut [Chunk::new(last, cache)]) {
+            // One row is wanted.
+            Ok(mut rows) => Ok(rows.remove(0).remove(0)),
+            Err(error) => {
+                cache.truncate(before);
+                Err(error)
+            }
+        }
     }
 
     /// Reads a tree of tokens in one pass. `parents` holds the index of the parent of each token
@@ -323,19 +331,57 @@ impl Model {
         parents: &[usize],
         cache: &mut KvCache,
     ) -> Result<Vec<Logits>> {
-        self.check(tokens, cache)?;
-        let before = |(i, &parent): (usize, &usize)| parent <= i;
-        if parents.len() + 1 != tokens.len() || !parents.iter().enumerate().all(before) {
-            let message = "a tree has a parent for each token but the first, before it";
-            return Err(Error::new(ErrorKind::Model, message));
+        if parents.len() + 1 != tokens.len() {
+            return Err(no_tree());
         }
-        let before = cache.len();
-        let rows = self
-            .llama
-            .forward_tree(tokens, parents, cache)
-            .and_then(|rows| (0..tokens.len()).map(|i| rows.get(i).map(Logits::new)).collect());
+        let chunk = Chunk { tokens, parents, cache, logits: LogitRows::All };
+        Ok(self.forward_batch(&mut [chunk])?.into_iter().flatten().collect())
+    }
+
+    /// Reads the next tokens of several sequences in one pass, and returns for each the logits that
+    /// it wants. On the CPU a sequence's logits are the same, bit for bit, whatever is read beside
+    /// it, and however its tokens are cut into chunks.
+    ///
+    /// ```no_run
+    /// use maskwright::model::{Chunk, Model, ModelOptions};
+    /// let model = Model::load(&ModelOptions::default())?;
+    /// let (mut one, mut other) = (model.new_cache()?, model.new_cache()?);
+    /// let rows = model.forward_batch(&mut [
+    ///     Chunk::new(&[1, 2, 3], &mut one),
+    ///     Chunk::new(&[4], &mut other),
+    /// ])?;
+    /// assert_eq!(rows[1][0].to_vec()?, model.forward(&[4], &mut model.new_cache()?)?.to_vec()?);
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    ///
+    /// Errors as [`forward`](Self::forward) does, with all caches unchanged.
+    pub fn forward_batch(&self, chunks: &mut [Chunk<'_>]) -> Result<Vec<Vec<Logits>>> {
+        for chunk in chunks.iter() {
+            self.check(chunk.tokens, chunk.cache)?;
+            let before = |(i, &parent): (usize, &usize)| parent <= i;
+            let is_tree = chunk.parents.len() + 1 == chunk.tokens.len()
+                && chunk.parents.iter().enumerate().all(before);
+            if !chunk.parents.is_empty() && !is_tree {
+                return Err(no_tree());
+            }
+        }
+        if chunks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let lengths: Vec<usize> = chunks.iter().map(|chunk| chunk.cache.len()).collect();
+        let rows = self.llama.forward(chunks).and_then(|all| {
+            let mut next = 0;
+            let mut rows = |chunk: &Chunk<'_>| {
+                let from = next;
+                next += chunk.wanted();
+                (from..next).map(|row| all.get(row).map(Logits::new)).collect()
+            };
+            chunks.iter().map(&mut rows).collect()
+        });
         rows.map_err(|error| {
-            cache.truncate(before);
+            for (chunk, length) in chunks.iter_mut().zip(lengths) {
+                chunk.cache.truncate(length);
+            }
             candle_error(error)
         })
     }
@@ -385,6 +431,11 @@ impl Model {
         }
         Ok(())
     }
+}
+
+fn no_tree() -> Error {
+    let message = "a tree has a parent for each token but the first, before it";
+    Error::new(ErrorKind::Model, message)
 }
 
 /// The file of the tokenizer.

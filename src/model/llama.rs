@@ -5,18 +5,29 @@
 //! the configuration says so, Llama 3's rotary scaling, biases (Qwen2) and tied embeddings. Weights
 //! have the names and layouts of Hugging Face's checkpoints.
 //!
-//! One sequence at a time: activations are (positions, width) tensors.
+//! A pass reads tokens of any number of sequences, packed: activations are (rows, width) tensors, a
+//! row for each token. Only attention knows which rows belong together ([`attention`]).
+//!
+//! On the CPU activations are `f32` whatever the dtype of the weights, and products and attention
+//! are those of [`cpu`](super::cpu): what a row computes does not depend on the other rows.
 
+mod attention;
+mod linear;
 mod rotary;
 
-use candle_core::{DType, Device, Result, Tensor};
-use candle_nn::ops::{rms_norm, silu, softmax_last_dim};
-use candle_nn::rotary_emb::rope;
+use std::sync::Arc;
 
+use candle_core::{DType, Device, Result, Tensor};
+use candle_nn::ops::{rms_norm, silu};
+
+use super::batch::Chunk;
+use super::candle_error::candle_error;
 use super::checkpoint::Weights;
 use super::config::Config;
-use super::kv_cache::{KvCache, LayerCache};
+use super::kv_cache::{BlockPool, CacheShape, KvCache};
 use crate::error::{self, Error, ErrorKind};
+use attention::{Attention, Positions};
+use linear::Linear;
 use rotary::RotaryFrequencies;
 
 const EMBEDDING: &str = "model.embed_tokens.weight";
@@ -32,8 +43,11 @@ pub(super) struct Llama {
     logits: Linear,
     rope: RotaryFrequencies,
     config: Config,
+    /// The dtype of the weights.
     dtype: DType,
     device: Device,
+    /// The blocks of its caches, on the CPU.
+    pool: Option<Arc<BlockPool>>,
 }
 
 impl Llama {
@@ -56,7 +70,7 @@ impl Llama {
                 ));
         }
         let logits = if tied {
-            Linear { weight: embedding.clone(), bias: None }
+            Linear::new(embedding.clone())
         } else {
             Linear::load(&weights, "lm_head", (hidden, vocab), false)?
         };
@@ -70,113 +84,71 @@ impl Llama {
         })?;
         let (rope, config, device) =
             (RotaryFrequencies::new(config), config.clone(), device.clone());
-        Ok(Self { embedding, blocks, norm, logits, rope, config, dtype, device })
+        let pool = device.is_cpu().then(|| BlockPool::new(cache_shape(&config)));
+        Ok(Self { embedding, blocks, norm, logits, rope, config, dtype, device, pool })
     }
 
     /// A cache for one sequence.
     pub(super) fn new_cache(&self) -> Result<KvCache> {
-        let heads = (self.config.num_key_value_heads, self.config.head_dim);
-        KvCache::new(self.config.num_hidden_layers, heads, self.dtype, &self.device)
-    }
-
-    /// Reads `tokens` (at least one, ids below `vocab_size`) after those of the cache, and
-    /// returns the logits of the token after the last: (vocab_size), `f32`, on the device.
-    pub(super) fn forward(&self, tokens: &[u32], cache: &mut KvCache) -> Result<Tensor> {
-        let (at, n) = (cache.len(), tokens.len());
-        let positions = Positions {
-            at,
-            rope: self.rope.at(at, n, self.dtype, &self.device)?,
-            attention_mask: causal_mask(at, n, &self.device)?,
-        };
-        let x = self.read(tokens, &positions, cache)?;
-        self.logits(&x.narrow(0, n - 1, 1)?)?.squeeze(0)
-    }
-
-    /// Reads a tree of tokens: `parents` has one for each token but the first, the place of an
-    /// earlier one, after which it stands. Returns the logits of the token after each:
-    /// (tokens, vocab_size), `f32`, on the device.
-    pub(super) fn forward_tree(
-        &self,
-        tokens: &[u32],
-        parents: &[usize],
-        cache: &mut KvCache,
-    ) -> Result<Tensor> {
-        let (at, n) = (cache.len(), tokens.len());
-        let mut depths = vec![0u32; n];
-        for (i, &parent) in parents.iter().enumerate() {
-            depths[i + 1] = depths[parent] + 1;
+        match &self.pool {
+            Some(pool) => Ok(KvCache::paged(pool)),
+            None => KvCache::contiguous(cache_shape(&self.config), self.dtype, &self.device),
         }
-        let deepest = depths.iter().max().map_or(0, |&depth| depth as usize);
-        let (cos, sin) = self.rope.at(at, deepest + 1, self.dtype, &self.device)?;
-        let depths = Tensor::from_vec(depths, n, &self.device)?;
-        let positions = Positions {
-            at,
-            rope: (cos.index_select(&depths, 0)?, sin.index_select(&depths, 0)?),
-            attention_mask: tree_mask(at, parents, &self.device)?,
-        };
-        let x = self.read(tokens, &positions, cache)?;
-        self.logits(&x)
     }
 
-    fn read(&self, tokens: &[u32], positions: &Positions, cache: &mut KvCache) -> Result<Tensor> {
-        let mut x = self.embedding.embedding(&Tensor::new(tokens, &self.device)?)?;
-        for (block, layer) in self.blocks.iter().zip(cache.layers()) {
-            x = block.forward(&x, positions, layer)?;
+    /// Reads the tokens of all chunks (at least one each, ids below `vocab_size`), each after
+    /// those of its cache. Returns the logits after the tokens for which a chunk wants them, chunk
+    /// after chunk: (rows, vocab_size), `f32`, on the device.
+    pub(super) fn forward(&self, chunks: &mut [Chunk<'_>]) -> Result<Tensor> {
+        let tokens: Vec<u32> = chunks.iter().flat_map(|chunk| chunk.tokens).copied().collect();
+        let positions = Positions::new(chunks, &self.rope, self.activation_dtype(), &self.device)?;
+        let tokens = Tensor::from_vec(tokens, positions.rows(), &self.device)?;
+        let mut x = self.embedding.embedding(&tokens)?.to_dtype(self.activation_dtype())?;
+        for (layer, block) in self.blocks.iter().enumerate() {
+            x = block.forward(&x, &positions, layer, chunks)?;
         }
-        cache.advance(tokens.len());
-        Ok(x)
-    }
-
-    fn logits(&self, x: &Tensor) -> Result<Tensor> {
+        for chunk in chunks.iter_mut() {
+            chunk.cache.advance(chunk.tokens.len());
+        }
+        let wanted = positions.rows_with_logits(chunks);
+        if wanted.is_empty() {
+            return Tensor::zeros((0, self.config.vocab_size), DType::F32, &self.device);
+        }
+        let x = if wanted.len() == positions.rows() {
+            x
+        } else {
+            let n = wanted.len();
+            x.index_select(&Tensor::from_vec(wanted, n, &self.device)?, 0)?
+        };
         self.logits.forward(&self.norm.forward(&x.contiguous()?)?)?.to_dtype(DType::F32)
+    }
+
+    /// The dtype of activations.
+    fn activation_dtype(&self) -> DType {
+        activation_dtype(self.dtype, &self.device)
     }
 
     /// The same model with its first blocks only. Shares their weights.
     pub(super) fn first_blocks(&self, blocks: usize) -> Self {
         let config = Config { num_hidden_layers: blocks, ..self.config.clone() };
         let blocks = self.blocks[..blocks.min(self.blocks.len())].to_vec();
-        Self { blocks, config, ..self.clone() }
+        let pool = self.pool.as_ref().map(|_| BlockPool::new(cache_shape(&config)));
+        Self { blocks, config, pool, ..self.clone() }
     }
 }
 
-/// The positions of a forward pass, the same in every block.
-struct Positions {
-    /// The first position.
-    at: usize,
-    /// Cosines and sines: (positions, head width / 2).
-    rope: (Tensor, Tensor),
-    /// Attention mask: 0 where a position may look, −∞ where not; (positions, all positions up to
-    /// the last). `None` for a single position, which may look everywhere.
-    attention_mask: Option<Tensor>,
+/// The sizes of a model's cache.
+fn cache_shape(config: &Config) -> CacheShape {
+    CacheShape {
+        layers: config.num_hidden_layers,
+        heads: config.num_key_value_heads,
+        width: config.head_dim,
+    }
 }
 
-/// A position sees itself and all before it.
-fn causal_mask(at: usize, n: usize, device: &Device) -> Result<Option<Tensor>> {
-    if n == 1 {
-        return Ok(None);
-    }
-    let may_look = |from: usize, to: usize| if to <= at + from { 0.0 } else { f32::NEG_INFINITY };
-    let mask: Vec<f32> =
-        (0..n).flat_map(|from| (0..at + n).map(move |to| may_look(from, to))).collect();
-    Tensor::from_vec(mask, (n, at + n), device).map(Some)
-}
-
-/// A node sees all positions before the tree, itself and its ancestors.
-fn tree_mask(at: usize, parents: &[usize], device: &Device) -> Result<Option<Tensor>> {
-    let n = parents.len() + 1;
-    if n == 1 {
-        return Ok(None);
-    }
-    let mut mask = vec![f32::NEG_INFINITY; n * (at + n)];
-    for (i, row) in mask.chunks_mut(at + n).enumerate() {
-        row[..at].fill(0.0);
-        let mut above = Some(i);
-        while let Some(token) = above {
-            row[at + token] = 0.0;
-            above = token.checked_sub(1).map(|index| parents[index]);
-        }
-    }
-    Tensor::from_vec(mask, (n, at + n), device).map(Some)
+/// The dtype of activations, for weights of a dtype. Processors compute in `f32`.
+fn activation_dtype(weights: DType, device: &Device) -> DType {
+    if device.is_cpu() { DType::F32 } else { weights }
 }
 
 /// Attention and feed-forward, each on the normalised stream and added back to it.
@@ -198,76 +170,16 @@ impl Block {
         })
     }
 
-    fn forward(&self, x: &Tensor, positions: &Positions, cache: &mut LayerCache) -> Result<Tensor> {
-        let x =
-            (x + self.attention.forward(&self.attention_norm.forward(x)?, positions, cache)?)?;
+    fn forward(
+        &self,
+        x: &Tensor,
+        positions: &Positions,
+        layer: usize,
+        chunks: &mut [Chunk<'_>],
+    ) -> Result<Tensor> {
+        let normed = self.attention_norm.forward(x)?;
+        let x = (x + self.attention.forward(&normed, positions, layer, chunks)?)?;
         &x + self.mlp.forward(&self.mlp_norm.forward(&x)?)?
-    }
-}
-
-/// Grouped-query attention with rotary positions.
-#[derive(Clone, Debug)]
-struct Attention {
-    queries: Linear,
-    keys: Linear,
-    values: Linear,
-    output: Linear,
-    heads: usize,
-    kv_heads: usize,
-    width: usize,
-}
-
-impl Attention {
-    fn load(config: &Config, weights: &Weights, name: &str) -> error::Result<Self> {
-        let (heads, kv_heads) = (config.num_attention_heads, config.num_key_value_heads);
-        let (hidden, width) = (config.hidden_size, config.head_dim);
-        let linear = |projection: &str, shape, bias| {
-            Linear::load(weights, &format!("{name}.{projection}"), shape, bias)
-        };
-        Ok(Self {
-            queries: linear("q_proj", (hidden, heads * width), config.qkv_bias)?,
-            keys: linear("k_proj", (hidden, kv_heads * width), config.qkv_bias)?,
-            values: linear("v_proj", (hidden, kv_heads * width), config.qkv_bias)?,
-            output: linear("o_proj", (heads * width, hidden), config.output_bias)?,
-            heads,
-            kv_heads,
-            width,
-        })
-    }
-
-    fn forward(&self, x: &Tensor, positions: &Positions, cache: &mut LayerCache) -> Result<Tensor> {
-        let n = x.dim(0)?;
-        let q = self.rotate(&self.by_head(&self.queries.forward(x)?, self.heads)?, positions)?;
-        let k = self.rotate(&self.by_head(&self.keys.forward(x)?, self.kv_heads)?, positions)?;
-        let v = self.by_head(&self.values.forward(x)?, self.kv_heads)?;
-        let (k, v) = cache.append(positions.at, &k, &v)?;
-
-        // The query heads that share a key-value head lie one after the other: as rows of one
-        // matrix they need no copies of keys and values.
-        let rows = (self.kv_heads, self.heads / self.kv_heads * n, self.width);
-        let q = (q.reshape(rows)? / (self.width as f64).sqrt())?;
-        let scores = q.matmul(&k.t()?)?.to_dtype(DType::F32)?;
-        let scores = match &positions.attention_mask {
-            None => scores,
-            Some(mask) => scores
-                .reshape((self.heads, n, positions.at + n))?
-                .broadcast_add(mask)?
-                .reshape(scores.shape())?,
-        };
-        let weights = softmax_last_dim(&scores)?.to_dtype(v.dtype())?;
-        let y = weights.matmul(&v)?.reshape((self.heads, n, self.width))?;
-        let y = y.transpose(0, 1)?.reshape((n, self.heads * self.width))?;
-        self.output.forward(&y)
-    }
-
-    /// (positions, heads · width) to (heads, positions, width).
-    fn by_head(&self, x: &Tensor, heads: usize) -> Result<Tensor> {
-        x.reshape((x.dim(0)?, heads, self.width))?.transpose(0, 1)?.contiguous()
-    }
-
-    fn rotate(&self, x: &Tensor, positions: &Positions) -> Result<Tensor> {
-        let (cos, sin) = &positions.rope;
-        rope(&x.unsqueeze(0)?, cos, sin)?.squeeze(0)
     }
 }
 
@@ -294,34 +206,6 @@ impl Mlp {
     }
 }
 
-/// y = x · Wᵀ + b, with W as (out, in).
-#[derive(Clone, Debug)]
-struct Linear {
-    weight: Tensor,
-    bias: Option<Tensor>,
-}
-
-impl Linear {
-    fn load(
-        weights: &Weights,
-        name: &str,
-        (input, output): (usize, usize),
-        bias: bool,
-    ) -> error::Result<Self> {
-        let weight = weights.get(&format!("{name}.weight"), &[output, input])?;
-        let bias = bias.then(|| weights.get(&format!("{name}.bias"), &[output])).transpose()?;
-        Ok(Self { weight, bias })
-    }
-
-    fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let y = x.matmul(&self.weight.t()?)?;
-        match &self.bias {
-            None => Ok(y),
-            Some(bias) => y.broadcast_add(bias),
-        }
-    }
-}
-
 /// Zhang and Sennrich 2019, "Root Mean Square Layer Normalization".
 #[derive(Clone, Debug)]
 struct RmsNorm {
@@ -332,6 +216,8 @@ struct RmsNorm {
 impl RmsNorm {
     fn load(config: &Config, weights: &Weights, name: &str) -> error::Result<Self> {
         let weight = weights.get(&format!("{name}.weight"), &[config.hidden_size])?;
+        let dtype = activation_dtype(weight.dtype(), weight.device());
+        let weight = weight.to_dtype(dtype).map_err(candle_error)?;
         Ok(Self { weight, eps: config.rms_norm_eps as f32 })
     }
 

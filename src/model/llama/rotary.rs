@@ -26,19 +26,19 @@ impl RotaryFrequencies {
         Self { frequencies: (0..config.head_dim / 2).map(|i| stretch(frequency(i))).collect() }
     }
 
-    /// Cosines and sines of `n` positions from `at` on: two tensors (n, head width / 2).
+    /// Cosines and sines of some positions: two tensors (positions, head width / 2).
     pub(crate) fn at(
         &self,
-        at: usize,
-        n: usize,
+        positions: &[usize],
         dtype: DType,
         device: &Device,
     ) -> Result<(Tensor, Tensor)> {
         let table = |f: fn(f64) -> f64| {
             let angles =
-                (at..at + n).flat_map(|p| self.frequencies.iter().map(move |w| p as f64 * w));
+                positions.iter().flat_map(|&p| self.frequencies.iter().map(move |w| p as f64 * w));
             let numbers: Vec<f32> = angles.map(|angle| f(angle) as f32).collect();
-            Tensor::from_vec(numbers, (n, self.frequencies.len()), device)?.to_dtype(dtype)
+            let shape = (positions.len(), self.frequencies.len());
+            Tensor::from_vec(numbers, shape, device)?.to_dtype(dtype)
         };
         Ok((table(f64::cos)?, table(f64::sin)?))
     }

@@ -1,0 +1,248 @@
+//! Attention of a packed batch.
+
+use candle_core::{DType, Device, Result, Tensor};
+use candle_nn::ops::softmax_last_dim;
+use candle_nn::rotary_emb::rope;
+
+use super::linear::{Linear, with_numbers};
+use super::rotary::RotaryFrequencies;
+use crate::error;
+use crate::model::batch::{Chunk, LogitRows};
+use crate::model::checkpoint::Weights;
+use crate::model::config::Config;
+use crate::model::cpu::{self, AttentionShape, Segment};
+use crate::model::kv_cache::{BlockTable, LayerCache, Storage};
+
+/// The rows of a forward pass and their positions, the same in every block.
+pub(super) struct Positions {
+    /// The first row of each chunk, and the number of all rows.
+    starts: Vec<usize>,
+    /// Cosines and sines: (rows, head width / 2).
+    rope: (Tensor, Tensor),
+    /// For devices without a kernel of ours the attention mask of each chunk: 0 where a row may
+    /// look, −∞ where not; (rows, all positions up to the last). `None` for a single row, which may
+    /// look everywhere.
+    masks: Vec<Option<Tensor>>,
+}
+
+impl Positions {
+    /// The positions of all tokens of the chunks. Makes room for them in paged caches.
+    pub(super) fn new(
+        chunks: &mut [Chunk<'_>],
+        frequencies: &RotaryFrequencies,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Self> {
+        let (mut starts, mut positions, mut masks) = (vec![0], Vec::new(), Vec::new());
+        for chunk in chunks {
+            let (at, n) = (chunk.cache.len(), chunk.tokens.len());
+            let first = positions.len();
+            positions.push(at);
+            for row in 1..n {
+                let parent = chunk.parents.get(row - 1).copied().unwrap_or(row - 1);
+                positions.push(positions[first + parent] + 1);
+            }
+            starts.push(positions.len());
+            match chunk.cache.storage() {
+                Storage::Paged(table) => table.reserve(at, at + n),
+                Storage::Contiguous(_) if chunk.parents.is_empty() => {
+                    masks.push(causal_mask(at, n, device)?);
+                }
+                Storage::Contiguous(_) => masks.push(tree_mask(at, chunk.parents, device)?),
+            }
+        }
+        Ok(Self { starts, rope: frequencies.at(&positions, dtype, device)?, masks })
+    }
+
+    /// The number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.starts[self.starts.len() - 1]
+    }
+
+    /// The rows after which logits are wanted.
+    pub(super) fn rows_with_logits(&self, chunks: &[Chunk<'_>]) -> Vec<u32> {
+        let rows = chunks.iter().zip(self.starts.windows(2)).flat_map(|(chunk, bounds)| {
+            let from = match chunk.logits {
+                LogitRows::None => bounds[1],
+                LogitRows::Last => bounds[1] - 1,
+                LogitRows::All => bounds[0],
+            };
+            from..bounds[1]
+        });
+        // Rows are far fewer than u32::MAX.
+        rows.map(|row| row as u32).collect()
+    }
+}
+
+/// A position sees itself and all before it.
+fn causal_mask(at: usize, n: usize, device: &Device) -> Result<Option<Tensor>> {
+    if n == 1 {
+        return Ok(None);
+    }
+    let may_look = |from: usize, to: usize| if to <= at + from { 0.0 } else { f32::NEG_INFINITY };
+    let mask: Vec<f32> =
+        (0..n).flat_map(|from| (0..at + n).map(move |to| may_look(from, to))).collect();
+    Tensor::from_vec(mask, (n, at + n), device).map(Some)
+}
+
+/// A node sees all positions before the tree, itself and its ancestors.
+fn tree_mask(at: usize, parents: &[usize], device: &Device) -> Result<Option<Tensor>> {
+    let n = parents.len() + 1;
+    let mut mask = vec![f32::NEG_INFINITY; n * (at + n)];
+    for (i, row) in mask.chunks_mut(at + n).enumerate() {
+        row[..at].fill(0.0);
+        let mut above = Some(i);
+        while let Some(token) = above {
+            row[at + token] = 0.0;
+            above = token.checked_sub(1).map(|index| parents[index]);
+        }
+    }
+    Tensor::from_vec(mask, (n, at + n), device).map(Some)
+}
+
+/// Grouped-query attention with rotary positions.
+#[derive(Clone, Debug)]
+pub(super) struct Attention {
+    queries: Linear,
+    keys: Linear,
+    values: Linear,
+    output: Linear,
+    shape: AttentionShape,
+}
+
+impl Attention {
+    pub(super) fn load(config: &Config, weights: &Weights, name: &str) -> error::Result<Self> {
+        let (heads, kv_heads) = (config.num_attention_heads, config.num_key_value_heads);
+        let (hidden, width) = (config.hidden_size, config.head_dim);
+        let linear = |projection: &str, shape, bias| {
+            Linear::load(weights, &format!("{name}.{projection}"), shape, bias)
+        };
+        Ok(Self {
+            queries: linear("q_proj", (hidden, heads * width), config.qkv_bias)?,
+            keys: linear("k_proj", (hidden, kv_heads * width), config.qkv_bias)?,
+            values: linear("v_proj", (hidden, kv_heads * width), config.qkv_bias)?,
+            output: linear("o_proj", (heads * width, hidden), config.output_bias)?,
+            shape: AttentionShape { heads, kv_heads, width },
+        })
+    }
+
+    /// Writes the keys and values of all rows to the caches, and attends.
+    pub(super) fn forward(
+        &self,
+        x: &Tensor,
+        positions: &Positions,
+        layer: usize,
+        chunks: &mut [Chunk<'_>],
+    ) -> Result<Tensor> {
+        let AttentionShape { heads, kv_heads, .. } = self.shape;
+        let q = self.rotate(&self.queries.forward(x)?, heads, positions)?;
+        let k = self.rotate(&self.keys.forward(x)?, kv_heads, positions)?;
+        let v = self.values.forward(x)?;
+        let y = if x.device().is_cpu() {
+            self.attend_on_cpu((&q, &k, &v), positions, layer, chunks)?
+        } else {
+            self.attend_on_device((&q, &k, &v), positions, layer, chunks)?
+        };
+        self.output.forward(&y)
+    }
+
+    /// Turns the heads of each row by its position: (rows, heads · width).
+    fn rotate(&self, x: &Tensor, heads: usize, positions: &Positions) -> Result<Tensor> {
+        let rows = x.dim(0)?;
+        let (cos, sin) = &positions.rope;
+        let by_head = x.reshape((rows, heads, self.shape.width))?.transpose(0, 1)?.contiguous()?;
+        let turned = rope(&by_head.unsqueeze(0)?, cos, sin)?.squeeze(0)?;
+        turned.transpose(0, 1)?.reshape((rows, heads * self.shape.width))
+    }
+
+    fn attend_on_cpu(
+        &self,
+        (q, k, v): (&Tensor, &Tensor, &Tensor),
+        positions: &Positions,
+        layer: usize,
+        chunks: &mut [Chunk<'_>],
+    ) -> Result<Tensor> {
+        let kv_width = self.shape.kv_heads * self.shape.width;
+        with_numbers(k, |k| {
+            with_numbers(v, |v| {
+                for (chunk, bounds) in chunks.iter_mut().zip(positions.starts.windows(2)) {
+                    let part = bounds[0] * kv_width..bounds[1] * kv_width;
+                    let at = chunk.cache.len();
+                    if let Storage::Paged(table) = chunk.cache.storage() {
+                        table.write(layer, at, &k[part.clone()], &v[part]);
+                    }
+                }
+            })
+        })??;
+        let none = BlockTable::default();
+        let segments: Vec<Segment<'_>> = chunks
+            .iter_mut()
+            .zip(positions.starts.windows(2))
+            .map(|(chunk, bounds)| Segment {
+                row: bounds[0],
+                rows: bounds[1] - bounds[0],
+                at: chunk.cache.len(),
+                parents: chunk.parents,
+                blocks: chunk.cache.blocks().unwrap_or(&none),
+            })
+            .collect();
+        let y = with_numbers(q, |q| cpu::attend(self.shape, layer, q, &segments))?;
+        Tensor::from_vec(y, q.shape(), q.device())
+    }
+
+    fn attend_on_device(
+        &self,
+        (q, k, v): (&Tensor, &Tensor, &Tensor),
+        positions: &Positions,
+        layer: usize,
+        chunks: &mut [Chunk<'_>],
+    ) -> Result<Tensor> {
+        let mut parts = Vec::with_capacity(chunks.len());
+        let bounds = positions.starts.windows(2).zip(&positions.masks);
+        for (chunk, (bounds, mask)) in chunks.iter_mut().zip(bounds) {
+            let (at, n) = (chunk.cache.len(), bounds[1] - bounds[0]);
+            let rows = |x: &Tensor, heads| self.by_head(&x.narrow(0, bounds[0], n)?, heads);
+            let (q, k, v) = (
+                rows(q, self.shape.heads)?,
+                rows(k, self.shape.kv_heads)?,
+                rows(v, self.shape.kv_heads)?,
+            );
+            let Storage::Contiguous(layers) = chunk.cache.storage() else { continue };
+            parts.push(self.attend_to(&q, (&k, &v), at, mask.as_ref(), &mut layers[layer])?);
+        }
+        Tensor::cat(&parts, 0)
+    }
+
+    /// The attention of one sequence: (positions, heads · width).
+    fn attend_to(
+        &self,
+        q: &Tensor,
+        (k, v): (&Tensor, &Tensor),
+        at: usize,
+        mask: Option<&Tensor>,
+        cache: &mut LayerCache,
+    ) -> Result<Tensor> {
+        let AttentionShape { heads, kv_heads, width } = self.shape;
+        let n = q.dim(1)?;
+        let (k, v) = cache.append(at, k, v)?;
+        // The query heads that share a key-value head lie one after the other: as rows of one
+        // matrix they need no copies of keys and values.
+        let rows = (kv_heads, heads / kv_heads * n, width);
+        let q = (q.reshape(rows)? / (width as f64).sqrt())?;
+        let scores = q.matmul(&k.t()?)?.to_dtype(DType::F32)?;
+        let scores = match mask {
+            None => scores,
+            Some(mask) => {
+                scores.reshape((heads, n, at + n))?.broadcast_add(mask)?.reshape(scores.shape())?
+            }
+        };
+        let weights = softmax_last_dim(&scores)?.to_dtype(v.dtype())?;
+        let y = weights.matmul(&v)?.reshape((heads, n, width))?;
+        y.transpose(0, 1)?.reshape((n, heads * width))
+    }
+
+    /// (positions, heads · width) to (heads, positions, width).
+    fn by_head(&self, x: &Tensor, heads: usize) -> Result<Tensor> {
+        x.reshape((x.dim(0)?, heads, self.shape.width))?.transpose(0, 1)?.contiguous()
+    }
+}
