@@ -220,7 +220,7 @@ fn stories260k_writes_its_story() {
     assert_eq!(written.strip_prefix(' ').unwrap(), story);
 }
 
-fn random_tensors(config: &Value, seed: u64) -> Tensors {
+pub(crate) fn random_tensors(config: &Value, seed: u64) -> Tensors {
     let size = |field: &str| config[field].as_u64().map(|n| n as usize);
     let [hidden, inner, vocab, heads, kv_heads] = [
         "hidden_size",
@@ -268,7 +268,7 @@ fn random_tensors(config: &Value, seed: u64) -> Tensors {
 }
 
 /// A small configuration with these fields changed.
-fn config(fields: Value) -> Value {
+pub(crate) fn config(fields: Value) -> Value {
     let mut config = json!({
         "model_type": "llama", "hidden_size": 24, "intermediate_size": 40, "vocab_size": 260,
         "num_hidden_layers": 2, "num_attention_heads": 6, "num_key_value_heads": 2,

@@ -1,0 +1,128 @@
+//! Batches: the logits of a sequence are the same, bit for bit, whatever is read beside it and however
+//! its tokens are cut into chunks.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+
+use crate::llama::{config, random_tensors};
+use crate::model_support::write_model;
+use maskwright::model::{Chunk, DType, KvCache, LogitRows, Model, ModelOptions, ModelSource};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde_json::json;
+
+/// A model whose products are large enough for several threads and fill no tile.
+fn folder(name: &str) -> PathBuf {
+    let config = config(json!({"hidden_size": 100, "intermediate_size": 210, "head_dim": 24}));
+    write_model(name, &config, &random_tensors(&config, 5), "F32", 1)
+}
+
+fn bits(logits: &[f32]) -> Vec<u32> {
+    logits.iter().map(|number| number.to_bits()).collect()
+}
+
+/// The logits after each token, read one by one, alone.
+fn alone(model: &Model, tokens: &[u32]) -> Vec<Vec<u32>> {
+    let mut cache = model.new_cache().unwrap();
+    let row = |token| bits(&model.forward(&[token], &mut cache).unwrap().to_vec().unwrap());
+    tokens.iter().copied().map(row).collect()
+}
+
+struct Sequence {
+    tokens: Vec<u32>,
+    expected: Vec<Vec<u32>>,
+    cache: KvCache,
+}
+
+#[test]
+fn a_sequence_in_a_batch_has_the_logits_that_it_has_alone() {
+    let folder = folder("batch");
+    for dtype in [DType::F32, DType::BF16, DType::F16] {
+        let source = ModelSource::Folder(folder.clone());
+        let model = Model::load(&ModelOptions { source, dtype, ..Default::default() }).unwrap();
+        let width = model.vocabulary().len() as u32;
+        let mut rng = ChaCha8Rng::seed_from_u64(9);
+        for size in [2, 3, 7, 16, 64] {
+            let mut sequences: Vec<Sequence> = (0..size)
+                .map(|_| {
+                    let length = 1 + rng.next_u32() % 40;
+                    let tokens: Vec<u32> = (0..length).map(|_| rng.next_u32() % width).collect();
+                    let expected = alone(&model, &tokens);
+                    Sequence { tokens, expected, cache: model.new_cache().unwrap() }
+                })
+                .collect();
+            // Each pass reads a chunk of random length of a random part of the sequences; now and
+            // then one is set back, as by a preemption, or goes on in a fork.
+            while sequences.iter().any(|sequence| sequence.cache.len() < sequence.tokens.len()) {
+                let mut chunks = Vec::new();
+                let mut places = Vec::new();
+                for (i, sequence) in sequences.iter_mut().enumerate() {
+                    let Sequence { tokens, cache, .. } = sequence;
+                    match rng.next_u32() % 16 {
+                        0 => cache.truncate(rng.next_u32() as usize % (cache.len() + 1)),
+                        1 => *cache = cache.fork(),
+                        2..6 => continue,
+                        _ => {}
+                    }
+                    let left = tokens.len() - cache.len();
+                    if left == 0 {
+                        continue;
+                    }
+                    let n = 1 + rng.next_u32() as usize % left.min(9);
+                    let from = cache.len();
+                    let logits = [LogitRows::None, LogitRows::Last, LogitRows::All]
+                        [rng.next_u32() as usize % 3];
+                    places.push((i, from, n, logits));
+                    let chunk = Chunk::new(&tokens[from..from + n], cache).with_logits(logits);
+                    chunks.push(chunk);
+                }
+                let rows = model.forward_batch(&mut chunks).unwrap();
+                assert_eq!(rows.len(), places.len());
+                for (rows, (i, from, n, logits)) in rows.into_iter().zip(places) {
+                    let rows: Vec<_> = rows.iter().map(|r| bits(&r.to_vec().unwrap())).collect();
+                    let expected = &sequences[i].expected[from..from + n];
+                    match logits {
+                        LogitRows::None => assert!(rows.is_empty()),
+                        LogitRows::Last => assert!(rows == expected[n - 1..]),
+                        LogitRows::All => assert!(rows == expected),
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_node_of_a_tree_has_the_logits_of_its_path() {
+    let model = crate::model_support::load(folder("batch-tree"));
+    let width = model.vocabulary().len() as u32;
+    let mut rng = ChaCha8Rng::seed_from_u64(10);
+    for _ in 0..20 {
+        let mut next = || rng.next_u32();
+        let prompt: Vec<u32> = (0..1 + next() % 30).map(|_| next() % width).collect();
+        let n = 1 + next() as usize % 12;
+        let tokens: Vec<u32> = (0..n).map(|_| next() % width).collect();
+        let parents: Vec<usize> = (1..n).map(|i| next() as usize % i).collect();
+        let mut cache = model.new_cache().unwrap();
+        model.forward(&prompt, &mut cache).unwrap();
+        let rows = model.forward_tree(&tokens, &parents, &mut cache).unwrap();
+        let mut path_to = vec![vec![0]];
+        for (i, &parent) in parents.iter().enumerate() {
+            let path = [path_to[parent].clone(), vec![i + 1]].concat();
+            path_to.push(path);
+        }
+        for (path, row) in path_to.iter().zip(&rows) {
+            let text = path.iter().map(|&node| tokens[node]);
+            let text: Vec<u32> = prompt.iter().copied().chain(text).collect();
+            assert!(alone(&model, &text).pop().unwrap() == bits(&row.to_vec().unwrap()));
+        }
+        // The path that is kept goes on as if nothing else had been read.
+        let path = &path_to[n - 1];
+        model.keep(&mut cache, prompt.len(), path).unwrap();
+        let text = path.iter().map(|&node| tokens[node]).chain([3]);
+        let text: Vec<u32> = prompt.iter().copied().chain(text).collect();
+        let row = model.forward(&[3], &mut cache).unwrap();
+        assert!(alone(&model, &text).pop().unwrap() == bits(&row.to_vec().unwrap()));
+    }
+}
