@@ -12,7 +12,7 @@ use super::request::{BeamSearch, EarlyStopping, Request};
 use super::response::{Event, EventSink, FinishReason, Passes, Response, Step, Timing};
 use super::sequence::{DrawCircumstances, Sequence};
 use crate::error::Result;
-use crate::model::{KvCache, Logits};
+use crate::model::{Chunk, KvCache, Logits};
 use crate::sampling::Draw;
 
 /// A text that still grows.
@@ -117,10 +117,16 @@ pub(crate) fn search(
         // The old caches are dropped first, so that memory that no other beam shares is written in
         // place.
         beams = next;
-        for beam in &mut beams {
-            let last = &beam.sequence.tokens[beam.sequence.tokens.len() - 1..];
-            beam.logits = runner.model().forward(last, &mut beam.cache)?;
-            passes.model += 1;
+        let mut chunks = Vec::with_capacity(beams.len());
+        for Beam { sequence, cache, .. } in &mut beams {
+            let last = &sequence.tokens[sequence.tokens.len() - 1..];
+            chunks.push(Chunk::new(last, cache));
+        }
+        let rows = runner.model().forward_batch(&mut chunks)?;
+        passes.model += usize::from(!rows.is_empty());
+        for (beam, mut rows) in beams.iter_mut().zip(rows) {
+            // One row is wanted of each.
+            beam.logits = rows.remove(0);
         }
     }
     let timing = Timing { prefill, decode: start.elapsed() };
