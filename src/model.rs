@@ -47,7 +47,6 @@ mod candle_error;
 mod chat_template;
 mod checkpoint;
 mod config;
-mod cpu;
 mod device;
 mod kv_cache;
 mod llama;

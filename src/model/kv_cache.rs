@@ -10,8 +10,10 @@ mod contiguous;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result};
+use maskwright_kernels::BlockLayout;
 
-pub(super) use blocks::{BLOCK_POSITIONS, BlockPool, BlockTable};
+pub(super) use blocks::BlockPool;
+use blocks::BlockTable;
 pub(super) use contiguous::LayerCache;
 
 /// The sizes of a model's cache.
@@ -22,6 +24,12 @@ pub(super) struct CacheShape {
     pub(super) heads: usize,
     /// Numbers of one head.
     pub(super) width: usize,
+}
+
+impl CacheShape {
+    fn layout(self) -> BlockLayout {
+        BlockLayout { kv_heads: self.heads, width: self.width }
+    }
 }
 
 /// Keys and values of one sequence in every layer. Positions are appended by the model's forward
@@ -106,10 +114,10 @@ impl KvCache {
     }
 
     /// The blocks, on the CPU.
-    pub(super) fn blocks(&self) -> Option<&BlockTable> {
+    pub(super) fn blocks(&self) -> Vec<&[f32]> {
         match &self.storage {
-            Storage::Paged(table) => Some(table),
-            Storage::Contiguous(_) => None,
+            Storage::Paged(table) => table.blocks().collect(),
+            Storage::Contiguous(_) => Vec::new(),
         }
     }
 

@@ -9,7 +9,7 @@
 //! row for each token. Only attention knows which rows belong together ([`attention`]).
 //!
 //! On the CPU activations are `f32` whatever the dtype of the weights, and products and attention
-//! are those of [`cpu`](super::cpu): what a row computes does not depend on the other rows.
+//! are those of `maskwright_kernels`: what a row computes does not depend on the other rows.
 
 mod attention;
 mod linear;
@@ -38,7 +38,7 @@ const HEAD: &str = "lm_head.weight";
 #[derive(Clone, Debug)]
 pub(super) struct Llama {
     embedding: Tensor,
-    blocks: Vec<Block>,
+    blocks: Vec<DecoderBlock>,
     norm: RmsNorm,
     logits: Linear,
     rope: RotaryFrequencies,
@@ -75,7 +75,7 @@ impl Llama {
             Linear::load(&weights, "lm_head", (hidden, vocab), false)?
         };
         let blocks = (0..config.num_hidden_layers)
-            .map(|layer| Block::load(config, &weights, &format!("model.layers.{layer}")))
+            .map(|layer| DecoderBlock::load(config, &weights, &format!("model.layers.{layer}")))
             .collect::<error::Result<_>>()?;
         let norm = RmsNorm::load(config, &weights, "model.norm")?;
         weights.refuse_left_over(|name| {
@@ -153,14 +153,14 @@ fn activation_dtype(weights: DType, device: &Device) -> DType {
 
 /// Attention and feed-forward, each on the normalised stream and added back to it.
 #[derive(Clone, Debug)]
-struct Block {
+struct DecoderBlock {
     attention_norm: RmsNorm,
     attention: Attention,
     mlp_norm: RmsNorm,
     mlp: Mlp,
 }
 
-impl Block {
+impl DecoderBlock {
     fn load(config: &Config, weights: &Weights, name: &str) -> error::Result<Self> {
         Ok(Self {
             attention_norm: RmsNorm::load(config, weights, &format!("{name}.input_layernorm"))?,

@@ -38,15 +38,16 @@ struct Sequence {
 #[test]
 fn a_sequence_in_a_batch_has_the_logits_that_it_has_alone() {
     let folder = folder("batch");
-    for dtype in [DType::F32, DType::BF16, DType::F16] {
+    let cases = [(DType::F32, &[2, 3, 7, 16, 64][..]), (DType::BF16, &[7]), (DType::F16, &[7])];
+    for (dtype, sizes) in cases {
         let source = ModelSource::Folder(folder.clone());
         let model = Model::load(&ModelOptions { source, dtype, ..Default::default() }).unwrap();
         let width = model.vocabulary().len() as u32;
         let mut rng = ChaCha8Rng::seed_from_u64(9);
-        for size in [2, 3, 7, 16, 64] {
+        for &size in sizes {
             let mut sequences: Vec<Sequence> = (0..size)
                 .map(|_| {
-                    let length = 1 + rng.next_u32() % 40;
+                    let length = 1 + rng.next_u32() % 24;
                     let tokens: Vec<u32> = (0..length).map(|_| rng.next_u32() % width).collect();
                     let expected = alone(&model, &tokens);
                     Sequence { tokens, expected, cache: model.new_cache().unwrap() }

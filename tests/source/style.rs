@@ -5,10 +5,15 @@ use std::collections::BTreeMap;
 use crate::rust::{SourceFile, code, comment_blocks, files};
 
 /// Folders whose files are checked.
-const FOLDERS: [&str; 6] = ["src", "tests", "benches", "examples", "fuzz", "xtask"];
+const FOLDERS: [&str; 7] = ["src", "tests", "benches", "examples", "fuzz", "kernels", "xtask"];
 
 fn everything() -> Vec<SourceFile> {
     FOLDERS.iter().flat_map(|folder| files(folder)).collect()
+}
+
+/// The files of the published crates.
+fn library() -> impl Iterator<Item = SourceFile> {
+    files("src").into_iter().chain(files("kernels/src"))
 }
 
 fn assert_none(wrong: &[String], cure: &str) {
@@ -40,7 +45,7 @@ fn comments_ask_no_questions() {
 #[test]
 fn imports_are_explicit() {
     let mut wrong = Vec::new();
-    for file in files("src") {
+    for file in library() {
         for (index, line) in code(file.without_tests()).lines().enumerate() {
             let line = line.trim();
             if line.starts_with("use ")
@@ -77,7 +82,7 @@ const REPEATED: [&str; 1] = ["Args"];
 #[test]
 fn a_type_name_occurs_once_in_a_module_tree() {
     let mut types: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
-    for file in files("src") {
+    for file in library() {
         let tree = file.module.first().cloned().unwrap_or_default();
         for (index, line) in code(file.without_tests()).lines().enumerate() {
             // Associated types and those inside functions are indented.
@@ -124,7 +129,7 @@ struct Size {
 #[test]
 fn large_types_say_why() {
     let mut sizes: BTreeMap<(String, String), Size> = BTreeMap::new();
-    for file in files("src") {
+    for file in library() {
         let tree = file.module.first().cloned().unwrap_or_default();
         let code = code(file.without_tests());
         let blocks = comment_blocks(&file.text);

@@ -8,15 +8,13 @@
 //! sequence B   [0] [1] [3]          B copied [2] to [3] before it wrote into it
 //! ```
 //!
-//! Within a block lie, layer after layer, for each head the keys as (width, positions), so that one
-//! dimension of all positions fills a register, and then the values as (positions, width).
+//! The kernels say what lies where within a block: [`BlockLayout`].
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::CacheShape;
+use maskwright_kernels::{BLOCK_POSITIONS, BlockLayout};
 
-/// Positions of a block: one register of `f32` on the widest processors.
-pub(in crate::model) const BLOCK_POSITIONS: usize = 16;
+use super::CacheShape;
 
 /// The blocks of all sequences of a model.
 #[derive(Debug)]
@@ -48,30 +46,13 @@ impl BlockPool {
 
     fn take(self: &Arc<Self>) -> Block {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let numbers = free.unwrap_or_else(|| {
-            let CacheShape { layers, heads, width } = self.shape;
-            vec![0.0; layers * heads * width * BLOCK_POSITIONS * 2].into()
-        });
+        let numbers =
+            free.unwrap_or_else(|| vec![0.0; self.layout().len(self.shape.layers)].into());
         Block { pool: Arc::clone(self), numbers }
     }
 
-    /// Where the keys of a head begin in a block, and where its values do.
-    #[inline]
-    fn offsets(&self, layer: usize, head: usize) -> (usize, usize) {
-        let part = self.shape.width * BLOCK_POSITIONS;
-        let keys = (layer * self.shape.heads + head) * 2 * part;
-        (keys, keys + part)
-    }
-
-    /// Where the numbers of one position of a block lie.
-    fn position_indices(&self, position: usize) -> impl Iterator<Item = usize> {
-        let CacheShape { layers, heads, width } = self.shape;
-        (0..layers * heads).flat_map(move |head| {
-            let (keys, values) = self.offsets(0, head);
-            let key = move |dimension| keys + dimension * BLOCK_POSITIONS + position;
-            let value = move |dimension| values + position * width + dimension;
-            (0..width).map(key).chain((0..width).map(value))
-        })
+    fn layout(&self) -> BlockLayout {
+        self.shape.layout()
     }
 }
 
@@ -95,20 +76,9 @@ impl BlockTable {
         Self { pool: Some(Arc::clone(pool)), blocks: Vec::new() }
     }
 
-    /// The keys of a head in the block of this index: (width, positions).
-    #[inline]
-    pub(in crate::model) fn keys(&self, block: usize, layer: usize, head: usize) -> &[f32] {
-        let block = &self.blocks[block];
-        let (keys, values) = block.pool.offsets(layer, head);
-        &block.numbers[keys..values]
-    }
-
-    /// The values of a head in the block of this index: (positions, width).
-    #[inline]
-    pub(in crate::model) fn values(&self, block: usize, layer: usize, head: usize) -> &[f32] {
-        let block = &self.blocks[block];
-        let (keys, values) = block.pool.offsets(layer, head);
-        &block.numbers[values..2 * values - keys]
+    /// The numbers of the blocks, in order.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = &[f32]> {
+        self.blocks.iter().map(|block| &*block.numbers)
     }
 
     /// Makes room for the positions from `from` to `to`, in blocks that no other sequence holds.
@@ -132,21 +102,12 @@ impl BlockTable {
         values: &[f32],
     ) {
         let Some(pool) = &self.pool else { return };
-        let CacheShape { heads, width, .. } = pool.shape;
-        let rows = keys.chunks_exact(heads * width).zip(values.chunks_exact(heads * width));
+        let layout = pool.layout();
+        let row_len = layout.kv_heads * layout.width;
+        let rows = keys.chunks_exact(row_len).zip(values.chunks_exact(row_len));
         for (position, (keys, values)) in (at..).zip(rows) {
             let block = Arc::make_mut(&mut self.blocks[position / BLOCK_POSITIONS]);
-            let position = position % BLOCK_POSITIONS;
-            let heads = keys.chunks_exact(width).zip(values.chunks_exact(width));
-            for (head, (keys, values)) in heads.enumerate() {
-                let (keys_at, values_at) = pool.offsets(layer, head);
-                let column = block.numbers[keys_at + position..values_at].iter_mut();
-                for (to, from) in column.step_by(BLOCK_POSITIONS).zip(keys) {
-                    *to = *from;
-                }
-                let values_at = values_at + position * width;
-                block.numbers[values_at..values_at + width].copy_from_slice(values);
-            }
+            layout.write(&mut block.numbers, layer, position % BLOCK_POSITIONS, keys, values);
         }
     }
 
@@ -167,10 +128,12 @@ impl BlockTable {
     }
 
     fn copy_position(&mut self, pool: &BlockPool, from: usize, to: usize) {
-        let (source, at) = (&self.blocks[from / BLOCK_POSITIONS].numbers, from % BLOCK_POSITIONS);
-        let numbers: Vec<f32> = pool.position_indices(at).map(|index| source[index]).collect();
+        let indices =
+            |position| pool.layout().position(pool.shape.layers, position % BLOCK_POSITIONS);
+        let source = &self.blocks[from / BLOCK_POSITIONS].numbers;
+        let numbers: Vec<f32> = indices(from).map(|index| source[index]).collect();
         let target = Arc::make_mut(&mut self.blocks[to / BLOCK_POSITIONS]);
-        for (index, number) in pool.position_indices(to % BLOCK_POSITIONS).zip(numbers) {
+        for (index, number) in indices(to).zip(numbers) {
             target.numbers[index] = number;
         }
     }
@@ -197,13 +160,15 @@ mod tests {
     fn numbers(table: &BlockTable, len: usize) -> Vec<f32> {
         let number = |position: usize| {
             let (block, at) = (position / BLOCK_POSITIONS, position % BLOCK_POSITIONS);
-            let first = table.keys(block, 0, 0)[at];
+            let (layout, block) = (SHAPE.layout(), &table.blocks[block].numbers);
+            let first = block[layout.keys(0, 0)][at];
             for (layer, head) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
                 for dimension in 0..3 {
                     let expected = first + (layer * 6 + head * 3 + dimension) as f32 / 16.0;
-                    let keys = table.keys(block, layer, head);
+                    let keys = &block[layout.keys(layer, head)];
                     assert_eq!(keys[dimension * BLOCK_POSITIONS + at], expected);
-                    assert_eq!(table.values(block, layer, head)[at * 3 + dimension], -expected);
+                    let values = &block[layout.values(layer, head)];
+                    assert_eq!(values[at * 3 + dimension], -expected);
                 }
             }
             first

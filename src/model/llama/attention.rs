@@ -3,6 +3,7 @@
 use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::ops::softmax_last_dim;
 use candle_nn::rotary_emb::rope;
+use maskwright_kernels::{self as kernels, BlockLayout, Segment};
 
 use super::linear::{Linear, with_numbers};
 use super::rotary::RotaryFrequencies;
@@ -10,8 +11,7 @@ use crate::error;
 use crate::model::batch::{Chunk, LogitRows};
 use crate::model::checkpoint::Weights;
 use crate::model::config::Config;
-use crate::model::cpu::{self, AttentionShape, Segment};
-use crate::model::kv_cache::{BlockTable, LayerCache, Storage};
+use crate::model::kv_cache::{LayerCache, Storage};
 
 /// The rows of a forward pass and their positions, the same in every block.
 pub(super) struct Positions {
@@ -107,7 +107,8 @@ pub(super) struct Attention {
     keys: Linear,
     values: Linear,
     output: Linear,
-    shape: AttentionShape,
+    heads: usize,
+    kv: BlockLayout,
 }
 
 impl Attention {
@@ -122,7 +123,8 @@ impl Attention {
             keys: linear("k_proj", (hidden, kv_heads * width), config.qkv_bias)?,
             values: linear("v_proj", (hidden, kv_heads * width), config.qkv_bias)?,
             output: linear("o_proj", (heads * width, hidden), config.output_bias)?,
-            shape: AttentionShape { heads, kv_heads, width },
+            heads,
+            kv: BlockLayout { kv_heads, width },
         })
     }
 
@@ -134,9 +136,8 @@ impl Attention {
         layer: usize,
         chunks: &mut [Chunk<'_>],
     ) -> Result<Tensor> {
-        let AttentionShape { heads, kv_heads, .. } = self.shape;
-        let q = self.rotate(&self.queries.forward(x)?, heads, positions)?;
-        let k = self.rotate(&self.keys.forward(x)?, kv_heads, positions)?;
+        let q = self.rotate(&self.queries.forward(x)?, self.heads, positions)?;
+        let k = self.rotate(&self.keys.forward(x)?, self.kv.kv_heads, positions)?;
         let v = self.values.forward(x)?;
         let y = if x.device().is_cpu() {
             self.attend_on_cpu((&q, &k, &v), positions, layer, chunks)?
@@ -150,9 +151,9 @@ impl Attention {
     fn rotate(&self, x: &Tensor, heads: usize, positions: &Positions) -> Result<Tensor> {
         let rows = x.dim(0)?;
         let (cos, sin) = &positions.rope;
-        let by_head = x.reshape((rows, heads, self.shape.width))?.transpose(0, 1)?.contiguous()?;
+        let by_head = x.reshape((rows, heads, self.kv.width))?.transpose(0, 1)?.contiguous()?;
         let turned = rope(&by_head.unsqueeze(0)?, cos, sin)?.squeeze(0)?;
-        turned.transpose(0, 1)?.reshape((rows, heads * self.shape.width))
+        turned.transpose(0, 1)?.reshape((rows, heads * self.kv.width))
     }
 
     fn attend_on_cpu(
@@ -162,7 +163,7 @@ impl Attention {
         layer: usize,
         chunks: &mut [Chunk<'_>],
     ) -> Result<Tensor> {
-        let kv_width = self.shape.kv_heads * self.shape.width;
+        let kv_width = self.kv.kv_heads * self.kv.width;
         with_numbers(k, |k| {
             with_numbers(v, |v| {
                 for (chunk, bounds) in chunks.iter_mut().zip(positions.starts.windows(2)) {
@@ -174,19 +175,20 @@ impl Attention {
                 }
             })
         })??;
-        let none = BlockTable::default();
+        let blocks: Vec<Vec<&[f32]>> = chunks.iter().map(|chunk| chunk.cache.blocks()).collect();
         let segments: Vec<Segment<'_>> = chunks
-            .iter_mut()
+            .iter()
+            .zip(&blocks)
             .zip(positions.starts.windows(2))
-            .map(|(chunk, bounds)| Segment {
+            .map(|((chunk, blocks), bounds)| Segment {
                 row: bounds[0],
                 rows: bounds[1] - bounds[0],
                 at: chunk.cache.len(),
                 parents: chunk.parents,
-                blocks: chunk.cache.blocks().unwrap_or(&none),
+                blocks,
             })
             .collect();
-        let y = with_numbers(q, |q| cpu::attend(self.shape, layer, q, &segments))?;
+        let y = with_numbers(q, |q| kernels::attend(self.heads, self.kv, layer, q, &segments))?;
         Tensor::from_vec(y, q.shape(), q.device())
     }
 
@@ -202,11 +204,8 @@ impl Attention {
         for (chunk, (bounds, mask)) in chunks.iter_mut().zip(bounds) {
             let (at, n) = (chunk.cache.len(), bounds[1] - bounds[0]);
             let rows = |x: &Tensor, heads| self.by_head(&x.narrow(0, bounds[0], n)?, heads);
-            let (q, k, v) = (
-                rows(q, self.shape.heads)?,
-                rows(k, self.shape.kv_heads)?,
-                rows(v, self.shape.kv_heads)?,
-            );
+            let (q, k, v) =
+                (rows(q, self.heads)?, rows(k, self.kv.kv_heads)?, rows(v, self.kv.kv_heads)?);
             let Storage::Contiguous(layers) = chunk.cache.storage() else { continue };
             parts.push(self.attend_to(&q, (&k, &v), at, mask.as_ref(), &mut layers[layer])?);
         }
@@ -222,7 +221,7 @@ impl Attention {
         mask: Option<&Tensor>,
         cache: &mut LayerCache,
     ) -> Result<Tensor> {
-        let AttentionShape { heads, kv_heads, width } = self.shape;
+        let (heads, BlockLayout { kv_heads, width }) = (self.heads, self.kv);
         let n = q.dim(1)?;
         let (k, v) = cache.append(at, k, v)?;
         // The query heads that share a key-value head lie one after the other: as rows of one
@@ -243,6 +242,6 @@ impl Attention {
 
     /// (positions, heads · width) to (heads, positions, width).
     fn by_head(&self, x: &Tensor, heads: usize) -> Result<Tensor> {
-        x.reshape((x.dim(0)?, heads, self.shape.width))?.transpose(0, 1)?.contiguous()
+        x.reshape((x.dim(0)?, heads, self.kv.width))?.transpose(0, 1)?.contiguous()
     }
 }

@@ -1,10 +1,10 @@
 //! Linear layers.
 
 use candle_core::{CpuStorage, Error, Result, Storage, Tensor};
+use maskwright_kernels::{self as kernels, WeightSlice};
 
 use crate::error;
 use crate::model::checkpoint::Weights;
-use crate::model::cpu::{self, WeightSlice};
 
 /// y = x · Wᵀ + b, with W as (out, in).
 #[derive(Clone, Debug)]
@@ -62,11 +62,11 @@ fn product_on_cpu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
         CpuStorage::BF16(numbers) => WeightSlice::BF16(&numbers[from..to]),
         _ => return Err(Error::msg("weights are f32, f16 or bf16")),
     };
-    let y = with_numbers(x, |x| cpu::linear(x, weights, k))?;
+    let y = with_numbers(x, |x| kernels::linear(x, weights, k))?;
     Tensor::from_vec(y, (rows, columns), x.device())
 }
 
-/// What a function makes of the `f32` numbers of a tensor on the CPU, row-major.
+/// Call a function with the `f32` numbers of a tensor on the CPU, row-major.
 pub(super) fn with_numbers<T>(x: &Tensor, f: impl FnOnce(&[f32]) -> T) -> Result<T> {
     let x = x.contiguous()?;
     let (storage, layout) = x.storage_and_layout();

@@ -16,67 +16,78 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use crate::model::kv_cache::{BLOCK_POSITIONS, BlockTable};
+use crate::block::{BLOCK_POSITIONS, BlockLayout};
 
 /// Query vectors (rows times query heads of one key-value head) of a task: they share the keys and
 /// values that it reads.
 const TASK_QUERIES: usize = 24;
 
-/// Scores below which all tasks run on the calling thread: a second thread takes about 10 µs to
-/// begin.
-const MIN_PARALLEL_SCORES: usize = 4096;
-
-/// The heads of an attention layer.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::model) struct AttentionShape {
-    pub(in crate::model) heads: usize,
-    pub(in crate::model) kv_heads: usize,
-    /// Numbers of one head.
-    pub(in crate::model) width: usize,
-}
+/// Products of a query's number and a key's below which all tasks (about 30 µs) run on the calling
+/// thread: a second one takes about 10 µs to begin.
+const MIN_PARALLEL_PRODUCTS: usize = 1 << 20;
 
 /// Rows of one sequence in a packed batch. Their keys and values are in the cache already.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::model) struct Segment<'a> {
+pub struct Segment<'a> {
     /// The first row in the batch.
-    pub(in crate::model) row: usize,
-    pub(in crate::model) rows: usize,
+    pub row: usize,
+    /// The number of rows; at least one.
+    pub rows: usize,
     /// The positions of the sequence before the first row.
-    pub(in crate::model) at: usize,
+    pub at: usize,
     /// The parent of each row but the first, counted from the first row, if the rows are a tree; empty
     /// if each row follows the one before.
-    pub(in crate::model) parents: &'a [usize],
-    pub(in crate::model) blocks: &'a BlockTable,
+    pub parents: &'a [usize],
+    /// The blocks of the sequence, in order: 16 positions each, up to the last row.
+    pub blocks: &'a [&'a [f32]],
 }
 
-/// The attention of all rows: `queries` and the result are (rows, heads, width).
-pub(in crate::model) fn attend(
-    shape: AttentionShape,
+/// The attention of all rows in one layer: `queries` and the result are (rows, heads, width), where
+/// `heads` is a multiple of the key-value heads. The time is in proportion to the positions that rows
+/// see, and is shared by threads.
+///
+/// ```
+/// use maskwright_kernels::{BlockLayout, Segment, attend};
+/// let layout = BlockLayout { kv_heads: 1, width: 2 };
+/// let mut block = vec![0.0; layout.len(1)];
+/// layout.write(&mut block, 0, 0, &[1.0, 0.0], &[10.0, 20.0]);
+/// layout.write(&mut block, 0, 1, &[1.0, 0.0], &[30.0, 40.0]);
+/// let segment = Segment { row: 0, rows: 2, at: 0, parents: &[], blocks: &[&block] };
+/// // The first row sees itself; the second one sees two equal keys, and takes the mean.
+/// let y = attend(1, layout, 0, &[0.5, 1.0, 0.5, 1.0], &[segment]);
+/// assert_eq!(y, [10.0, 20.0, 20.0, 30.0]);
+/// ```
+///
+/// Batch-invariant: a row of the result depends on its query and on the positions that it sees alone.
+/// Panics if a segment has fewer blocks than positions, or more rows than there are queries.
+pub fn attend(
+    heads: usize,
+    layout: BlockLayout,
     layer: usize,
     queries: &[f32],
     segments: &[Segment<'_>],
 ) -> Vec<f32> {
-    let group = shape.heads / shape.kv_heads;
+    let group = heads / layout.kv_heads;
     let rows_of_task = (TASK_QUERIES / group).max(1);
     let mut tasks = Vec::new();
-    let mut scores = 0;
+    let mut products = 0;
     for segment in segments {
         for from in (0..segment.rows).step_by(rows_of_task) {
             let to = segment.rows.min(from + rows_of_task);
-            scores += (to - from) * (segment.at + to) * shape.heads;
-            for kv_head in 0..shape.kv_heads {
-                tasks.push(Task { shape, layer, queries, segment, from, to, kv_head });
+            products += (to - from) * (segment.at + to) * heads * layout.width;
+            for kv_head in 0..layout.kv_heads {
+                tasks.push(Task { group, layout, layer, queries, segment, from, to, kv_head });
             }
         }
     }
     let arch = Arch::new();
-    let results: Vec<Vec<f32>> = if scores < MIN_PARALLEL_SCORES {
+    let results: Vec<Vec<f32>> = if products < MIN_PARALLEL_PRODUCTS {
         tasks.iter().map(|task| arch.dispatch(*task)).collect()
     } else {
         tasks.par_iter().map(|task| arch.dispatch(*task)).collect()
     };
     let mut all = vec![0.0; queries.len()];
-    let (row_len, part_len) = (shape.heads * shape.width, group * shape.width);
+    let (row_len, part_len) = (heads * layout.width, group * layout.width);
     for (task, result) in tasks.iter().zip(results) {
         for (row, part) in (task.from..task.to).zip(result.chunks_exact(part_len)) {
             let at = (task.segment.row + row) * row_len + task.kv_head * part_len;
@@ -89,7 +100,9 @@ pub(in crate::model) fn attend(
 /// Some rows of a segment and one key-value head.
 #[derive(Clone, Copy)]
 struct Task<'a> {
-    shape: AttentionShape,
+    /// Query heads of a key-value head.
+    group: usize,
+    layout: BlockLayout,
     layer: usize,
     queries: &'a [f32],
     segment: &'a Segment<'a>,
@@ -104,8 +117,7 @@ impl WithSimd for Task<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Vec<f32> {
-        let Self { shape, segment, from, to, .. } = self;
-        let group = shape.heads / shape.kv_heads;
+        let Self { group, segment, from, to, .. } = self;
         let queries = self.scaled_queries();
         let positions = segment.at + to;
         let stride = positions.next_multiple_of(BLOCK_POSITIONS);
@@ -119,7 +131,7 @@ impl WithSimd for Task<'_> {
         }
         let mut result = vec![0.0; queries.len()];
         self.mix_values(simd, &weights, stride, &mut result);
-        for (numbers, sum) in result.chunks_exact_mut(shape.width).zip(sums) {
+        for (numbers, sum) in result.chunks_exact_mut(self.layout.width).zip(sums) {
             numbers.iter_mut().for_each(|number| *number /= sum);
         }
         result
@@ -129,11 +141,11 @@ impl WithSimd for Task<'_> {
 impl Task<'_> {
     /// The query vectors, row after row, divided by the root of their width.
     fn scaled_queries(&self) -> Vec<f32> {
-        let AttentionShape { heads, kv_heads, width } = self.shape;
-        let part = heads / kv_heads * width;
+        let BlockLayout { kv_heads, width } = self.layout;
+        let part = self.group * width;
         let scale = 1.0 / (width as f32).sqrt();
         let row = |row: usize| {
-            let at = (self.segment.row + row) * heads * width + self.kv_head * part;
+            let at = ((self.segment.row + row) * kv_heads + self.kv_head) * part;
             self.queries[at..at + part].iter().map(move |number| number * scale)
         };
         (self.from..self.to).flat_map(row).collect()
@@ -142,19 +154,19 @@ impl Task<'_> {
     /// The keys of a block: (width, positions).
     #[inline(always)]
     fn keys(&self, block: usize) -> &[f32] {
-        self.segment.blocks.keys(block, self.layer, self.kv_head)
+        &self.segment.blocks[block][self.layout.keys(self.layer, self.kv_head)]
     }
 
     /// The values of a block: (positions, width).
     #[inline(always)]
     fn values(&self, block: usize) -> &[f32] {
-        self.segment.blocks.values(block, self.layer, self.kv_head)
+        &self.segment.blocks[block][self.layout.values(self.layer, self.kv_head)]
     }
 
     /// Writes the products of all queries with all keys: (queries, stride).
     #[inline(always)]
     fn score<S: Simd>(&self, simd: S, queries: &[f32], stride: usize, scores: &mut [f32]) {
-        let width = self.shape.width;
+        let width = self.layout.width;
         let count = queries.len() / width;
         let blocks = stride / BLOCK_POSITIONS;
         let mut query = 0;
@@ -177,7 +189,7 @@ impl Task<'_> {
     /// Adds the values of all positions, weighted, to the result: (queries, width).
     #[inline(always)]
     fn mix_values<S: Simd>(&self, simd: S, weights: &[f32], stride: usize, result: &mut [f32]) {
-        let width = self.shape.width;
+        let width = self.layout.width;
         let count = result.len() / width;
         let registers = S::as_simd_f32s(&self.values(0)[..width]).0.len();
         let mut query = 0;
@@ -229,7 +241,7 @@ impl ScoreTile<'_> {
     /// Writes the scores of `Q` queries with `B` blocks. Returns `B`.
     #[inline(always)]
     fn write<S: Simd, const Q: usize, const B: usize>(&mut self, simd: S) -> usize {
-        let width = self.task.shape.width;
+        let width = self.task.layout.width;
         let queries: [&[f32]; Q] = std::array::from_fn(|i| {
             let at = (self.query + i) * width;
             &self.queries[at..at + width]
@@ -275,7 +287,7 @@ impl MixTile<'_> {
     /// Adds up the values for `Q` queries and `V` registers. Returns `V`.
     #[inline(always)]
     fn add<S: Simd, const Q: usize, const V: usize>(&mut self, simd: S) -> usize {
-        let width = self.task.shape.width;
+        let width = self.task.layout.width;
         let weights: [&[f32]; Q] = std::array::from_fn(|i| {
             self.task.weights_of(self.weights, self.stride, self.query + i)
         });
@@ -376,6 +388,7 @@ fn exp(x: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     #[test]
     fn exponentials_are_within_two_units_in_the_last_place() {
@@ -391,9 +404,8 @@ mod tests {
 
     #[test]
     fn rows_of_a_tree_see_their_ancestors() {
-        let table = BlockTable::default();
         // 0 ── 1 ── 3,  0 ── 2 ── 4, and 5 below 3.
-        let segment = Segment { row: 0, rows: 6, at: 2, parents: &[0, 0, 1, 2, 3], blocks: &table };
+        let segment = Segment { row: 0, rows: 6, at: 2, parents: &[0, 0, 1, 2, 3], blocks: &[] };
         let hidden = |row: usize| {
             let mut scores = vec![0.0; 16];
             hide_other_branches(&segment, row, &mut scores);
@@ -405,5 +417,151 @@ mod tests {
         assert_eq!(hidden(3), [4]);
         assert_eq!(hidden(4), [3, 5]);
         assert_eq!(hidden(5), [4, 6]);
+    }
+
+    /// A cache with a random key and value at each position of two sequences that share the first 16,
+    /// random queries, and their segments: a chunk, and a tree.
+    struct Batch {
+        heads: usize,
+        layout: BlockLayout,
+        blocks: [Vec<Vec<f32>>; 2],
+        queries: Vec<f32>,
+    }
+
+    /// The batch that some rows are read in.
+    #[derive(PartialEq)]
+    enum Beside {
+        Nothing,
+        Tree,
+    }
+
+    const LAYERS: usize = 2;
+    const LAYER: usize = 1;
+    /// Positions before the rows, and rows: (a chunk, a tree).
+    const ROWS: [(usize, usize); 2] = [(19, 30), (16, 6)];
+    /// 0 ── 1 ── 3 ── 5,  0 ── 2 ── 4.
+    const PARENTS: [usize; 5] = [0, 0, 1, 2, 3];
+
+    impl Batch {
+        fn random(heads: usize, layout: BlockLayout) -> Self {
+            let mut random = Random(7);
+            let mut sequence = |(at, rows): (usize, usize)| {
+                let mut blocks = vec![vec![0.0; layout.len(LAYERS)]; (at + rows).div_ceil(16)];
+                for position in 0..at + rows {
+                    let (block, position) = (&mut blocks[position / 16], position % 16);
+                    let row_len = layout.kv_heads * layout.width;
+                    let (keys, values) = (random.numbers(row_len), random.numbers(row_len));
+                    layout.write(block, LAYER, position, &keys, &values);
+                }
+                blocks
+            };
+            let mut blocks = ROWS.map(&mut sequence);
+            blocks[1][0] = blocks[0][0].clone();
+            let queries = random.numbers((ROWS[0].1 + ROWS[1].1) * heads * layout.width);
+            Self { heads, layout, blocks, queries }
+        }
+
+        /// The attention of some rows of the first sequence, beside nothing or the tree.
+        fn attend(&self, from: usize, to: usize, beside: Beside) -> Vec<f32> {
+            let row_len = self.heads * self.layout.width;
+            let blocks = self.blocks.each_ref().map(|b| b.iter().map(Vec::as_slice).collect());
+            let blocks: [Vec<&[f32]>; 2] = blocks;
+            let (rows, tree_rows) = (to - from, ROWS[1].1);
+            let mut queries = self.queries[from * row_len..to * row_len].to_vec();
+            let at = ROWS[0].0 + from;
+            let mut segments = vec![Segment { row: 0, rows, at, parents: &[], blocks: &blocks[0] }];
+            if beside == Beside::Tree {
+                queries.extend_from_slice(&self.queries[ROWS[0].1 * row_len..]);
+                let (at, parents, blocks) = (ROWS[1].0, &PARENTS, &blocks[1]);
+                segments.push(Segment { row: rows, rows: tree_rows, at, parents, blocks });
+            }
+            attend(self.heads, self.layout, LAYER, &queries, &segments)
+        }
+
+        /// The attention of one query vector to some positions of a sequence, in `f64`.
+        fn exact(&self, sequence: usize, query: &[f32], head: usize, seen: &[usize]) -> Vec<f64> {
+            let BlockLayout { kv_heads, width } = self.layout;
+            let kv_head = head / (self.heads / kv_heads);
+            let number = |position: usize, index: usize| {
+                f64::from(self.blocks[sequence][position / 16][index])
+            };
+            let key = |position: usize, dimension: usize| {
+                let from = self.layout.keys(LAYER, kv_head).start;
+                number(position, from + dimension * 16 + position % 16)
+            };
+            let value = |position: usize, dimension: usize| {
+                let from = self.layout.values(LAYER, kv_head).start;
+                number(position, from + position % 16 * width + dimension)
+            };
+            let weight = |&position: &usize| {
+                let product = |d: usize| f64::from(query[d]) * key(position, d);
+                ((0..width).map(product).sum::<f64>() / (width as f64).sqrt()).exp()
+            };
+            let sum: f64 = seen.iter().map(weight).sum();
+            let mean = |d: usize| seen.iter().map(|p| weight(p) * value(*p, d)).sum::<f64>() / sum;
+            (0..width).map(mean).collect()
+        }
+
+        fn assert_close(&self, rows: &[f32], first: usize, sequence: usize, seen: &[Vec<usize>]) {
+            let BlockLayout { width, .. } = self.layout;
+            for (row, seen) in seen.iter().enumerate() {
+                for head in 0..self.heads {
+                    let at = (row * self.heads + head) * width;
+                    let query = &self.queries[first * self.heads * width + at..][..width];
+                    let exact = self.exact(sequence, query, head, seen);
+                    for (number, exact) in rows[at..at + width].iter().zip(exact) {
+                        let error = (f64::from(*number) - exact).abs();
+                        assert!(error < 1e-6, "{error:e} at row {row}, head {head}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Widths that fill no register, one, and several; a head of its own for each query, and shared.
+    const SHAPES: [(usize, BlockLayout); 4] = [
+        (3, BlockLayout { kv_heads: 3, width: 5 }),
+        (4, BlockLayout { kv_heads: 2, width: 16 }),
+        (10, BlockLayout { kv_heads: 2, width: 72 }),
+        (2, BlockLayout { kv_heads: 1, width: 1 }),
+    ];
+
+    #[test]
+    fn results_are_close_to_the_exact_means() {
+        for (heads, layout) in SHAPES {
+            let batch = Batch::random(heads, layout);
+            let y = batch.attend(0, ROWS[0].1, Beside::Tree);
+            let (chunk, tree) = y.split_at(ROWS[0].1 * heads * layout.width);
+            let causal: Vec<Vec<usize>> =
+                (0..ROWS[0].1).map(|row| (0..=ROWS[0].0 + row).collect()).collect();
+            batch.assert_close(chunk, 0, 0, &causal);
+            let path = |nodes: &[usize]| (0..16).chain(nodes.iter().map(|n| 16 + n)).collect();
+            let paths: [&[usize]; 6] =
+                [&[0], &[0, 1], &[0, 2], &[0, 1, 3], &[0, 2, 4], &[0, 1, 3, 5]];
+            let paths: Vec<Vec<usize>> = paths.into_iter().map(path).collect();
+            batch.assert_close(tree, ROWS[0].1, 1, &paths);
+        }
+    }
+
+    #[test]
+    fn a_row_is_the_same_in_every_chunk_and_batch() {
+        for (heads, layout) in SHAPES {
+            let batch = Batch::random(heads, layout);
+            let row_len = heads * layout.width;
+            let rows = ROWS[0].1;
+            let all = batch.attend(0, rows, Beside::Tree);
+            for n in [1, 2, 3, 7, 16, 30] {
+                for from in (0..rows).step_by(n) {
+                    let to = rows.min(from + n);
+                    let part = batch.attend(from, to, Beside::Nothing);
+                    assert_eq!(part, all[from * row_len..to * row_len], "{n} from {from}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_rows_have_no_attention() {
+        assert!(attend(2, BlockLayout { kv_heads: 1, width: 4 }, 0, &[], &[]).is_empty());
     }
 }

@@ -19,15 +19,21 @@ const ROW_PART: usize = 60;
 /// Greatest number of columns of one task: its weights fit the second-level cache.
 const TASK_COLUMNS: usize = 128;
 
-/// Multiplications below which a product is not worth a second thread, which takes about 10 µs to
-/// begin.
-const MIN_PARALLEL_MULTIPLICATIONS: usize = 1 << 18;
+/// Multiplications below which a product (about 30 µs) is not worth a second thread, which takes about
+/// 10 µs to begin.
+const MIN_PARALLEL_MULTIPLICATIONS: usize = 1 << 21;
+
+/// Multiplications in the time that a weight takes to come from memory.
+const MULTIPLICATIONS_OF_A_LOAD: usize = 8;
 
 /// The numbers of a weight matrix (columns, k), row-major.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::model) enum WeightSlice<'a> {
+pub enum WeightSlice<'a> {
+    /// Single precision.
     F32(&'a [f32]),
+    /// IEEE half precision.
     F16(&'a [f16]),
+    /// The upper half of a single-precision number.
     BF16(&'a [bf16]),
 }
 
@@ -54,7 +60,7 @@ impl<'a> WeightSlice<'a> {
 /// of both.
 ///
 /// Batch-invariant: a row of the result depends on its row of `x` alone.
-pub(in crate::model) fn linear(x: &[f32], weights: WeightSlice<'_>, k: usize) -> Vec<f32> {
+pub fn linear(x: &[f32], weights: WeightSlice<'_>, k: usize) -> Vec<f32> {
     if k == 0 || x.is_empty() {
         return Vec::new();
     }
@@ -65,7 +71,7 @@ pub(in crate::model) fn linear(x: &[f32], weights: WeightSlice<'_>, k: usize) ->
         arch.dispatch(ColumnTask { x, weights: weights.part(from * k, to * k), y: &mut y, k });
         y
     };
-    if rows * columns * k < MIN_PARALLEL_MULTIPLICATIONS {
+    if (rows + MULTIPLICATIONS_OF_A_LOAD) * columns * k < MIN_PARALLEL_MULTIPLICATIONS {
         return task(0, columns);
     }
     let per_task = columns.div_ceil(rayon::current_num_threads() * 4).next_multiple_of(8);
@@ -242,14 +248,10 @@ impl<'a> WeightTile<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     fn numbers(n: usize, seed: u64) -> Vec<f32> {
-        let mut state = seed;
-        let mut next = || {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (state >> 40) as f32 / (1 << 24) as f32 - 0.5
-        };
-        (0..n).map(|_| next()).collect()
+        Random(seed).numbers(n)
     }
 
     #[test]

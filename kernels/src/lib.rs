@@ -1,10 +1,12 @@
-//! Kernels of the CPU: matrix products, and attention over a paged KV cache.
+//! The CPU kernels of [Maskwright](https://docs.rs/maskwright): matrix products, and attention over a
+//! paged KV cache. Functions of `&[f32]`, row-major, without a tensor library; threads are those of
+//! rayon's pool.
 //!
 //! *Invariant: batch invariance.* Every number of a result is computed by one chain of operations
 //! whose order depends on the shape of the model alone, never on how many rows are computed together.
 //! So the logits of a sequence are the same, bit for bit, alone or in a batch, with its prompt read
 //! whole or in pieces. Products of the usual libraries choose another order for one row than for
-//! several.
+//! several (He 2025, "Defeating Nondeterminism in LLM Inference").
 //!
 //! ```text
 //! rows together     1         2, 3 …           many
@@ -13,11 +15,24 @@
 //!                   lanes are added in a fixed order: the same for each tile
 //! ```
 //!
+//! ```
+//! use maskwright_kernels::{WeightSlice, linear};
+//! // Two rows of three numbers, and two columns: (rows, k) · (columns, k)ᵀ.
+//! let (x, w) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 0.0, 0.0, 1.0, 1.0, 1.0]);
+//! let y = linear(&x, WeightSlice::F32(&w), 3);
+//! assert_eq!(y, [1.0, 6.0, 4.0, 15.0]);
+//! assert_eq!(linear(&x[3..], WeightSlice::F32(&w), 3), y[2..]);
+//! ```
+//!
 //! Instructions are chosen once a process by `pulp` (AVX-512, AVX2, NEON, scalar); results may differ
 //! between machines whose registers are of different length.
 
 mod attention;
+mod block;
 mod linear;
+#[cfg(test)]
+mod random;
 
-pub(super) use attention::{AttentionShape, Segment, attend};
-pub(super) use linear::{WeightSlice, linear};
+pub use attention::{Segment, attend};
+pub use block::{BLOCK_POSITIONS, BlockLayout};
+pub use linear::{WeightSlice, linear};
