@@ -50,7 +50,7 @@ pub(crate) use languages::witness::MAX_WITNESS_BYTES;
 pub use languages::{Language, Languages, Row};
 pub(crate) use languages::{
     SharedResults, arena_copy, compact, computed_parts, lengths, longest_witness, prefix_closure,
-    product, shape, unit_bounds, variables, widening, witness, witness_length,
+    product, shape, table_automaton, unit_bounds, variables, widening, witness, witness_length,
 };
 pub(crate) use syntax::check;
 pub use syntax::{Anchoring, Dialect, Options, parse};

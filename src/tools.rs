@@ -42,6 +42,7 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
+mod custom_input;
 mod message;
 mod message_reader;
 mod pieces;
@@ -53,6 +54,7 @@ mod tool_calls;
 mod tool_choice;
 mod tool_format;
 
+pub use custom_input::InputFormat;
 pub use message::{AssistantMessage, MessagePart, ToolCall};
 pub use message_reader::MessageReader;
 pub use reasoning_format::{AfterReasoning, Marker, ReasoningFormat, ReasoningStart};

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::regular::ChoiceList;
+use crate::regular::automaton::{Automaton, AutomatonState};
+use crate::regular::table_automaton::table_start;
 
 /// Lists of texts by the names that schemas (`"x-choices-from": "places"`) and Lark grammars (`@name`)
 /// call them by. A schema names a list, never a file.
@@ -21,7 +23,25 @@ use crate::regular::ChoiceList;
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct ChoiceLists(Arc<BTreeMap<String, ChoiceList>>);
+pub struct ChoiceLists(Arc<BTreeMap<String, NamedTexts>>);
+
+/// Texts that have a name.
+#[derive(Clone, Debug)]
+pub(crate) enum NamedTexts {
+    List(ChoiceList),
+    /// The texts of a table, which are UTF-8.
+    Table(Arc<dyn Automaton>),
+}
+
+impl NamedTexts {
+    /// The automaton of the texts, and its start.
+    pub(crate) fn automaton(&self) -> (Arc<dyn Automaton>, AutomatonState) {
+        match self {
+            Self::List(list) => list.automaton(),
+            Self::Table(table) => (Arc::clone(table), table_start()),
+        }
+    }
+}
 
 impl ChoiceLists {
     /// The same with another list.
@@ -32,15 +52,29 @@ impl ChoiceLists {
             return Err(Error::new(ErrorKind::Request, "a list of choices has an empty name")
                 .with_help("give it a name"));
         }
-        if Arc::make_mut(&mut self.0).insert(name.to_owned(), list).is_some() {
+        if Arc::make_mut(&mut self.0).insert(name.to_owned(), NamedTexts::List(list)).is_some() {
             let message = format!("two lists of choices have the name `{name}`");
             return Err(Error::new(ErrorKind::Request, message).with_help("rename one of them"));
         }
         Ok(self)
     }
 
+    /// The same with the texts of a table, in the place of others of the name.
+    pub(crate) fn with_texts(mut self, name: &str, table: Arc<dyn Automaton>) -> Self {
+        Arc::make_mut(&mut self.0).insert(name.to_owned(), NamedTexts::Table(table));
+        self
+    }
+
     /// The list of a name.
     pub fn get(&self, name: &str) -> Option<&ChoiceList> {
+        match self.0.get(name)? {
+            NamedTexts::List(list) => Some(list),
+            NamedTexts::Table(_) => None,
+        }
+    }
+
+    /// The texts of a name.
+    pub(crate) fn texts(&self, name: &str) -> Option<&NamedTexts> {
         self.0.get(name)
     }
 

@@ -60,6 +60,7 @@ mod shared_results;
 mod store;
 mod subexpressions;
 mod surely_live;
+pub(crate) mod table_automaton;
 mod transition_table;
 mod unescaped;
 mod union_merge;

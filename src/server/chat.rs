@@ -26,7 +26,7 @@ pub(super) async fn completions(
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
     let prepared = prepare(&app, &parts.headers, body).await?;
-    let head = CompletionHead::new(app.name());
+    let head = CompletionHead::new(app.name(), &prepared.protocol);
     let mut replies = app.worker.submit(prepared.texts, prepared.permit)?;
     if prepared.stream {
         // The status line waits for the first reply, so that a request which the model's thread

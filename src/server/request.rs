@@ -277,7 +277,13 @@ mod tests {
             (json!({ "token_healing": 1 }), "token_healing"),
             (json!({ "tools": {} }), "tools"),
             (json!({ "tools": [{ "type": "function" }] }), "tools[0].function"),
-            (json!({ "tools": [{ "type": "custom" }] }), "tools[0].type"),
+            (json!({ "tools": [{ "type": "retrieval" }] }), "tools[0].type"),
+            (json!({ "tools": [{ "type": "custom" }] }), "tools[0].custom"),
+            (
+                json!({ "tools": [{ "type": "custom", "custom": { "name": "a",
+                    "format": { "type": "grammar", "syntax": "gbnf", "definition": "a" } } }] }),
+                "tools[0].custom.format",
+            ),
             (json!({ "tools": [tool("a b")] }), "tools[0].function.name"),
             (json!({ "tools": [tool("a"), tool("a")] }), "tools[1].function.name"),
             (

@@ -1,5 +1,6 @@
 //! Answers as OpenAI's objects: `chat.completion`, and the chunks of a stream.
 
+mod custom_input;
 mod stream;
 
 pub(super) use stream::ChunkStream;
@@ -10,8 +11,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use crate::engine::{FinishReason, Protocol, Response, Step, StopReason, Usage};
-use crate::tools::{AssistantMessage, MessagePart, MessageReader, ToolCall};
+use crate::tools::{AssistantMessage, MessagePart, MessageReader, ToolCall, ToolCalls};
 use crate::vocabulary::Vocabulary;
+use custom_input::InputReader;
 
 /// Seconds since 1970.
 pub(super) fn now() -> u64 {
@@ -24,15 +26,24 @@ pub(super) struct CompletionHead {
     id: String,
     created: u64,
     model: String,
+    /// Names of tools that take a text instead of arguments.
+    custom: Vec<String>,
 }
 
 impl CompletionHead {
-    pub(super) fn new(model: &str) -> Self {
+    pub(super) fn new(model: &str, protocol: &Protocol) -> Self {
         // Unique within this server by the count, and across restarts by the time.
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let (created, count) = (now(), COUNT.fetch_add(1, Ordering::Relaxed));
         let id = format!("chatcmpl-{created:x}-{count:x}");
-        Self { id, created, model: model.to_owned() }
+        let calls = protocol.calls().into_iter();
+        let custom = calls.flat_map(ToolCalls::custom_names).map(str::to_owned).collect();
+        Self { id, created, model: model.to_owned(), custom }
+    }
+
+    /// Whether a tool takes a text instead of arguments.
+    fn is_custom(&self, tool: &str) -> bool {
+        self.custom.iter().any(|name| name == tool)
     }
 
     /// A whole answer.
@@ -74,8 +85,14 @@ impl CompletionHead {
                 message["content"] = Value::Null;
             }
             let call = |call: &ToolCall| {
+                let id = call.id.clone().unwrap_or_else(call_id);
+                if self.is_custom(&call.name) {
+                    let input = InputReader::default().read(&call.arguments);
+                    let custom = json!({ "name": call.name, "input": input });
+                    return json!({ "id": id, "type": "custom", "custom": custom });
+                }
                 json!({
-                    "id": call.id.clone().unwrap_or_else(call_id),
+                    "id": id,
                     "type": "function",
                     "function": { "name": call.name, "arguments": call.arguments },
                 })
@@ -96,18 +113,29 @@ impl CompletionHead {
         self.chunk(index, delta, Value::Null)
     }
 
-    /// A chunk with a part of the message. `calls` is the number of calls begun so far, with this part.
+    /// A chunk with a part of the message. `calls` is the number of calls begun so far, with this part;
+    /// `input` is the text that the part brings of a custom tool's, if its call is of one.
     pub(super) fn part_chunk(
         &self,
         index: usize,
         part: &MessagePart,
-        calls: usize,
+        (calls, input): (usize, Option<String>),
         tokens: Vec<Value>,
     ) -> Value {
         let call = calls.saturating_sub(1);
         let delta = match part {
             MessagePart::Text(text) => json!({ "content": text }),
             MessagePart::Reasoning(text) => json!({ "reasoning_content": text }),
+            MessagePart::Call { name, id } if input.is_some() => json!({ "tool_calls": [{
+                "index": call,
+                "id": id.clone().unwrap_or_else(call_id),
+                "type": "custom",
+                "custom": { "name": name, "input": "" },
+            }]}),
+            MessagePart::Arguments(_) if input.is_some() => json!({ "tool_calls": [{
+                "index": call,
+                "custom": { "input": input },
+            }]}),
             MessagePart::Call { name, id } => json!({ "tool_calls": [{
                 "index": call,
                 "id": id.clone().unwrap_or_else(call_id),

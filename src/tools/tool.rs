@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::custom_input::InputFormat;
 use crate::error::{Error, ErrorKind, Result, shortened};
 use crate::json_schema::Strictness;
 
@@ -12,6 +13,8 @@ pub struct Tool {
     description: Option<String>,
     parameters: Value,
     strictness: Option<Strictness>,
+    /// The format of its input, if it takes a text instead of arguments.
+    input: Option<InputFormat>,
 }
 
 impl Tool {
@@ -26,7 +29,32 @@ impl Tool {
             return Err(Error::new(ErrorKind::Request, message)
                 .with_help("use 1 to 64 letters, digits, `_`, `-` and `.`"));
         }
-        Ok(Self { name, description: None, parameters, strictness: None })
+        Ok(Self { name, description: None, parameters, strictness: None, input: None })
+    }
+
+    /// A tool that takes one text, the string `input` of its arguments (OpenAI's custom tools).
+    ///
+    /// ```
+    /// use maskwright::tools::{InputFormat, Tool};
+    /// let tool = Tool::custom("sum", InputFormat::Regex("[0-9]+( \\+ [0-9]+)*".to_owned()))?;
+    /// assert!(tool.is_custom());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    ///
+    /// Errors as [`new`](Self::new).
+    pub fn custom(name: impl Into<String>, input: InputFormat) -> Result<Self> {
+        let tool = Self::new(name, input.parameters())?;
+        Ok(Self { input: Some(input), ..tool })
+    }
+
+    /// Whether it takes one text instead of arguments.
+    pub fn is_custom(&self) -> bool {
+        self.input.is_some()
+    }
+
+    /// The format of the text that it takes.
+    pub(crate) fn input(&self) -> Option<&InputFormat> {
+        self.input.as_ref()
     }
 
     /// A tool whose arguments deserialise into a `T`, by the schema that `schemars` derives. Needs
@@ -37,7 +65,8 @@ impl Tool {
         Self::new(name, schema.to_value())
     }
 
-    /// The tools of a JSON array: OpenAI's `{"type": "function", "function": {"name", "parameters"}}`,
+    /// The tools of a JSON array: OpenAI's `{"type": "function", "function": {"name", "parameters"}}` and
+    /// `{"type": "custom", "custom": {"name", "format"}}`,
     /// the function object alone, or Anthropic's and MCP's `{"name", "input_schema"}`. A tool without
     /// parameters takes an empty object; one with `"strict": true` is [closed](Strictness::Closed).
     ///
@@ -54,14 +83,18 @@ impl Tool {
         let mut read: Vec<Self> = Vec::new();
         for (i, tool) in tools.iter().enumerate() {
             let mut pointer = format!("/{i}");
-            if let Some(kind) = tool.get("type")
-                && kind != "function"
-            {
-                return Err(bad(format!("{pointer}/type"), "only functions are tools here"));
-            }
-            let function = match tool.get("function") {
+            let kind = match tool.get("type") {
+                None => "function",
+                Some(Value::String(kind)) if kind == "function" || kind == "custom" => kind,
+                Some(_) => {
+                    let message = "a tool is a function or a custom tool here";
+                    return Err(bad(format!("{pointer}/type"), message));
+                }
+            };
+            let function = match tool.get(kind) {
                 Some(function) => {
-                    pointer.push_str("/function");
+                    pointer.push('/');
+                    pointer.push_str(kind);
                     function
                 }
                 None => tool,
@@ -72,8 +105,23 @@ impl Tool {
             let keys = ["parameters", "input_schema", "inputSchema"];
             let parameters = keys.iter().find_map(|key| function.get(key)).cloned();
             let none = json!({"type": "object", "properties": {}, "additionalProperties": false});
-            let mut tool = Self::new(name, parameters.unwrap_or(none))
-                .map_err(|error| error.at_pointer(format!("{pointer}/name")))?;
+            let made = if kind == "custom" {
+                let format = function.get("format").filter(|format| !format.is_null());
+                let input = format.map_or(Ok(InputFormat::Text), InputFormat::read);
+                Self::custom(
+                    name,
+                    input.map_err(|error| {
+                        let at = format!(
+                            "{pointer}/format{}",
+                            error.place().pointer.as_deref().unwrap_or_default()
+                        );
+                        error.at_pointer(at)
+                    })?,
+                )
+            } else {
+                Self::new(name, parameters.unwrap_or(none))
+            };
+            let mut tool = made.map_err(|error| error.at_pointer(format!("{pointer}/name")))?;
             tool.description =
                 function.get("description").and_then(Value::as_str).map(str::to_owned);
             tool.strictness = match function.get("strict") {
@@ -108,8 +156,11 @@ impl Tool {
     /// The tool as OpenAI's API writes it, which is what chat templates read.
     pub fn to_value(&self) -> Value {
         let mut function = json!({"name": self.name});
-        if let Some(description) = &self.description {
-            function["description"] = json!(description);
+        let of_input = self.input.as_ref().and_then(InputFormat::description);
+        let parts: Vec<&str> =
+            [&self.description, &of_input].into_iter().flatten().map(String::as_str).collect();
+        if !parts.is_empty() {
+            function["description"] = json!(parts.join("\n"));
         }
         function["parameters"] = self.parameters.clone();
         json!({"type": "function", "function": function})

@@ -92,6 +92,11 @@ impl ToolCalls {
         MessageReader::of_calls(shape, tools, reasoning)
     }
 
+    /// Names of the tools that take one text instead of arguments.
+    pub fn custom_names(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().filter(|tool| tool.is_custom()).map(Tool::name)
+    }
+
     /// The tools as OpenAI's API writes them, which is what chat templates read.
     pub fn to_value(&self) -> Value {
         self.tools.iter().map(Tool::to_value).collect()
@@ -147,7 +152,17 @@ impl ToolCalls {
                     let name = format!("tool `{}`", tool.name());
                     let mut of_tool = options.clone();
                     of_tool.strictness = tool.strictness().unwrap_or(options.strictness);
-                    schemas.push((tool.name(), writer.schema(&name, tool.parameters(), &of_tool)?));
+                    let schema = match tool.input() {
+                        None => writer.schema(&name, tool.parameters(), &of_tool)?,
+                        Some(input) => {
+                            let (schema, choices) = input
+                                .schema(tool.name(), compiler, &options.choices)
+                                .map_err(|error| json_schema::named(&name, &error))?;
+                            of_tool.choices = choices;
+                            writer.schema(&name, &schema, &of_tool)?
+                        }
+                    };
+                    schemas.push((tool.name(), schema));
                 }
                 let named = matches!(choice, ToolChoice::Named(_));
                 let single = named || !self.parallel || self.format.single;

@@ -215,3 +215,89 @@ fn a_server_may_be_told_the_formats() {
     let error = Server::new(listener, engine, formats("mistral")).err().unwrap();
     assert!(error.to_string().contains("[TOOL_CALLS]"), "{error}");
 }
+
+/// OpenAI's custom tools: one text of a format, in every spelling of calls.
+#[test]
+fn custom_tools_take_a_text() {
+    let grammar = "start: SIGN* \"end\\n\"\nSIGN: \"<\" | \"\\\"\" | \"é\"";
+    let tool = |name: &str, format: Value| json!({ "type": "custom", "custom": { "name": name, "description": "d", "format": format } });
+    let tools = json!([
+        tool(
+            "sum",
+            json!({ "type": "grammar", "grammar": { "syntax": "regex", "definition": "[0-9&&[^2-9]]{3}\\n" } })
+        ),
+        tool("signs", json!({ "type": "grammar", "syntax": "lark", "definition": grammar })),
+        two_tools()[1],
+    ]);
+    let coder = WITH_TOOLS.replace("<tool_call>", "<tool_call> <function=");
+    for (model, template) in [
+        ("http-custom-json", ""),
+        ("http-custom-qwen", WITH_TOOLS),
+        ("http-custom-qwen-coder", &coder),
+    ] {
+        let address = match template {
+            "" => serve(hey(model), &[]),
+            template => serve_with(model, template),
+        };
+        for (name, pattern) in [("sum", "^[01]{3}\n$"), ("signs", "^[<\"é]*end\n$")] {
+            let choice = json!({ "type": "custom", "custom": { "name": name } });
+            let mut fields = json!({ "tools": tools, "tool_choice": choice, "temperature": 1, "seed": 3,
+                "max_tokens": 4000 });
+            let answer = chat(address, model, fields.clone());
+            assert_eq!(answer.status, 200, "{}", answer.body);
+            let whole = &answer.json()["choices"][0];
+            assert_eq!(whole["finish_reason"], "tool_calls", "{whole}");
+            let call = &whole["message"]["tool_calls"][0];
+            assert_eq!((&call["type"], &call["custom"]["name"]), (&json!("custom"), &json!(name)));
+            let input = call["custom"]["input"].as_str().unwrap();
+            assert!(
+                regex::Regex::new(pattern).unwrap().is_match(input),
+                "{model} {name}: {input:?}"
+            );
+            fields["stream"] = json!(true);
+            let (mut kinds, mut pieces) = (Vec::new(), String::new());
+            for event in chat(address, model, fields).events() {
+                let Ok(event) = serde_json::from_str::<Value>(&event) else { continue };
+                let call = &event["choices"][0]["delta"]["tool_calls"][0];
+                kinds.extend(call["type"].as_str().map(str::to_owned));
+                pieces += call["custom"]["input"].as_str().unwrap_or_default();
+            }
+            assert_eq!(
+                (kinds, pieces.as_str()),
+                (vec!["custom".to_owned()], input),
+                "{model} {name}"
+            );
+        }
+        // A function beside them is called as ever, and a call comes back in the next request.
+        let history = json!([
+            { "role": "user", "content": "?" },
+            { "role": "assistant", "content": null, "tool_calls": [
+                { "id": "call_1", "type": "custom", "custom": { "name": "sum", "input": "001\n" } }] },
+            { "role": "tool", "tool_call_id": "call_1", "content": "1" },
+        ]);
+        let fields = json!({ "tools": tools, "messages": history,
+            "tool_choice": { "type": "function", "function": { "name": "time" } } });
+        let answer = chat(address, model, fields);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let call = &answer.json()["choices"][0]["message"]["tool_calls"][0];
+        assert_eq!(
+            (&call["type"], &call["function"]["arguments"]),
+            (&json!("function"), &json!("{}"))
+        );
+    }
+    let model = "http-custom-refused";
+    let address = serve(hey(model), &[]);
+    for (definition, syntax, words) in [
+        ("start: \"(\" start? \")\"", "lark", "calls itself"),
+        ("start: nothing", "lark", "never defined"),
+        ("(", "regex", "unclosed"),
+        ("a{70000}", "regex", "states"),
+    ] {
+        let format = json!({ "type": "grammar", "syntax": syntax, "definition": definition });
+        let fields = json!({ "tools": [tool("t", format)], "tool_choice": "required" });
+        let answer = chat(address, model, fields);
+        assert_eq!(answer.status, 400, "{definition}: {}", answer.body);
+        let message = answer.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(words) && message.contains("tool `t`"), "{message}");
+    }
+}

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema::document::draft::{Draft, Holds, SchemaDialect, holds};
 use crate::json_schema::document::hints::TYPES;
 use crate::json_schema::document::{Value, ValueId};
-use crate::json_schema::keywords::choices_from::named_list;
+use crate::json_schema::keywords::choices_from::named_texts;
 use crate::json_schema::keywords::quote_from::validate_quotation;
 use crate::json_schema::keywords::values::{count_at, unknown_type};
 use crate::json_schema::number::Decimal;
@@ -224,7 +224,7 @@ fn validate_keyword(
         },
         "$recursiveAnchor" if !matches!(value, Value::Bool(_)) => "a boolean",
         QUOTE_FROM => return validate_quotation(sets, at),
-        CHOICES_FROM => return named_list(sets, at).map(|_| ()),
+        CHOICES_FROM => return named_texts(sets, at).map(|_| ()),
         "format" if !matches!(value, Value::String(_)) => "a string",
         "patternProperties" => match value {
             Value::Object(map) => {

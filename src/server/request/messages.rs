@@ -112,18 +112,30 @@ fn tool_calls(fields: &mut Fields) -> Result<Option<Value>, ApiError> {
         let missing = |name: String| ApiError::field(name, "is missing; write it as it came");
         let id = call.string("id")?;
         let kind = call.value("type").unwrap_or_else(|| "function".into());
-        if kind != "function" {
-            return Err(wrong(&call.name("type"), "\"function\"", &kind));
+        if kind != "function" && kind != "custom" {
+            return Err(wrong(&call.name("type"), "\"function\" or \"custom\"", &kind));
         }
         // As it came in a stream.
         call.ignore("index");
-        let place = call.name("function");
-        let function = call.value("function").ok_or_else(|| missing(place.clone()))?;
+        let key = if kind == "custom" { "custom" } else { "function" };
+        let place = call.name(key);
+        let inner = call.value(key).ok_or_else(|| missing(place.clone()))?;
         call.finish()?;
-        let function = called_function(Fields::new(place, function)?)?;
+        let inner = Fields::new(place, inner)?;
+        let function = if kind == "custom" { custom_call(inner)? } else { called_function(inner)? };
         read.push(json!({ "id": id, "type": "function", "function": function }));
     }
     Ok(Some(read.into()))
+}
+
+/// A call of a custom tool, as one of a function whose argument is its input.
+fn custom_call(mut custom: Fields) -> Result<Value, ApiError> {
+    let missing = |name: String| ApiError::field(name, "is missing; write it as it came");
+    let (tool, input) = (custom.name("name"), custom.name("input"));
+    let tool = custom.string("name")?.ok_or_else(|| missing(tool))?;
+    let input = custom.string("input")?.ok_or_else(|| missing(input))?;
+    custom.finish()?;
+    Ok(json!({ "name": tool, "arguments": json!({ "input": input }).to_string() }))
 }
 
 /// OpenAI's older way to write the one call of an assistant, as a list of calls.

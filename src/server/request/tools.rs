@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::engine::{Engine, MessageFormats, Protocol, Request};
 use crate::error::{Error, ErrorKind, listed, shortened};
-use crate::tools::{Tool, ToolCalls, ToolChoice, ToolFormat};
+use crate::tools::{InputFormat, Tool, ToolCalls, ToolChoice, ToolFormat};
 use crate::{Compiler, Constraint};
 
 use super::answer_format::{AnswerFormat, strictness};
@@ -124,22 +124,17 @@ fn tools(fields: &mut Fields) -> Result<Vec<Tool>, ApiError> {
     };
     let mut tools: Vec<Tool> = Vec::with_capacity(list.len());
     for (i, tool) in list.into_iter().enumerate() {
-        let (name, mut function) = function(format!("tools[{i}]"), tool)?;
+        let CalledTool { name, kind, fields: mut function } = named(format!("tools[{i}]"), tool)?;
         let place = function.name("name");
         let description = function.string("description")?;
-        let parameters = function.read("parameters", "a JSON Schema", |value| {
-            (value.is_object() || value.is_boolean()).then(|| value.clone())
-        })?;
-        let strictness = strictness(&mut function)?;
+        let named = |error: Error| ApiError::field(&place, error);
+        let mut tool = match kind {
+            ToolKind::Custom => Tool::custom(name, input_format(&mut function)?).map_err(named)?,
+            ToolKind::Function => arguments(name, &mut function)?.map_err(named)?,
+        };
         function.finish()?;
-        let nothing = json!({ "type": "object", "properties": {}, "additionalProperties": false });
-        let mut tool = Tool::new(name, parameters.unwrap_or(nothing))
-            .map_err(|error| ApiError::field(&place, error))?;
         if let Some(description) = description {
             tool = tool.with_description(description);
-        }
-        if let Some(strictness) = strictness {
-            tool = tool.with_strictness(strictness);
         }
         if tools.iter().any(|known| known.name() == tool.name()) {
             return Err(ApiError::field(place, "is the name of another tool, too"));
@@ -149,22 +144,64 @@ fn tools(fields: &mut Fields) -> Result<Vec<Tool>, ApiError> {
     Ok(tools)
 }
 
-/// The name and the other fields of `{"type": "function", "function": {"name": …, …}}`.
-fn function(path: String, value: Value) -> Result<(String, Fields), ApiError> {
-    let mut fields = Fields::new(path, value)?;
-    let kind = fields.value("type").unwrap_or_default();
-    if kind != "function" {
-        return Err(wrong(&fields.name("type"), "\"function\", the only kind of tool", &kind));
+/// The tool that the rest of a function's fields describes.
+fn arguments(name: String, function: &mut Fields) -> Result<crate::Result<Tool>, ApiError> {
+    let parameters = function.read("parameters", "a JSON Schema", |value| {
+        (value.is_object() || value.is_boolean()).then(|| value.clone())
+    })?;
+    let strictness = strictness(function)?;
+    let nothing = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+    Ok(Tool::new(name, parameters.unwrap_or(nothing)).map(|tool| match strictness {
+        Some(strictness) => tool.with_strictness(strictness),
+        None => tool,
+    }))
+}
+
+/// `format` of a custom tool.
+fn input_format(custom: &mut Fields) -> Result<InputFormat, ApiError> {
+    let place = custom.name("format");
+    match custom.value("format") {
+        None => Ok(InputFormat::Text),
+        Some(value) => {
+            InputFormat::read(&value).map_err(|error| ApiError::field(place, with_cure(&error)))
+        }
     }
-    let place = fields.name("function");
-    let Some(function) = fields.value("function") else {
+}
+
+/// The kinds of tools.
+#[derive(Clone, Copy)]
+enum ToolKind {
+    /// It takes arguments by a schema.
+    Function,
+    /// It takes a text.
+    Custom,
+}
+
+/// A tool by its name, with the other fields that stand beside the name.
+struct CalledTool {
+    name: String,
+    kind: ToolKind,
+    fields: Fields,
+}
+
+/// Reads `{"type": "function", "function": {"name": …, …}}`, or the same of `custom`.
+fn named(path: String, value: Value) -> Result<CalledTool, ApiError> {
+    let mut fields = Fields::new(path, value)?;
+    let given = fields.value("type").unwrap_or_default();
+    let (kind, key) = match given.as_str() {
+        Some("function") => (ToolKind::Function, "function"),
+        Some("custom") => (ToolKind::Custom, "custom"),
+        _ => return Err(wrong(&fields.name("type"), "\"function\" or \"custom\"", &given)),
+    };
+    let place = fields.name(key);
+    let Some(inner) = fields.value(key) else {
         return Err(ApiError::field(place, "is missing; write an object with `name`"));
     };
     fields.finish()?;
-    let mut function = Fields::new(place, function)?;
-    let place = function.name("name");
-    match function.string("name")? {
-        Some(name) => Ok((name, function)),
+    let mut fields = Fields::new(place, inner)?;
+    let place = fields.name("name");
+    match fields.string("name")? {
+        Some(name) => Ok(CalledTool { name, kind, fields }),
         None => Err(ApiError::field(place, "is missing; write the tool's name")),
     }
 }
@@ -174,8 +211,8 @@ fn choice(
     fields: &mut Fields,
     tools: &[Tool],
 ) -> Result<(Option<Vec<String>>, ToolChoice), ApiError> {
-    let wanted = "\"none\", \"auto\", \"required\" or an object of the type \"function\" or \
-                  \"allowed_tools\"";
+    let wanted = "\"none\", \"auto\", \"required\" or an object of the type \"function\", \"custom\" \
+                  or \"allowed_tools\"";
     let known = |place: &str, name: String| match tools.iter().any(|tool| tool.name() == name) {
         true => Ok(name),
         false => {
@@ -189,10 +226,10 @@ fn choice(
         Some(Value::String(choice)) if choice == "none" => ToolChoice::None,
         Some(Value::String(choice)) if choice == "auto" => ToolChoice::Auto,
         Some(Value::String(choice)) if choice == "required" => ToolChoice::Required,
-        Some(value) if value["type"] == "function" => {
-            let (name, function) = function("tool_choice".to_owned(), value)?;
-            let place = function.name("name");
-            function.finish()?;
+        Some(value) if value["type"] == "function" || value["type"] == "custom" => {
+            let CalledTool { name, fields, .. } = named("tool_choice".to_owned(), value)?;
+            let place = fields.name("name");
+            fields.finish()?;
             ToolChoice::Named(known(&place, name)?)
         }
         Some(value) if value["type"] == "allowed_tools" => {
@@ -216,8 +253,8 @@ fn choice(
             allowed.finish()?;
             let mut names = Vec::with_capacity(list.len());
             for (i, tool) in list.into_iter().enumerate() {
-                let (name, function) = function(format!("{place}[{i}]"), tool)?;
-                names.push(known(&function.name("name"), name)?);
+                let CalledTool { name, fields, .. } = named(format!("{place}[{i}]"), tool)?;
+                names.push(known(&fields.name("name"), name)?);
             }
             let choice =
                 if required == Some(true) { ToolChoice::Required } else { ToolChoice::Auto };

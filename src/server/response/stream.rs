@@ -16,6 +16,7 @@ use crate::tools::{AssistantMessage, MessagePart, MessageReader};
 
 use crate::server::api_error::ApiError;
 use crate::server::app::App;
+use crate::server::response::custom_input::InputReader;
 use crate::server::response::{self, Choice, CompletionHead, add_usage};
 use crate::server::worker::{Replies, WorkerReply};
 
@@ -47,6 +48,8 @@ pub(crate) struct ChunkStream {
     /// Takes the message apart; `None` once a choice has ended.
     reader: Option<MessageReader>,
     message: AssistantMessage,
+    /// Reads the arguments of the current call, if it is of a custom tool.
+    input: Option<InputReader>,
     usage: Usage,
     include_usage: bool,
     ready: VecDeque<String>,
@@ -80,6 +83,7 @@ impl ChunkStream {
             max_tokens_field,
             reader: None,
             message: AssistantMessage::default(),
+            input: None,
             usage: Usage::default(),
             include_usage,
             ready: VecDeque::new(),
@@ -151,10 +155,23 @@ impl ChunkStream {
         for part in parts {
             self.send_role(index, Some(&part));
             self.message.add(&part);
+            let input = match &part {
+                MessagePart::Call { name, .. } => {
+                    self.input = self.head.is_custom(name).then(InputReader::default);
+                    self.input.as_ref().map(|_| String::new())
+                }
+                MessagePart::Arguments(text) => self.input.as_mut().map(|reader| reader.read(text)),
+                MessagePart::Text(_) | MessagePart::Reasoning(_) => None,
+            };
+            if matches!((&part, &input), (MessagePart::Arguments(_), Some(text)) if text.is_empty())
+            {
+                // JSON around the text, or a character that has not ended.
+                continue;
+            }
             let tokens = std::mem::take(&mut self.tokens);
             self.logprobs_sent += tokens.len();
             let calls = self.message.calls.len();
-            self.push(self.head.part_chunk(index, &part, calls, tokens));
+            self.push(self.head.part_chunk(index, &part, (calls, input), tokens));
         }
     }
 
