@@ -10,30 +10,21 @@
 //! Invariant: a message that the format's grammar accepts is read exactly as it was derived; any
 //! other message becomes text, and no character is lost.
 
-mod json_end;
 mod program;
-mod value_kinds;
-mod written_arguments;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
 use super::message::MessagePart;
 use super::reasoning_format::{ReasoningFormat, ReasoningStart};
-use crate::json_schema::Style;
-use json_end::{JsonEndScanner, JsonPart};
+use crate::json_schema::read::{
+    ArgumentReading, ArgumentSets, Candidates, JsonEndScanner, JsonPart, ReadPart,
+};
+use crate::json_schema::{Options, Schema, Style};
 use program::{Instruction, Program, TextKind};
-use written_arguments::WrittenArguments;
 
 pub(crate) use program::MessageShape;
-
-/// The next input of all threads.
-#[derive(Clone, Copy, Debug)]
-enum Input<'a> {
-    Char(char),
-    Special(&'a str),
-}
 
 /// One output of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +52,7 @@ struct Thread {
     chars_read: usize,
     json: JsonEndScanner,
     /// Arguments in a style.
-    written: Option<Box<WrittenArguments>>,
+    written: Option<Box<ArgumentReading>>,
     /// Index of the tool that is called.
     tool: usize,
     /// Characters of the name of a tool.
@@ -89,6 +80,11 @@ impl Thread {
         self
     }
 
+    /// The number of arguments that the schema does not accept at their places.
+    fn doubts(&self) -> usize {
+        self.written.as_ref().map_or(0, |written| written.doubts())
+    }
+
     /// The instruction that is next, behind arguments that have ended.
     fn behind_arguments(&self) -> usize {
         self.pc + usize::from(self.json.has_ended())
@@ -101,6 +97,25 @@ impl Thread {
         self.json = JsonEndScanner::default();
         self.written = None;
         self
+    }
+}
+
+/// A tool and the sets of its arguments, made when they are first read in a style.
+#[derive(Clone, Debug)]
+struct CalledTool {
+    name: String,
+    schema: Arc<Value>,
+    sets: Arc<OnceLock<Arc<ArgumentSets>>>,
+}
+
+impl CalledTool {
+    fn sets(&self) -> Arc<ArgumentSets> {
+        let sets = self.sets.get_or_init(|| {
+            let schema = Schema::from_value(&self.schema);
+            let sets = schema.and_then(|schema| ArgumentSets::new(schema, Options::default()));
+            Arc::new(sets.unwrap_or_else(|_| ArgumentSets::any()))
+        });
+        Arc::clone(sets)
     }
 }
 
@@ -121,8 +136,7 @@ impl Thread {
 #[derive(Clone, Debug)]
 pub struct MessageReader {
     program: Vec<Instruction>,
-    /// Names of the tools, and the schemas of their arguments.
-    tools: Vec<(String, Arc<Value>)>,
+    tools: Vec<CalledTool>,
     /// In order of priority.
     threads: Vec<Thread>,
 }
@@ -154,6 +168,12 @@ impl MessageReader {
     }
 
     fn of_program(program: Program, tools: Vec<(String, Arc<Value>)>) -> Self {
+        let tools = tools.into_iter().map(|(name, schema)| CalledTool {
+            name,
+            schema,
+            sets: Arc::default(),
+        });
+        let tools = tools.collect();
         Self { program: program.finish(), tools, threads: vec![Thread::at(0)] }
     }
 
@@ -161,7 +181,7 @@ impl MessageReader {
     pub fn text(&mut self, text: &str) -> Vec<MessagePart> {
         let mut out = Vec::new();
         for c in text.chars() {
-            self.read(Input::Char(c), &mut out);
+            self.read(ReadPart::Char(c), &mut out);
         }
         parts(out)
     }
@@ -169,7 +189,7 @@ impl MessageReader {
     /// Reads a special token by its name.
     pub fn special(&mut self, name: &str) -> Vec<MessagePart> {
         let mut out = Vec::new();
-        self.read(Input::Special(name), &mut out);
+        self.read(ReadPart::Special(name), &mut out);
         parts(out)
     }
 
@@ -207,28 +227,27 @@ impl MessageReader {
         }
     }
 
-    fn read(&mut self, input: Input<'_>, out: &mut Vec<Output>) {
+    fn read(&mut self, input: ReadPart<'_>, out: &mut Vec<Output>) {
         let mut next: Vec<Thread> = Vec::new();
-        for thread in &self.threads {
-            self.step(thread.clone(), input, &mut next);
+        // Output that no thread has told yet, if none goes on.
+        let untold = self.threads.first().map(|first| first.out.clone()).unwrap_or_default();
+        for thread in std::mem::take(&mut self.threads) {
+            self.step(thread, input, &mut next);
         }
         if next.iter().any(|thread| thread.committed) {
             next.retain(|thread| thread.committed);
         }
         if next.is_empty() {
             // Not a message of this format, which a constraint excludes: text from here on.
-            let mut rest = match self.threads.is_empty() {
-                true => Thread::at(0),
-                false => self.threads.swap_remove(0),
-            };
-            if let Input::Char(c) = input {
+            // The last two instructions are text without an end.
+            let mut rest = Thread::at(self.program.len() - 2);
+            rest.out = untold;
+            if let ReadPart::Char(c) = input {
                 rest.out.push(Output::Char(TextKind::Text, c));
             }
-            // The last two instructions are text without an end.
-            next.push(rest.to(self.program.len() - 2));
+            next.push(rest);
         }
         next.iter_mut().for_each(|thread| thread.committed = false);
-        self.threads.clear();
         for thread in next {
             let same = |known: &Thread| {
                 (known.pc, known.chars_read) == (thread.pc, thread.chars_read)
@@ -236,8 +255,10 @@ impl MessageReader {
                     && known.tool == thread.tool
                     && (&known.name, &known.id) == (&thread.name, &thread.id)
             };
-            if !self.threads.iter().any(same) {
-                self.threads.push(thread);
+            match self.threads.iter_mut().find(|known| same(known)) {
+                Some(known) if thread.doubts() < known.doubts() => *known = thread,
+                Some(_) => {}
+                None => self.threads.push(thread),
             }
         }
         // Tells the output that all threads agree on.
@@ -255,7 +276,7 @@ impl MessageReader {
     }
 
     /// Steps a thread by an input; adds its successors, of which there may be none.
-    fn step(&self, mut thread: Thread, input: Input<'_>, next: &mut Vec<Thread>) {
+    fn step(&self, mut thread: Thread, input: ReadPart<'_>, next: &mut Vec<Thread>) {
         let after = thread.pc + 1;
         match (&self.program[thread.pc], input) {
             (&Instruction::Jump(to), _) => self.step(thread.to(to), input, next),
@@ -264,7 +285,7 @@ impl MessageReader {
                 self.step(thread.to(second), input, next);
             }
             (Instruction::CommitCall, _) => {
-                if let Some(tool) = self.tools.iter().position(|(name, _)| *name == thread.name) {
+                if let Some(tool) = self.tools.iter().position(|tool| tool.name == thread.name) {
                     thread.tool = tool;
                     let name = std::mem::take(&mut thread.name);
                     let id = match std::mem::take(&mut thread.id) {
@@ -291,25 +312,25 @@ impl MessageReader {
             }
             (Instruction::Text { text, commit }, _) => {
                 let read = match input {
-                    Input::Char(c) => literal(thread, text, [c]),
-                    Input::Special(name) => literal(thread, text, name.chars()),
+                    ReadPart::Char(c) => literal(thread, text, [c]),
+                    ReadPart::Special(name) => literal(thread, text, name.chars()),
                 };
                 if let Some(mut thread) = read {
                     thread.committed |= *commit && thread.pc == after;
                     next.push(thread);
                 }
             }
-            (&Instruction::Any(kind), Input::Char(c)) => {
+            (&Instruction::Any(kind), ReadPart::Char(c)) => {
                 thread.out.push(Output::Char(kind, c));
                 next.push(thread.to(after));
             }
-            (Instruction::Name, Input::Char(c))
+            (Instruction::Name, ReadPart::Char(c))
                 if c.is_ascii_alphanumeric() || "_-.".contains(c) =>
             {
                 thread.name.push(c);
                 next.push(thread.note(c));
             }
-            (Instruction::Id, Input::Char(c)) if c.is_ascii_alphanumeric() => {
+            (Instruction::Id, ReadPart::Char(c)) if c.is_ascii_alphanumeric() => {
                 next.push(thread.note(c));
             }
             (Instruction::Name | Instruction::Id, _) => self.step(thread.to(after), input, next),
@@ -320,7 +341,7 @@ impl MessageReader {
                 if thread.json.may_end() {
                     self.step(thread.clone().to(after), input, next);
                 }
-                let Input::Char(c) = input else { return };
+                let ReadPart::Char(c) = input else { return };
                 if let Some(part) = thread.json.read(c) {
                     if part == JsonPart::Value {
                         thread.out.push(Output::Char(TextKind::Arguments, c));
@@ -328,7 +349,7 @@ impl MessageReader {
                     next.push(thread);
                 }
             }
-            (Instruction::Any(_), Input::Special(_)) | (Instruction::End, _) => {}
+            (Instruction::Any(_), ReadPart::Special(_)) | (Instruction::End, _) => {}
         }
     }
 
@@ -337,33 +358,32 @@ impl MessageReader {
         &self,
         mut thread: Thread,
         style: &Style,
-        input: Input<'_>,
+        input: ReadPart<'_>,
         next: &mut Vec<Thread>,
     ) {
-        let (Some(style), Some((_, schema))) = (style.notation(), self.tools.get(thread.tool))
-        else {
+        let (Some(style), Some(tool)) = (style.notation(), self.tools.get(thread.tool)) else {
             return;
         };
         let written = match thread.written.take() {
             Some(written) => *written,
-            None => WrittenArguments::new(Arc::clone(style), Arc::clone(schema)),
+            None => ArgumentReading::new(Arc::clone(style), tool.sets(), Candidates::Accepted),
         };
-        let with = |mut written: WrittenArguments| {
-            let mut thread = thread.clone();
+        let with = |mut thread: Thread, mut written: ArgumentReading| {
             let out = written.take();
             thread.out.extend(out.chars().map(|c| Output::Char(TextKind::Arguments, c)));
             thread.committed |= written.take_end();
             thread.written = Some(Box::new(written));
             thread
         };
-        if let Some(ended) = written.ended() {
-            self.step(with(ended).to(thread.pc + 1), input, next);
+        let ended = written.may_end().then(|| written.clone());
+        if let Some(ended) = ended.and_then(ArgumentReading::into_ended) {
+            let after = thread.pc + 1;
+            self.step(with(thread.clone(), ended).to(after), input, next);
         }
-        let further = match input {
-            Input::Char(c) => written.step(c),
-            Input::Special(name) => written.step_special(name),
-        };
-        next.extend(further.into_iter().map(with));
+        let mut readings = written.step(input);
+        let last = readings.pop();
+        next.extend(readings.into_iter().map(|reading| with(thread.clone(), reading)));
+        next.extend(last.map(|reading| with(thread, reading)));
     }
 }
 

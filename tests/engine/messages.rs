@@ -427,3 +427,44 @@ fn arguments_have_whitespace_around_them() {
         assert_eq!(read.text, "", "{format}");
     }
 }
+
+/// Values that are read alike are told apart by all that the schema says of them.
+#[test]
+fn arguments_in_a_style_are_read_as_the_schema_accepts_them() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "a": {"type": ["string", "integer"], "maximum": 3},
+            "b": {"anyOf": [{"type": "array", "maxItems": 1}, {"type": "string"}]},
+            "c": {"type": ["boolean", "string"], "not": {"const": true}},
+            "d": {"not": {"type": "string"}},
+        },
+        "additionalProperties": {"type": ["string", "null"], "minLength": 4},
+    });
+    let format = ToolFormat::named("qwen-coder").unwrap();
+    let calls = ToolCalls::new([Tool::new("f", schema.clone()).unwrap()], format);
+    let constraint = calls.compile(&compiler()).unwrap();
+    for (arguments, expected) in [
+        ([("a", "5"), ("b", "[1]")], json!({"a": "5", "b": [1]})),
+        ([("a", "3"), ("b", "[1, 2]")], json!({"a": 3, "b": "[1, 2]"})),
+        ([("c", "true"), ("d", "[\"x\"]")], json!({"c": "true", "d": ["x"]})),
+        ([("c", "false"), ("e", "null")], json!({"c": false, "e": null})),
+        ([("d", "-1.0"), ("e", "1234")], json!({"d": -1.0, "e": "1234"})),
+    ] {
+        let written = arguments
+            .map(|(key, value)| format!("<parameter={key}>\n{value}\n</parameter>\n"))
+            .concat();
+        let message = format!("<tool_call>\n<function=f>\n{written}</function>\n</tool_call>");
+        assert!(accepts(&constraint, &message), "{message}");
+        for group in [1, 7, 1000] {
+            let (reply, _) = read(calls.reader(None), &message, group);
+            let told: serde_json::Value = serde_json::from_str(&reply.calls[0].arguments).unwrap();
+            assert_eq!(told, expected, "{message}");
+        }
+        let mut options = maskwright::json_schema::Options::default();
+        options.style = maskwright::json_schema::Style::named("qwen_xml").unwrap();
+        let whole = Schema::from_value(&schema).unwrap().read_arguments(&written, &options);
+        let whole: serde_json::Value = serde_json::from_str(&whole.unwrap()).unwrap();
+        assert_eq!(whole, expected, "{message}");
+    }
+}

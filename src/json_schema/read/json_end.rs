@@ -3,21 +3,21 @@
 /// Scanner for the end of a JSON value and of the whitespace around it. The constraint says that the
 /// text is JSON, so brackets and strings are all that it looks at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct JsonEndScanner {
+pub(crate) struct JsonEndScanner {
     /// Open brackets.
     depth: u32,
     in_string: bool,
     escaped: bool,
     /// Whether the value is a number or a literal without brackets, which ends where another kind
     /// of character comes.
-    pub(super) is_bare: bool,
+    pub(crate) is_bare: bool,
     has_begun: bool,
     has_ended: bool,
 }
 
 /// The part of a text that a character belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum JsonPart {
+pub(crate) enum JsonPart {
     Value,
     /// Whitespace before or behind the value.
     Around,
@@ -25,17 +25,17 @@ pub(super) enum JsonPart {
 
 impl JsonEndScanner {
     /// Whether the value has ended.
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.has_ended
     }
 
     /// Whether the value may have ended.
-    pub(super) fn may_end(&self) -> bool {
+    pub(crate) fn may_end(&self) -> bool {
         self.has_ended || self.is_bare
     }
 
     /// Reads a character; `None` if it cannot belong to the value or stand around it.
-    pub(super) fn read(&mut self, c: char) -> Option<JsonPart> {
+    pub(crate) fn read(&mut self, c: char) -> Option<JsonPart> {
         let is_space = matches!(c, ' ' | '\n' | '\t' | '\r');
         if self.has_ended || !self.has_begun {
             if is_space {

@@ -1,0 +1,629 @@
+//! One reading of arguments in a style, character by character, as JSON.
+//!
+//! The signs of the style's description are followed, forwards and without a grammar: the constraint
+//! says that they are there. Where several kinds of values may stand, each is a reading of its own:
+//!
+//! ```text
+//! <parameter=days>⏎3⏎</parameter>      {"days":3}     where the schema allows a number
+//!                                      {"days":"3"}   where it allows strings alone
+//! ```
+//!
+//! *Invariant:* readings are equal if and only if all that follows is read alike. Of equal ones that
+//! with the fewest doubts is right: a doubt is a value that the schema does not accept at its place.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::json_end::{JsonEndScanner, JsonPart};
+use super::{ArgumentSets, Kind};
+use crate::json_schema::set::Set;
+use crate::json_schema::style::{GAP, Notation, Strip, ValueSign, Written};
+
+/// Levels of nesting that are read.
+const MAX_DEPTH: usize = 128;
+
+/// The next part of a text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ReadPart<'a> {
+    Char(char),
+    /// A special token by its name, which only signs hold.
+    Special(&'a str),
+}
+
+/// The kinds of values that are tried at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Candidates {
+    /// Those that the schema accepts there, so that what is one kind for certain is told as it comes.
+    Accepted,
+    /// All, those that the schema does not accept as doubts.
+    All,
+}
+
+/// A reading of arguments so far.
+#[derive(Clone, Debug)]
+pub(crate) struct ArgumentReading {
+    style: Arc<Notation>,
+    sets: Arc<ArgumentSets>,
+    candidates: Candidates,
+    phase: Phase,
+    /// The open objects and arrays, the object of all arguments first.
+    frames: Vec<Frame>,
+    /// The value that is being read, if it is no object or array in the style.
+    value: Option<OpenValue>,
+    /// Values that the schema does not accept at their places.
+    doubts: usize,
+    /// JSON that was not taken yet.
+    out: String,
+    /// JSON since the beginning of the first value that has to be checked.
+    checked: String,
+    /// Whether it has just read a sign that ends an object or array.
+    ended_frame: bool,
+}
+
+/// The place of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct OpenValue {
+    /// The values that may stand there.
+    set: Set,
+    /// The offset of the value in the JSON to be checked, if it has several readings.
+    from: Option<usize>,
+}
+
+/// An object or array that is being read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Frame {
+    kind: FrameKind,
+    /// Its own place.
+    place: OpenValue,
+    /// Keys that were read, with quotes.
+    keys: Vec<String>,
+    /// Members or items that were begun.
+    count: usize,
+    /// The signs behind its own end.
+    behind: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FrameKind {
+    Object,
+    Array,
+}
+
+/// The part of a text that is being read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Phase {
+    /// A sign, of which so many characters were read.
+    Sign(Vec<char>, usize, Then),
+    /// The signs before the next member or item, or the end.
+    Between,
+    /// A key, with the beginning of the sign behind it.
+    Key(String),
+    /// A string without quotes; its last characters may begin the sign behind it.
+    Text { held: String, is_begun: bool, end: Vec<char>, strip: Strip },
+    /// JSON of a kind, with the sign behind it.
+    Json { scanner: JsonEndScanner, bare: String, kind: Kind, end: String },
+    /// Nothing more.
+    Done,
+}
+
+/// The part behind a sign.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Then {
+    Between,
+    Key,
+    Item,
+    Value(Kind, String),
+    AfterValue,
+    EndOfFrame,
+}
+
+impl PartialEq for ArgumentReading {
+    /// Whether all that follows is read alike.
+    fn eq(&self, other: &Self) -> bool {
+        (&self.phase, &self.frames, &self.value) == (&other.phase, &other.frames, &other.value)
+    }
+}
+
+impl Eq for ArgumentReading {}
+
+impl ArgumentReading {
+    pub(crate) fn new(
+        style: Arc<Notation>,
+        sets: Arc<ArgumentSets>,
+        candidates: Candidates,
+    ) -> Self {
+        // Whitespace may stand before and behind all arguments.
+        let begin = [GAP].into_iter().chain(style.object.begin.chars()).collect();
+        let place = OpenValue { set: sets.root(), from: None };
+        let root = Frame::new(FrameKind::Object, place, String::new());
+        Self {
+            style,
+            sets,
+            candidates,
+            phase: Phase::Sign(begin, 0, Then::Between),
+            frames: vec![root],
+            value: None,
+            doubts: 0,
+            out: "{".to_owned(),
+            checked: String::new(),
+            ended_frame: false,
+        }
+    }
+
+    /// The JSON since the last time.
+    pub(crate) fn take(&mut self) -> String {
+        std::mem::take(&mut self.out)
+    }
+
+    /// The number of values that the schema does not accept at their places.
+    pub(crate) fn doubts(&self) -> usize {
+        self.doubts
+    }
+
+    /// Whether it has just read a sign that ends an object or array, which no other reading can
+    /// mean.
+    pub(crate) fn take_end(&mut self) -> bool {
+        std::mem::take(&mut self.ended_frame)
+    }
+
+    /// Whether the arguments may end here.
+    pub(crate) fn may_end(&self) -> bool {
+        let is_open = self.frames.len() == 1 && self.style.object.end.is_empty();
+        match &self.phase {
+            Phase::Done => true,
+            Phase::Between => is_open,
+            Phase::Sign(sign, 0, Then::Between) => is_open && *sign == [GAP],
+            _ => false,
+        }
+    }
+
+    /// The arguments if they may end here.
+    pub(crate) fn into_ended(mut self) -> Option<Self> {
+        if !self.may_end() {
+            return None;
+        }
+        if self.phase != Phase::Done {
+            self.push("}");
+            self.phase = Phase::Done;
+        }
+        Some(self)
+    }
+
+    /// Of equal readings the first with the fewest doubts, in order of priority.
+    pub(crate) fn distinct(readings: Vec<Self>) -> Vec<Self> {
+        let mut distinct: Vec<Self> = Vec::with_capacity(readings.len());
+        for reading in readings {
+            match distinct.iter_mut().find(|known| **known == reading) {
+                Some(known) if reading.doubts < known.doubts => *known = reading,
+                Some(_) => {}
+                None => distinct.push(reading),
+            }
+        }
+        distinct
+    }
+
+    /// The readings after one more part of the text, in order of priority.
+    pub(crate) fn step(self, part: ReadPart<'_>) -> Vec<Self> {
+        let mut next = Vec::new();
+        self.step_into(part, &mut next);
+        next
+    }
+
+    fn step_into(mut self, part: ReadPart<'_>, next: &mut Vec<Self>) {
+        match (std::mem::replace(&mut self.phase, Phase::Done), part) {
+            (Phase::Done, ReadPart::Char(c)) if c.is_ascii_whitespace() => next.push(self),
+            (Phase::Done, _) | (Phase::Key(_), ReadPart::Special(_)) => {}
+            (Phase::Sign(sign, at, then), _) => self.step_sign((sign, at, then), part, next),
+            (Phase::Between, _) => {
+                self.phase = Phase::Between;
+                let ended = self.may_end().then(|| self.clone()).and_then(Self::into_ended);
+                self.between().into_iter().for_each(|one| one.step_into(part, next));
+                if let Some(ended) = ended {
+                    ended.step_into(part, next);
+                }
+            }
+            (Phase::Key(mut key), ReadPart::Char(c)) => {
+                key.push(c);
+                match key.strip_suffix(self.style.object.named.as_str()).map(str::to_owned) {
+                    Some(key) => next.extend(self.value_of(&key)),
+                    None => {
+                        self.phase = Phase::Key(key);
+                        next.push(self);
+                    }
+                }
+            }
+            (Phase::Text { held, is_begun, end, strip }, ReadPart::Char(c)) => {
+                next.push(self.text(c, (held, is_begun), end, strip));
+            }
+            (Phase::Text { held, end, strip, .. }, ReadPart::Special(name)) => {
+                self.end_text(&held, end, strip, name, next);
+            }
+            (Phase::Json { scanner, bare, kind, end }, ReadPart::Char(c)) => {
+                self.json(c, (scanner, bare), kind, end, next);
+            }
+            (Phase::Json { bare, end, .. }, ReadPart::Special(_)) => {
+                if is_bare(&bare) {
+                    self.sign(&end, Then::AfterValue).step_into(part, next);
+                }
+            }
+        }
+    }
+
+    fn step_sign(
+        mut self,
+        (sign, at, then): (Vec<char>, usize, Then),
+        part: ReadPart<'_>,
+        next: &mut Vec<Self>,
+    ) {
+        let rest = &sign[at..];
+        let read = match part {
+            _ if rest.is_empty() => {
+                self.then(then).into_iter().for_each(|one| one.step_into(part, next));
+                return;
+            }
+            ReadPart::Char(c) if rest[0] == GAP && c.is_ascii_whitespace() => 0,
+            _ if rest[0] == GAP => {
+                self.phase = Phase::Sign(sign, at + 1, then);
+                self.step_into(part, next);
+                return;
+            }
+            ReadPart::Char(c) if rest[0] == c => 1,
+            ReadPart::Special(name)
+                if rest.iter().take(name.chars().count()).copied().eq(name.chars()) =>
+            {
+                name.chars().count()
+            }
+            _ => return,
+        };
+        if at + read == sign.len() {
+            next.extend(self.then(then));
+        } else {
+            self.phase = Phase::Sign(sign, at + read, then);
+            next.push(self);
+        }
+    }
+
+    /// Adds JSON.
+    fn push(&mut self, json: &str) {
+        self.out.push_str(json);
+        let is_checked = self.value.is_some_and(|value| value.from.is_some())
+            || self.frames.iter().any(|frame| frame.place.from.is_some());
+        if is_checked {
+            self.checked.push_str(json);
+        }
+    }
+
+    /// Adds a character of a string.
+    fn push_quoted(&mut self, c: char) {
+        let quoted = Value::from(c.to_string()).to_string();
+        self.push(&quoted[1..quoted.len() - 1]);
+    }
+
+    fn sign(mut self, sign: &str, then: Then) -> Self {
+        self.phase = Phase::Sign(sign.chars().collect(), 0, then);
+        self
+    }
+
+    /// The readings behind a sign.
+    fn then(mut self, then: Then) -> Vec<Self> {
+        match then {
+            Then::Between => self.phase = Phase::Between,
+            Then::Key => self.phase = Phase::Key(String::new()),
+            Then::Item => return self.item(),
+            Then::Value(Kind::Array | Kind::Object, _) if self.frames.len() >= MAX_DEPTH => {
+                return Vec::new();
+            }
+            Then::Value(kind, end) => self.begin_value(kind, end),
+            Then::AfterValue => {
+                if let Some(value) = self.value.take() {
+                    self.check(value);
+                }
+                self.phase = Phase::Between;
+            }
+            Then::EndOfFrame => {
+                self.ended_frame = true;
+                let Some(frame) = self.frames.last() else { return Vec::new() };
+                let (place, bracket) = (frame.place, frame.kind.close());
+                self.push(bracket);
+                self.frames.pop();
+                self.check(place);
+                self.phase = match self.frames.is_empty() {
+                    true => Phase::Done,
+                    false => Phase::Between,
+                };
+            }
+        }
+        vec![self]
+    }
+
+    /// Checks a value that has ended.
+    fn check(&mut self, place: OpenValue) {
+        let Some(from) = place.from else { return };
+        let json = &self.checked[from..];
+        if !self.sets.holds(place.set, json) {
+            // Of what the schema does not accept, a string is right.
+            self.doubts += if json.starts_with('"') { 1 } else { 2 };
+        }
+        if from == 0 {
+            self.checked.clear();
+        }
+    }
+
+    /// Before the next member or item: the end, or that.
+    fn between(self) -> Vec<Self> {
+        let Some(frame) = self.frames.last() else { return Vec::new() };
+        let style = Arc::clone(&self.style);
+        let (object, array) = (&style.object, &style.array);
+        let (end, between, begin, then) = match frame.kind {
+            FrameKind::Object => (&object.end, &object.between, &object.member, Then::Key),
+            FrameKind::Array => (&array.end, &array.between, &array.item, Then::Item),
+        };
+        let end = [end.as_str(), &frame.behind].concat();
+        let begin = match frame.count {
+            0 => begin.clone(),
+            _ => [between.as_str(), begin].concat(),
+        };
+        let mut ways = Vec::new();
+        if !end.is_empty() {
+            ways.push(self.clone().sign(&end, Then::EndOfFrame));
+        }
+        ways.push(self.sign(&begin, then));
+        ways
+    }
+
+    /// The number of the next part of the innermost frame, with JSON's comma before it.
+    fn count(&mut self) -> usize {
+        let Some(frame) = self.frames.last_mut() else { return 0 };
+        frame.count += 1;
+        let count = frame.count;
+        if count > 1 {
+            self.push(",");
+        }
+        count - 1
+    }
+
+    /// The set of the innermost frame.
+    fn set(&self) -> Set {
+        self.frames.last().map_or(Set::ANY, |frame| frame.place.set)
+    }
+
+    /// The value of a member whose key was read; nothing if the key is there already.
+    fn value_of(mut self, key: &str) -> Vec<Self> {
+        let quoted = Value::from(key).to_string();
+        let known = self.frames.last().is_some_and(|frame| frame.keys.contains(&quoted));
+        if known {
+            return Vec::new();
+        }
+        self.count();
+        self.push(&quoted);
+        self.push(":");
+        if let Some(frame) = self.frames.last_mut() {
+            frame.keys.push(quoted);
+        }
+        let set = self.sets.member(self.set(), key);
+        let end = self.style.member_end(key);
+        self.values(set, &end)
+    }
+
+    /// The next item of an array.
+    fn item(mut self) -> Vec<Self> {
+        let index = self.count();
+        let set = self.sets.item(self.set(), index);
+        let end = self.style.item_end.clone();
+        self.values(set, &end)
+    }
+
+    /// The values of all kinds that may stand here.
+    fn values(self, set: Set, end: &str) -> Vec<Self> {
+        let accepted = self.sets.kinds(set);
+        let style = Arc::clone(&self.style);
+        let is_candidate =
+            |kind: &Kind| self.candidates == Candidates::All || accepted.contains(*kind);
+        let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(is_candidate).collect();
+        let is_ambiguous = kinds.len() > 1;
+        let value = |kind: Kind| {
+            let mut one = self.clone();
+            let from = is_ambiguous.then_some(one.checked.len());
+            one.value = Some(OpenValue { set, from });
+            one.sign(&signs(&style, kind).open, Then::Value(kind, end.to_owned()))
+        };
+        kinds.into_iter().map(value).collect()
+    }
+
+    fn begin_value(&mut self, kind: Kind, end: String) {
+        let style = Arc::clone(&self.style);
+        let signs = signs(&style, kind);
+        let end = [signs.close.as_str(), &end].concat();
+        self.phase = match (signs.written, kind) {
+            (Written::Text, _) => {
+                self.push("\"");
+                let (end, strip) = (end.chars().collect(), signs.strip);
+                Phase::Text { held: String::new(), is_begun: false, end, strip }
+            }
+            (Written::Style, kind) => {
+                let (kind, begin) = match kind {
+                    Kind::Array => (FrameKind::Array, &style.array.begin),
+                    _ => (FrameKind::Object, &style.object.begin),
+                };
+                // A value was begun.
+                let place = self.value.take().unwrap_or(OpenValue { set: Set::ANY, from: None });
+                self.frames.push(Frame::new(kind, place, end));
+                self.push(kind.open());
+                Phase::Sign(begin.chars().collect(), 0, Then::Between)
+            }
+            (Written::Json, _) => {
+                let scanner = JsonEndScanner::default();
+                Phase::Json { scanner, bare: String::new(), kind, end }
+            }
+        };
+    }
+
+    /// One more character of a string without quotes.
+    fn text(
+        mut self,
+        c: char,
+        (mut held, mut is_begun): (String, bool),
+        end: Vec<char>,
+        strip: Strip,
+    ) -> Self {
+        held.push(c);
+        while !held.is_empty() {
+            let first = held.chars().next().unwrap_or_default();
+            let is_stripped = !is_begun
+                && match strip {
+                    Strip::Nothing => false,
+                    Strip::Line => first == '\n',
+                    Strip::Blank => first.is_ascii_whitespace(),
+                };
+            if is_stripped {
+                is_begun = strip == Strip::Line;
+                held.remove(0);
+                continue;
+            }
+            is_begun |= !end.starts_with(&[first]);
+            let sign: Vec<char> = stripped(&held, strip).chars().collect();
+            if sign == end {
+                self.push("\"");
+                return self.then(Then::AfterValue).remove(0);
+            }
+            if end.starts_with(&sign) {
+                break;
+            }
+            is_begun = true;
+            held.remove(0);
+            self.push_quoted(first);
+        }
+        self.phase = Phase::Text { held, is_begun, end, strip };
+        self
+    }
+
+    /// A special token behind a string without quotes: the string ends where the sign with the
+    /// token begins.
+    fn end_text(
+        mut self,
+        held: &str,
+        end: Vec<char>,
+        strip: Strip,
+        name: &str,
+        next: &mut Vec<Self>,
+    ) {
+        let begins = |at: &usize| {
+            let sign = stripped(&held[*at..], strip).chars().chain(name.chars());
+            end.starts_with(&sign.collect::<Vec<char>>())
+        };
+        let at = held.char_indices().map(|(at, _)| at).chain([held.len()]).find(begins);
+        let Some(at) = at else { return };
+        held[..at].chars().for_each(|c| self.push_quoted(c));
+        self.push("\"");
+        let read = stripped(&held[at..], strip).chars().count();
+        self.phase = Phase::Sign(end, read, Then::AfterValue);
+        self.step_into(ReadPart::Special(name), next);
+    }
+
+    /// One more character of JSON, or of the sign behind it.
+    fn json(
+        mut self,
+        c: char,
+        (mut scanner, mut bare): (JsonEndScanner, String),
+        kind: Kind,
+        end: String,
+        next: &mut Vec<Self>,
+    ) {
+        if is_bare(&bare) {
+            self.clone().sign(&end, Then::AfterValue).step_into(ReadPart::Char(c), next);
+        }
+        let is_first = scanner == JsonEndScanner::default();
+        if is_first && !begins(kind, c) {
+            return;
+        }
+        if scanner.read(c) != Some(JsonPart::Value) {
+            return;
+        }
+        if scanner.is_bare {
+            bare.push(c);
+            if !begins_bare(&bare) {
+                return;
+            }
+        }
+        self.push(c.encode_utf8(&mut [0; 4]));
+        next.push(match scanner.has_ended() {
+            true => self.sign(&end, Then::AfterValue),
+            false => {
+                self.phase = Phase::Json { scanner, bare, kind, end };
+                self
+            }
+        });
+    }
+}
+
+impl Frame {
+    fn new(kind: FrameKind, place: OpenValue, behind: String) -> Self {
+        Self { kind, place, keys: Vec::new(), count: 0, behind }
+    }
+}
+
+impl FrameKind {
+    fn open(self) -> &'static str {
+        match self {
+            Self::Object => "{",
+            Self::Array => "[",
+        }
+    }
+
+    fn close(self) -> &'static str {
+        match self {
+            Self::Object => "}",
+            Self::Array => "]",
+        }
+    }
+}
+
+/// The end of a string and what follows it, without what a reader strips from the string.
+fn stripped(text: &str, strip: Strip) -> &str {
+    match strip {
+        Strip::Nothing => text,
+        Strip::Line => text.strip_prefix('\n').unwrap_or(text),
+        Strip::Blank => text.trim_ascii_start(),
+    }
+}
+
+/// The signs around values of a kind.
+fn signs(style: &Notation, kind: Kind) -> &ValueSign {
+    let signs = &style.values;
+    match kind {
+        Kind::Null => &signs.null,
+        Kind::Boolean => &signs.boolean,
+        Kind::Number => &signs.number,
+        Kind::Array => &signs.array,
+        Kind::Object => &signs.object,
+        Kind::String => &signs.string,
+    }
+}
+
+/// Whether JSON of a kind can begin with a character.
+fn begins(kind: Kind, c: char) -> bool {
+    match kind {
+        Kind::Null => c == 'n',
+        Kind::Boolean => c == 't' || c == 'f',
+        Kind::Number => c == '-' || c.is_ascii_digit(),
+        Kind::Array => c == '[',
+        Kind::Object => c == '{',
+        Kind::String => c == '"',
+    }
+}
+
+/// Whether a text is a number, `true`, `false` or `null`.
+fn is_bare(text: &str) -> bool {
+    !text.is_empty() && serde_json::from_str::<Value>(text).is_ok()
+}
+
+/// Whether a text can become a number, `true`, `false` or `null`.
+fn begins_bare(text: &str) -> bool {
+    let words = ["true", "false", "null"];
+    let number = [text, "0"].concat();
+    words.iter().any(|word| word.starts_with(text))
+        || is_bare(text)
+        || is_bare(&number)
+        || is_bare(&[&number, "e0"].concat())
+}
