@@ -32,7 +32,7 @@ pub(crate) mod layout;
 pub(crate) mod number;
 pub(crate) mod options;
 pub(crate) mod punctuation;
-mod read;
+pub(crate) mod read;
 pub(crate) mod satisfiability;
 mod schema;
 pub(crate) mod set;

@@ -74,7 +74,7 @@ fn check_finds_the_grammars_that_a_grammar_names() {
 fn options_of_json_are_those_of_other_engines() {
     let schema = r#"{"properties": {"a": {"type": "array", "items": {"type": "integer"}},
         "b": {"type": "string"}}}"#;
-    let table: [(&[&str], &str, bool); 14] = [
+    let table: [(&[&str], &str, bool); 16] = [
         (&[], "{\"c\": 1}", true),
         (&["--strict"], "{\"c\": 1}", false),
         (&["--indent", "3"], "{\n   \"a\": [\n      1,\n      2\n   ]\n}", true),
@@ -88,6 +88,8 @@ fn options_of_json_are_those_of_other_engines() {
         (&["--exclude", "bad", "--exclude", "\\"], "{\"b\": \"bd\"}", true),
         (&["--exclude", "bad", "--exclude", "\\"], "{\"b\": \"x\\n\"}", false),
         (&["--spelling", "escapes", "--escapes", "u"], "{\"b\": \"\\u0041\\u000a\"}", true),
+        (&["--style", "gemma_4"], "{a:[1,2],b:<|\"|>x<|\"|>}", true),
+        (&["--style", "qwen_xml"], "<parameter=a>[1, x]</parameter>", false),
         (&["--escapes", "n"], "{\"b\": \"\\t\"}", false),
     ];
     for (options, text, accepted) in table {
@@ -106,6 +108,7 @@ fn options_of_json_are_those_of_other_engines() {
         (&["--whitespace", "compact", "--item-separator", ", "][..], "brings its own"),
         (&["--indent", "2", "--whitespace", "any"], "cannot be used with"),
         (&["--item-separator", ";"], "the item separator \";\""),
+        (&["--style", "xml"], "no style of values is called \"xml\""),
         (&["--escapes", "x"], "no escape"),
     ] {
         let ran = run(&[&["check", "--schema", one_of, "--input", &input], options].concat());

@@ -86,6 +86,11 @@ fn other_servers_names_for_constraints_are_read() {
             r"^\[1,2\]$",
         ),
         (
+            json!({ "structured_outputs": { "style": "qwen_xml", "json":
+                { "properties": { "a": { "const": "<1>" } }, "required": ["a"], "additionalProperties": false } } }),
+            "^<parameter=a>\n?<1>\n?</parameter>$",
+        ),
+        (
             json!({ "structured_outputs": { "json": named, "disable_additional_properties": true } }),
             closed,
         ),
@@ -177,6 +182,16 @@ fn other_servers_names_for_constraints_are_read() {
             json!({ "structured_outputs": { "json": {}, "start": "a" } }),
             "structured_outputs.start",
             "says nothing of `structured_outputs.json`",
+        ),
+        (
+            json!({ "structured_outputs": { "choice": ["a"], "style": "qwen_xml" } }),
+            "structured_outputs.style",
+            "it is for json",
+        ),
+        (
+            json!({ "structured_outputs": { "json": true, "style": "yaml" } }),
+            "structured_outputs.style",
+            "use one of json, qwen_xml",
         ),
         (
             json!({ "structured_outputs": { "choice": ["a"], "regex_dialect": "ecma" } }),

@@ -2,7 +2,7 @@
 
 use maskwright::error::{Error, ErrorKind, Result};
 use maskwright::json_schema::{
-    Draft, Gaps, OneOf, Options, PropertyOrder, Spelling, Strictness, Whitespace,
+    Draft, Gaps, OneOf, Options, PropertyOrder, Spelling, Strictness, Style, Whitespace,
 };
 
 use super::choices::ChoiceArgs;
@@ -51,6 +51,10 @@ pub(crate) struct JsonArgs {
     /// Spelling of values [default: canonical]
     #[arg(long, value_enum, value_name = "HOW")]
     spelling: Option<SpellingName>,
+    /// Notation of the values of a schema: that in which a model family writes the arguments of a
+    /// tool, such as qwen_xml or gemma_4 [default: json]
+    #[arg(long, value_name = "NAME")]
+    style: Option<String>,
     /// Order of the members of objects [default: schema]
     #[arg(long, value_enum, value_name = "HOW")]
     property_order: Option<OrderName>,
@@ -125,6 +129,7 @@ impl JsonArgs {
             ("--exclude", !self.exclude.is_empty()),
             ("--escapes", self.escapes.is_some()),
             ("--spelling", self.spelling.is_some()),
+            ("--style", self.style.is_some()),
             ("--property-order", self.property_order.is_some()),
             ("--digits", self.digits.is_some()),
             ("--formats", self.formats.is_some()),
@@ -136,7 +141,7 @@ impl JsonArgs {
 
     /// The options for the library.
     ///
-    /// Errors if the documents of `--resources` cannot be used.
+    /// Errors if the documents of `--resources` cannot be used, or if there is no such style.
     pub(crate) fn options(&self) -> Result<Options> {
         let mut options = Options::default();
         options.resources = resources::load(&self.resources)?;
@@ -154,6 +159,9 @@ impl JsonArgs {
             Some(SpellingName::Escapes) => Spelling::Escapes,
             Some(SpellingName::Any) => Spelling::Any,
         };
+        if let Some(style) = &self.style {
+            options.style = Style::named(style)?;
+        }
         options.property_order = match self.property_order {
             None | Some(OrderName::Schema) => PropertyOrder::Schema,
             Some(OrderName::Any) => PropertyOrder::Any,

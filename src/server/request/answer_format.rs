@@ -7,7 +7,7 @@ use crate::constraint::{Formula, GrammarOptions};
 use crate::ebnf::{self, Dialect};
 use crate::error::Error;
 use crate::grammar::Grammar;
-use crate::json_schema::{Resources, Strictness, Whitespace};
+use crate::json_schema::{Resources, Strictness, Style, Whitespace};
 use crate::{Compiler, Constraint, regular, strict_json, tools};
 
 use super::fields::{Fields, wrong};
@@ -23,10 +23,18 @@ pub(crate) struct AnswerFormat {
 }
 
 /// Options of JSON, where the request chooses them.
-#[derive(Default, PartialEq)]
+#[derive(Default)]
 struct JsonFields {
     whitespace: Option<Whitespace>,
     strictness: Option<Strictness>,
+    style: Option<Style>,
+}
+
+impl JsonFields {
+    fn is_empty(&self) -> bool {
+        let Self { whitespace, strictness, style } = self;
+        whitespace.is_none() && strictness.is_none() && style.is_none()
+    }
 }
 
 /// A document that the request brings with it.
@@ -184,7 +192,7 @@ impl AnswerFormat {
         calls: tools::ToolCalls,
         compiler: &Compiler,
     ) -> Result<tools::ToolCalls, ApiError> {
-        let as_compiled = self.json == JsonFields::default();
+        let as_compiled = self.json.is_empty();
         Ok(match &self.constraint {
             AnswerConstraint::Text => calls,
             AnswerConstraint::JsonObject if as_compiled => {
@@ -202,14 +210,18 @@ impl AnswerFormat {
 
     /// The compiler with the options of the request.
     fn configured(&self, compiler: &Compiler) -> Compiler {
-        if self.json == JsonFields::default() {
+        if self.json.is_empty() {
             return compiler.clone();
         }
+        let JsonFields { whitespace, strictness, style } = &self.json;
         let mut options = compiler.json_options().clone();
-        if let Some(whitespace) = &self.json.whitespace {
+        if let Some(style) = style {
+            options.style = style.clone();
+        }
+        if let Some(whitespace) = whitespace {
             options.whitespace = whitespace.clone();
         }
-        options.strictness = self.json.strictness.unwrap_or(options.strictness);
+        options.strictness = strictness.unwrap_or(options.strictness);
         compiler.clone().with_json_options(options)
     }
 
@@ -322,11 +334,27 @@ fn structured_outputs(
     if fields.flag("disable_additional_properties")?.unwrap_or(false) {
         json.strictness = Some(Strictness::Closed);
     }
+    let style_name = fields.string("style")?;
+    if let Some(name) = &style_name {
+        let style = Style::named(name);
+        let style = style.map_err(|error| ApiError::field(fields.name("style"), with_cure(&error)));
+        json.style = Some(style?);
+    }
     // It lets another engine step in; there is one here.
     fields.ignore("disable_fallback");
     fields.finish()?;
     let mut found = found.into_iter();
     match (found.next(), found.next()) {
+        (Some((of, constraint)), None)
+            if style_name.is_some()
+                && !matches!(
+                    constraint,
+                    AnswerConstraint::Schema(_) | AnswerConstraint::JsonObject
+                ) =>
+        {
+            let message = format!("says nothing of `{of}`; it is for json and json_object");
+            Err(ApiError::field("structured_outputs.style", message))
+        }
         (Some((of, constraint)), None) => {
             options.check(&of, &constraint)?;
             Ok((of, constraint))
