@@ -37,12 +37,18 @@ class Answer:
     sent: float
     arrivals: list = field(default_factory=list)  # When each piece of text came.
     end: float = 0.0
-    text: str = ""
+    texts: dict = field(default_factory=dict)  # By the choice's index.
+    logprobs: dict = field(default_factory=dict)
     finish: str = ""
     tokens: int = 0  # As the server counts them; 0 if the answer was cut off.
     prompt_tokens: int = 0
     status: int = 0
     error: str = ""
+
+    @property
+    def text(self):
+        """The text of the first choice."""
+        return self.texts.get(0, "")
 
     @property
     def first(self):
@@ -215,10 +221,12 @@ def _read(answer, event, now):
     if "error" in event:
         answer.error = json.dumps(event["error"])[:300]
     for choice in event.get("choices", []):
-        text = choice.get("delta", {}).get("content")
+        text, index = choice.get("delta", {}).get("content"), choice["index"]
         if text:
             answer.arrivals.append(now)
-            answer.text += text
+            answer.texts[index] = answer.texts.get(index, "") + text
+        if told := choice.get("logprobs"):
+            answer.logprobs.setdefault(index, []).extend(told["content"])
         answer.finish = choice.get("finish_reason") or answer.finish
     if usage := event.get("usage"):
         answer.tokens, answer.prompt_tokens = usage["completion_tokens"], usage["prompt_tokens"]

@@ -14,6 +14,8 @@ measurement is a row of a Markdown table, and an object in the JSON file:
 - `arrivals`: requests at random times (a Poisson process), each fifth with a long prompt.
 - `short`: a short request while another client reads an answer of 2,000 tokens.
 - `chaos`: clients of which a third hang up, for minutes; then blocks and memory beside those before.
+- `same`: texts and log probabilities of every way of decoding, alone, then side by side, then again over cached
+  prefixes; those that differ are told.
 
 Constraints are JSON schemas of the corpus (folder of MaskBench's *.jsonl), a stride through all of them. Throughput
 is tokens that came within the time measured, after a start that is not; a machine that others use too shows in
@@ -287,6 +289,60 @@ async def chaos(server, work, streams, minutes):
     }
 
 
+WAYS = {
+    "greedy": {"temperature": 0},
+    "drawn": {},
+    "top_p, top_k, min_p": {"top_p": 0.9, "top_k": 50, "min_p": 0.01},
+    "typical_p": {"typical_p": 0.8},
+    "top_n_sigma": {"top_n_sigma": 1.5},
+    "penalties": {"repetition_penalty": 1.2, "frequency_penalty": 0.3, "presence_penalty": 0.2},
+    "dry": {"dry_multiplier": 0.8},
+    "xtc": {"xtc_probability": 0.5, "xtc_threshold": 0.001},
+    "mirostat": {"mirostat": 2},
+    "bias": {"logit_bias": {"300": 5, "301": -100}},
+    "n": {"n": 3},
+    "best_of": {"n": 2, "best_of": 4},
+    "beams": {"n": 2, "num_beams": 3},
+    "stop": {"stop": ["a"]},
+    "healing": {"token_healing": True},
+    "reasoning": {"reasoning_budget": 8},
+    "n-gram guesses": {"speculate": "ngram"},
+    "grammar's guesses": {"speculate": "grammar"},
+    "forced tokens": {"speculate": "forced"},
+}
+
+
+async def same(server, work, streams, tokens=24):
+    """Each way of decoding with and without a constraint; first alone, then `streams` at once, twice."""
+    asked = []
+    for number, ((way, settings), mode) in enumerate(itertools.product(WAYS.items(), ("free", "constrained"))):
+        length = 500 if number % 4 == 3 else PROMPT_TOKENS
+        prompt, base = work.request(number, mode, length, 6 * tokens if mode == "constrained" else tokens)
+        asked.append((f"{way} {mode}", prompt, base | {"logprobs": True} | settings))
+    usage = Usage(server)
+    alone = [await ask(server, prompt, **settings) for _, prompt, settings in asked]
+    gate, draw, different = asyncio.Semaphore(streams), random.Random(3), set()
+
+    async def again(number):
+        async with gate:
+            name, prompt, settings = asked[number]
+            answer = await ask(server, prompt, **settings)
+            expected = alone[number]
+            if (answer.texts, answer.logprobs) != (expected.texts, expected.logprobs):
+                texts = "text" if answer.texts != expected.texts else "log probabilities"
+                different.add(f"{name} ({texts})")
+            return answer
+
+    order = draw.sample(range(len(asked)), len(asked)) + draw.sample(range(len(asked)), len(asked))
+    answers = await asyncio.gather(*map(again, order))
+    refused = [f"{name}: {answer.error}" for (name, *_), answer in zip(asked, alone) if answer.error]
+    return {
+        "measured": "same alone and side by side", "streams": streams,
+        **outcome(alone + answers, "free"), **usage.row(),
+        "different": ", ".join(sorted(different)) or "none", "not done": "; ".join(refused) or "none",
+    }
+
+
 COLUMNS = [
     "measured", "streams", "tok/s", "tok/cpu s", "TTFT p50", "TTFT p95", "TTFT p99", "ITL p50", "ITL p95", "ITL p99",
     "answers", "valid", "refused", "errors", "RSS MB", "server cores", "other cores",
@@ -331,6 +387,8 @@ async def measure(server, args):
     if what in ("short", "all"):
         for mode in ("constrained", "free"):
             yield await short(server, work, mode, args.seconds)
+    if what in ("same", "all"):
+        yield await same(server, work, 16)
     if what in ("chaos", "all"):
         yield await chaos(server, work, 24, args.minutes)
 
@@ -351,7 +409,7 @@ async def run(args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["all", "prefill", "throughput", "arrivals", "short", "chaos"])
+    parser.add_argument("what", choices=["all", "prefill", "throughput", "arrivals", "short", "same", "chaos"])
     parser.add_argument("--corpus", type=Path, help="folder of *.jsonl with a schema a line [the example's schema]")
     parser.add_argument("--schemas", type=int, default=200, help="schemas of the corpus [200]")
     parser.add_argument("--streams", type=lambda text: [int(n) for n in text.split(",")], default=[1, 4, 16, 64])
