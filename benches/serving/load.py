@@ -66,12 +66,20 @@ class Work:
         self.lengths = {}  # Tokens of the constrained answer by the request's number.
         self.prompts = itertools.count()  # No prompt comes twice, so that no prefix cache helps.
 
+    async def ask(self, server, number, mode, prompt=PROMPT_TOKENS, answer=None):
+        """Asks for the answer of this number and notes its length."""
+        text, settings = self.request(number, mode, prompt)
+        answer = await ask(server, text, answer, **settings)
+        if mode == "constrained" and answer.tokens:
+            self.lengths[number] = answer.tokens
+        return answer
+
     def request(self, number, mode, prompt=PROMPT_TOKENS, most=ANSWER_TOKENS):
         schema = self.schemas[number % len(self.schemas)]
         settings = constrained(schema) | {"max_tokens": most}
         if mode == "free":
             known = self.lengths.values()
-            settings = free(self.lengths.get(number) or round(sum(known) / len(known)) if known else most)
+            settings = free(self.lengths.get(number) or (round(sum(known) / len(known)) if known else most))
         return words(prompt, next(self.prompts)), settings | {"temperature": self.temperature, "seed": number}
 
 
@@ -132,12 +140,8 @@ async def throughput(server, work, mode, streams, seconds, start=4.0):
 
     async def client():
         while True:
-            number = next(numbers)
-            prompt, settings = work.request(number, mode)
             answers.append(answer := Answer(0.0))
-            await ask(server, prompt, answer, **settings)
-            if mode == "constrained" and answer.tokens:
-                work.lengths[number] = answer.tokens
+            await work.ask(server, next(numbers), mode, answer=answer)
             if answer.error and not answer.is_refused():
                 await asyncio.sleep(0.5)
 
@@ -197,8 +201,7 @@ async def arrivals(server, work, mode, rate, seconds):
             break
         await asyncio.sleep(max(at - time.perf_counter(), 0))
         length = draw.randrange(1000, 2000) if number % 5 == 4 else draw.randrange(16, 128)
-        prompt, settings = work.request(number, mode, length, draw.randrange(16, ANSWER_TOKENS))
-        tasks.append(asyncio.create_task(ask(server, prompt, **settings)))
+        tasks.append(asyncio.create_task(work.ask(server, number, mode, length)))
     answers = await asyncio.gather(*tasks)
     row = usage.row()
     long = [answer.first for answer in answers[4::5] if answer.arrivals]
@@ -223,8 +226,12 @@ async def short(server, work, mode, seconds, tokens=2000):
         await asyncio.sleep(0.05)
     answers = []
     while time.perf_counter() < usage.start + seconds and not long.done():
-        prompt, settings = work.request(len(answers), mode, 16, 16)
-        answers.append(await ask(server, prompt, **settings))
+        answers.append(answer := Answer(0.0))
+        prompt, settings = work.request(len(answers), mode, 16)
+        try:
+            await asyncio.wait_for(ask(server, prompt, answer, **settings), seconds)
+        except TimeoutError:
+            answer.error = f"no answer after {seconds} s"
     behind = [answer.first for answer in answers if answer.arrivals]
     long.cancel()
     await asyncio.gather(long, return_exceptions=True)
@@ -254,7 +261,7 @@ async def chaos(server, work, streams, minutes):
                 number = next(numbers)
                 mode = "constrained" if number % 2 else "free"
                 length = 600 if number % 10 == 9 else PROMPT_TOKENS
-                prompt, settings = work.request(number, mode, length, draw.randrange(8, ANSWER_TOKENS))
+                prompt, settings = work.request(number, mode, length)
                 patience = draw.expovariate(0.5) if draw.random() < 1 / 3 else None
                 answer = Answer(0.0)
                 try:
