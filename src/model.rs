@@ -61,7 +61,7 @@ pub use chat_template::{ChatTemplate, Message};
 pub use checkpoint::ModelSource;
 pub use config::{Config, Llama3Rope};
 pub use device::{DType, Device};
-pub use kv_cache::KvCache;
+pub use kv_cache::{KvBlocks, KvCache, SharedBlock};
 pub use logits::Logits;
 pub use tokenization::{Canonical, Tokenizer};
 
@@ -69,6 +69,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::vocabulary::Vocabulary;
 use candle_error::candle_error;
 use checkpoint::{ModelFiles, Weights};
+use kv_cache::BlockPool;
 use llama::Llama;
 use tokenization::{ControlTokens, DisguisedConversation, StandIns, TokenCountBound};
 
@@ -285,6 +286,48 @@ impl Model {
     /// The cache of a new sequence.
     pub fn new_cache(&self) -> Result<KvCache> {
         self.llama.new_cache().map_err(candle_error)
+    }
+
+    /// The cache of a sequence that begins with the tokens of these blocks, in order: as if they had
+    /// been read, bit for bit, without reading them.
+    ///
+    /// ```no_run
+    /// use maskwright::model::{Model, ModelOptions};
+    /// let model = Model::load(&ModelOptions::default())?;
+    /// let mut first = model.new_cache()?;
+    /// model.forward(&[7; 40], &mut first)?;
+    /// // 40 tokens fill two blocks of 16.
+    /// let prefix: Vec<_> = (0..).map_while(|index| first.block(index)).collect();
+    /// let mut second = model.cache_of(&prefix)?;
+    /// assert_eq!(second.len(), 32);
+    /// model.forward(&[7; 8], &mut second)?;
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    ///
+    /// Errors if a block is of another model.
+    pub fn cache_of(&self, blocks: &[SharedBlock]) -> Result<KvCache> {
+        self.llama.cache_of(blocks).map_err(candle_error)?.ok_or_else(|| {
+            let message = "a block of a KV cache belongs to another model";
+            Error::new(ErrorKind::Model, message).with_help("keep the blocks of each model apart")
+        })
+    }
+
+    /// The blocks of all caches of the model. `None` on devices other than the CPU, whose caches have
+    /// no blocks.
+    ///
+    /// A block that nobody holds any more stays allocated for the next sequence: the memory is that
+    /// of the most blocks that were ever in use at once, unless
+    /// [`limit_free_kv_blocks`](Self::limit_free_kv_blocks) says otherwise.
+    pub fn kv_blocks(&self) -> Option<KvBlocks> {
+        self.llama.pool().map(BlockPool::counts)
+    }
+
+    /// Keeps the memory of at most so many blocks that nobody holds, from now on; without a call, of
+    /// all.
+    pub fn limit_free_kv_blocks(&self, blocks: usize) {
+        if let Some(pool) = self.llama.pool() {
+            pool.limit_free(blocks);
+        }
     }
 
     /// Reads the next tokens of a sequence, whose earlier ones the cache holds, and returns the

@@ -10,10 +10,11 @@ mod contiguous;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result};
-use maskwright_kernels::BlockLayout;
+use maskwright_kernels::{BLOCK_POSITIONS, BlockLayout};
 
 pub(super) use blocks::BlockPool;
 use blocks::BlockTable;
+pub use blocks::{KvBlocks, SharedBlock};
 pub(super) use contiguous::LayerCache;
 
 /// The sizes of a model's cache.
@@ -66,6 +67,12 @@ impl KvCache {
         Self { storage: Storage::Paged(BlockTable::new(pool)), len: 0 }
     }
 
+    /// A cache of blocks that others hold, too. `None` if one is of another pool.
+    pub(super) fn of(pool: &Arc<BlockPool>, blocks: &[SharedBlock]) -> Option<Self> {
+        let storage = Storage::Paged(BlockTable::of(pool, blocks)?);
+        Some(Self { storage, len: blocks.len() * BLOCK_POSITIONS })
+    }
+
     /// An empty cache on another device.
     pub(super) fn contiguous(shape: CacheShape, dtype: DType, device: &Device) -> Result<Self> {
         let layers = contiguous::new_layers(shape, dtype, device)?;
@@ -96,6 +103,31 @@ impl KvCache {
     #[must_use]
     pub fn fork(&self) -> Self {
         Self { storage: self.storage.clone(), len: self.len }
+    }
+
+    /// The greatest number of blocks that the model takes out of its pool to read so many more tokens:
+    /// new ones, and the copy of a last block that another holder shares. 0 on devices other than the
+    /// CPU, which have no blocks.
+    pub fn blocks_for(&self, additional_positions: usize) -> usize {
+        match &self.storage {
+            Storage::Paged(_) if additional_positions == 0 => 0,
+            Storage::Paged(table) => {
+                table.blocks_to_reserve(self.len, self.len.saturating_add(additional_positions))
+            }
+            Storage::Contiguous(_) => 0,
+        }
+    }
+
+    /// The block of an index, whose 16 positions begin at 16 times the index, to be held beside the
+    /// cache: [`Model::cache_of`](crate::model::Model::cache_of) begins other sequences with it.
+    ///
+    /// `None` if not all of its positions were read, and on devices other than the CPU, which have no
+    /// blocks.
+    pub fn block(&self, index: usize) -> Option<SharedBlock> {
+        match &self.storage {
+            Storage::Paged(table) if index < self.len / BLOCK_POSITIONS => table.share(index),
+            Storage::Paged(_) | Storage::Contiguous(_) => None,
+        }
     }
 
     /// Keeps only these of the positions from `from` on (counted from there, ascending), moved

@@ -24,7 +24,7 @@ use super::batch::Chunk;
 use super::candle_error::candle_error;
 use super::checkpoint::Weights;
 use super::config::Config;
-use super::kv_cache::{BlockPool, CacheShape, KvCache};
+use super::kv_cache::{BlockPool, CacheShape, KvCache, SharedBlock};
 use crate::error::{self, Error, ErrorKind};
 use attention::{Attention, Positions};
 use linear::Linear;
@@ -94,6 +94,20 @@ impl Llama {
             Some(pool) => Ok(KvCache::paged(pool)),
             None => KvCache::contiguous(cache_shape(&self.config), self.dtype, &self.device),
         }
+    }
+
+    /// The cache of a sequence that begins with these blocks. `None` if one is of another model.
+    pub(super) fn cache_of(&self, blocks: &[SharedBlock]) -> Result<Option<KvCache>> {
+        match &self.pool {
+            _ if blocks.is_empty() => self.new_cache().map(Some),
+            Some(pool) => Ok(KvCache::of(pool, blocks)),
+            None => Ok(None),
+        }
+    }
+
+    /// The blocks of its caches, on the CPU.
+    pub(super) fn pool(&self) -> Option<&BlockPool> {
+        self.pool.as_deref()
     }
 
     /// Reads the tokens of all chunks (at least one each, ids below `vocab_size`), each after

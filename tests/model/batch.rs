@@ -7,7 +7,9 @@ use std::path::PathBuf;
 
 use crate::llama::{config, random_tensors};
 use crate::model_support::write_model;
-use maskwright::model::{Chunk, DType, KvCache, LogitRows, Model, ModelOptions, ModelSource};
+use maskwright::model::{
+    Chunk, DType, KvCache, LogitRows, Model, ModelOptions, ModelSource, SharedBlock,
+};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::json;
@@ -126,4 +128,40 @@ fn a_node_of_a_tree_has_the_logits_of_its_path() {
         let row = model.forward(&[3], &mut cache).unwrap();
         assert!(alone(&model, &text).pop().unwrap() == bits(&row.to_vec().unwrap()));
     }
+}
+
+#[test]
+fn a_cache_of_shared_blocks_goes_on_as_if_its_tokens_had_been_read() {
+    let model = crate::model_support::load(folder("batch-prefix"));
+    let counts = || model.kv_blocks().unwrap();
+    let tokens: Vec<u32> = (0..60).map(|i| i * 7 % 100).collect();
+    let expected = alone(&model, &tokens);
+    let mut first = model.new_cache().unwrap();
+    model.forward(&tokens[..40], &mut first).unwrap();
+    let prefix: Vec<SharedBlock> = (0..).map_while(|index| first.block(index)).collect();
+    assert_eq!((prefix.len(), counts().in_use), (2, 3));
+    drop(first);
+    assert!(prefix.iter().all(SharedBlock::is_only_holder));
+    assert_eq!(counts().in_use, 2);
+    // One goes on where the blocks end, one parts from them in the middle of a block.
+    for (blocks, from) in [(2, 32), (2, 20), (1, 16), (0, 0)] {
+        let mut cache = model.cache_of(&prefix[..blocks]).unwrap();
+        cache.truncate(from);
+        assert!(prefix.iter().take(from.div_ceil(16)).all(|block| !block.is_only_holder()));
+        let before = counts().in_use;
+        let reserved = cache.blocks_for(tokens.len() - from);
+        let chunk = Chunk::new(&tokens[from..], &mut cache).with_logits(LogitRows::All);
+        let rows = model.forward_batch(&mut [chunk]).unwrap().remove(0);
+        for (row, expected) in rows.iter().zip(&expected[from..]) {
+            assert!(bits(&row.to_vec().unwrap()) == *expected, "{blocks} blocks, from {from}");
+        }
+        assert_eq!(rows.len(), tokens.len() - from);
+        assert_eq!((counts().in_use - before, cache.blocks_for(0)), (reserved, 0));
+    }
+    assert!(prefix.iter().all(SharedBlock::is_only_holder));
+    let draft = model.first_layers(1).unwrap();
+    assert!(draft.cache_of(&prefix).unwrap_err().to_string().contains("another model"));
+    drop(prefix);
+    model.limit_free_kv_blocks(1);
+    assert_eq!((counts().in_use, counts().free), (0, 1));
 }

@@ -10,7 +10,7 @@
 //!
 //! The kernels say what lies where within a block: [`BlockLayout`].
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use maskwright_kernels::{BLOCK_POSITIONS, BlockLayout};
 
@@ -20,8 +20,29 @@ use super::CacheShape;
 #[derive(Debug)]
 pub(in crate::model) struct BlockPool {
     shape: CacheShape,
-    /// Memory that nobody holds.
-    free: Mutex<Vec<Box<[f32]>>>,
+    memory: Mutex<PoolMemory>,
+}
+
+#[derive(Debug)]
+struct PoolMemory {
+    /// The numbers of blocks that nobody holds.
+    free: Vec<Box<[f32]>>,
+    /// The greatest number of them.
+    max_free: usize,
+    in_use: usize,
+}
+
+/// The blocks of a model's KV caches: see [`Model::kv_blocks`](crate::model::Model::kv_blocks).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KvBlocks {
+    /// Blocks that a cache or a [`SharedBlock`] holds, each counted once.
+    pub in_use: usize,
+    /// Blocks that nobody holds, and whose memory is kept for the next one that is needed.
+    pub free: usize,
+    /// The memory of one block.
+    pub bytes_per_block: usize,
+    /// The positions (tokens) of one block.
+    pub positions_per_block: usize,
 }
 
 /// The memory of one block, which returns to its pool at the end.
@@ -31,24 +52,72 @@ struct Block {
     numbers: Box<[f32]>,
 }
 
+/// A full block of a sequence's [`KvCache`](super::KvCache), held beside it: what a prefix cache
+/// keeps. Nobody can write to it as long as it is held; clones are one more holder of the same memory.
+#[derive(Clone, Debug)]
+pub struct SharedBlock(Arc<Block>);
+
+impl SharedBlock {
+    /// Whether no cache and no clone holds the block: dropping it makes room.
+    pub fn is_only_holder(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+}
+
 /// The blocks of one sequence, in order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(in crate::model) struct BlockTable {
-    /// Absent in a table without a model, which holds nothing.
-    pool: Option<Arc<BlockPool>>,
+    pool: Arc<BlockPool>,
     blocks: Vec<Arc<Block>>,
 }
 
 impl BlockPool {
     pub(in crate::model) fn new(shape: CacheShape) -> Arc<Self> {
-        Arc::new(Self { shape, free: Mutex::default() })
+        let memory = PoolMemory { free: Vec::new(), max_free: usize::MAX, in_use: 0 };
+        Arc::new(Self { shape, memory: Mutex::new(memory) })
+    }
+
+    /// The numbers of blocks.
+    pub(in crate::model) fn counts(&self) -> KvBlocks {
+        let memory = self.memory();
+        KvBlocks {
+            in_use: memory.in_use,
+            free: memory.free.len(),
+            bytes_per_block: self.numbers_per_block() * size_of::<f32>(),
+            positions_per_block: BLOCK_POSITIONS,
+        }
+    }
+
+    /// Keeps the memory of at most so many free blocks, from now on.
+    pub(in crate::model) fn limit_free(&self, blocks: usize) {
+        let excess = {
+            let mut memory = self.memory();
+            memory.max_free = blocks;
+            let kept = memory.free.len().min(blocks);
+            let excess = memory.free.split_off(kept);
+            memory.free.shrink_to(blocks);
+            excess
+        };
+        // Outside of the lock: large pieces go back to the system.
+        drop(excess);
     }
 
     fn take(self: &Arc<Self>) -> Block {
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let numbers =
-            free.unwrap_or_else(|| vec![0.0; self.layout().len(self.shape.layers)].into());
+        let free = {
+            let mut memory = self.memory();
+            memory.in_use += 1;
+            memory.free.pop()
+        };
+        let numbers = free.unwrap_or_else(|| vec![0.0; self.numbers_per_block()].into());
         Block { pool: Arc::clone(self), numbers }
+    }
+
+    fn memory(&self) -> MutexGuard<'_, PoolMemory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn numbers_per_block(&self) -> usize {
+        self.layout().len(self.shape.layers)
     }
 
     fn layout(&self) -> BlockLayout {
@@ -59,7 +128,11 @@ impl BlockPool {
 impl Drop for Block {
     fn drop(&mut self) {
         let numbers = std::mem::take(&mut self.numbers);
-        self.pool.free.lock().unwrap_or_else(PoisonError::into_inner).push(numbers);
+        let mut memory = self.pool.memory();
+        memory.in_use -= 1;
+        if memory.free.len() < memory.max_free {
+            memory.free.push(numbers);
+        }
     }
 }
 
@@ -73,7 +146,26 @@ impl Clone for Block {
 
 impl BlockTable {
     pub(super) fn new(pool: &Arc<BlockPool>) -> Self {
-        Self { pool: Some(Arc::clone(pool)), blocks: Vec::new() }
+        Self { pool: Arc::clone(pool), blocks: Vec::new() }
+    }
+
+    /// The table that begins with these blocks. `None` if one is of another pool.
+    pub(super) fn of(pool: &Arc<BlockPool>, blocks: &[SharedBlock]) -> Option<Self> {
+        let is_ours = |block: &SharedBlock| Arc::ptr_eq(&block.0.pool, pool);
+        let blocks = blocks.iter().map(|block| is_ours(block).then(|| Arc::clone(&block.0)));
+        Some(Self { pool: Arc::clone(pool), blocks: blocks.collect::<Option<_>>()? })
+    }
+
+    /// One more holder of the block of this index.
+    pub(super) fn share(&self, index: usize) -> Option<SharedBlock> {
+        self.blocks.get(index).cloned().map(SharedBlock)
+    }
+
+    /// The greatest number of blocks that [`reserve`](Self::reserve) takes out of the pool.
+    pub(super) fn blocks_to_reserve(&self, from: usize, to: usize) -> usize {
+        let is_shared = |block: &&Arc<Block>| Arc::strong_count(block) > 1;
+        let copies = self.blocks.iter().skip(from / BLOCK_POSITIONS).filter(is_shared).count();
+        copies + to.div_ceil(BLOCK_POSITIONS).saturating_sub(self.blocks.len())
     }
 
     /// The numbers of the blocks, in order.
@@ -83,12 +175,11 @@ impl BlockTable {
 
     /// Makes room for the positions from `from` to `to`, in blocks that no other sequence holds.
     pub(in crate::model) fn reserve(&mut self, from: usize, to: usize) {
-        let Some(pool) = &self.pool else { return };
         for block in self.blocks.iter_mut().skip(from / BLOCK_POSITIONS) {
             Arc::make_mut(block);
         }
         while self.blocks.len() * BLOCK_POSITIONS < to {
-            self.blocks.push(Arc::new(pool.take()));
+            self.blocks.push(Arc::new(self.pool.take()));
         }
     }
 
@@ -101,8 +192,7 @@ impl BlockTable {
         keys: &[f32],
         values: &[f32],
     ) {
-        let Some(pool) = &self.pool else { return };
-        let layout = pool.layout();
+        let layout = self.pool.layout();
         let row_len = layout.kv_heads * layout.width;
         let rows = keys.chunks_exact(row_len).zip(values.chunks_exact(row_len));
         for (position, (keys, values)) in (at..).zip(rows) {
@@ -119,17 +209,16 @@ impl BlockTable {
     /// Moves these of the positions from `from` on (counted from there, ascending) together, and lets
     /// go of the others.
     pub(super) fn keep(&mut self, from: usize, positions: &[usize]) {
-        let Some(pool) = self.pool.clone() else { return };
         let moves = positions.iter().enumerate().filter(|(to, position)| to != *position);
         for (to, position) in moves {
-            self.copy_position(&pool, from + position, from + to);
+            self.copy_position(from + position, from + to);
         }
         self.truncate(from + positions.len());
     }
 
-    fn copy_position(&mut self, pool: &BlockPool, from: usize, to: usize) {
-        let indices =
-            |position| pool.layout().position(pool.shape.layers, position % BLOCK_POSITIONS);
+    fn copy_position(&mut self, from: usize, to: usize) {
+        let (layout, layers) = (self.pool.layout(), self.pool.shape.layers);
+        let indices = |position| layout.position(layers, position % BLOCK_POSITIONS);
         let source = &self.blocks[from / BLOCK_POSITIONS].numbers;
         let numbers: Vec<f32> = indices(from).map(|index| source[index]).collect();
         let target = Arc::make_mut(&mut self.blocks[to / BLOCK_POSITIONS]);
@@ -199,7 +288,7 @@ mod tests {
     #[test]
     fn branches_are_dropped_and_blocks_return_to_the_pool() {
         let pool = BlockPool::new(SHAPE);
-        let free = |pool: &BlockPool| pool.free.lock().unwrap().len();
+        let free = |pool: &BlockPool| pool.counts().free;
         let mut table = BlockTable::new(&pool);
         write(&mut table, 0, &count(0, 40));
         let other = table.clone();
@@ -215,5 +304,47 @@ mod tests {
         assert_eq!(free(&pool), 4);
         write(&mut table, 0, &count(7, 8));
         assert_eq!((numbers(&table, 1), free(&pool)), (vec![7.0], 3));
+    }
+
+    #[test]
+    fn the_pool_keeps_no_more_free_blocks_than_it_is_told() {
+        let pool = BlockPool::new(SHAPE);
+        let counts = |pool: &BlockPool| (pool.counts().in_use, pool.counts().free);
+        let mut table = BlockTable::new(&pool);
+        write(&mut table, 0, &count(0, 80));
+        let fork = table.clone();
+        assert_eq!(counts(&pool), (5, 0));
+        table.truncate(0);
+        assert_eq!(counts(&pool), (5, 0));
+        drop(fork);
+        assert_eq!(counts(&pool), (0, 5));
+        pool.limit_free(2);
+        assert_eq!(counts(&pool), (0, 2));
+        write(&mut table, 0, &count(0, 80));
+        assert_eq!(counts(&pool), (5, 0));
+        drop(table);
+        assert_eq!(counts(&pool), (0, 2));
+        let bytes = SHAPE.layers * SHAPE.heads * SHAPE.width * 16 * 2 * 4;
+        assert_eq!(pool.counts().bytes_per_block, bytes);
+    }
+
+    #[test]
+    fn blocks_to_reserve_are_the_blocks_that_are_taken() {
+        let pool = BlockPool::new(SHAPE);
+        for len in [0, 1, 15, 16, 17, 32, 40] {
+            for more in [1, 2, 15, 16, 17, 33] {
+                let mut table = BlockTable::new(&pool);
+                write(&mut table, 0, &count(0, len));
+                let forks = [None, Some(table.clone())];
+                for fork in forks {
+                    let before = pool.counts().in_use;
+                    let expected = table.blocks_to_reserve(len, len + more);
+                    table.reserve(len, len + more);
+                    assert_eq!(pool.counts().in_use - before, expected, "{len} and {more}");
+                    table.truncate(len);
+                    drop(fork);
+                }
+            }
+        }
     }
 }
