@@ -27,6 +27,9 @@ use crate::regular::{Language, Languages};
 /// The mark in signs for a gap.
 pub(crate) const GAP: char = '⏎';
 
+/// The text in signs for a key that is not known.
+pub(crate) const ANY_KEY: &str = "\u{ffff}";
+
 /// The mark in the end of a member for its key.
 const KEY: &str = "{key}";
 
@@ -198,6 +201,7 @@ impl Notation {
     /// ends.
     pub(crate) fn key_signs(&self) -> KeySigns {
         let end = if self.member_end.is_empty() { &self.object.between } else { &self.member_end };
+        let (end, _) = end.split_once(KEY).unwrap_or((end, ""));
         let bytes = |text: &str| text.as_bytes().into();
         KeySigns { named: bytes(&self.object.named), end: bytes(end) }
     }
@@ -218,16 +222,20 @@ impl Notation {
     }
 }
 
-/// The texts of a sign.
-pub(crate) fn sign(languages: &mut Languages, text: &str, gap: Language) -> Language {
-    let parts: Vec<Language> = text
-        .split(GAP)
-        .enumerate()
-        .flat_map(|(at, part)| {
-            let part = languages.literal(part.as_bytes());
-            (at > 0).then_some(gap).into_iter().chain([part])
-        })
-        .collect();
+/// The texts of a sign, whose gaps and unknown keys are these.
+pub(crate) fn sign(
+    languages: &mut Languages,
+    text: &str,
+    (gap, key): (Language, Language),
+) -> Language {
+    let mut parts = Vec::new();
+    for (at, part) in text.split(GAP).enumerate() {
+        parts.extend((at > 0).then_some(gap));
+        for (at, part) in part.split(ANY_KEY).enumerate() {
+            parts.extend((at > 0).then_some(key));
+            parts.push(languages.literal(part.as_bytes()));
+        }
+    }
     languages.concat(parts)
 }
 

@@ -131,9 +131,6 @@ impl Emitter<'_> {
                 others.push(other);
             }
         }
-        if !others.is_empty() && self.repeats_keys(layout) {
-            return Err(self.unnamed_keys(object));
-        }
         let required = object.required() as u32;
         let mut min = if object.min <= required { 0 } else { object.min };
         if min > 0 && (condition != MemberFormula::HOLDS || self.has_fewer_keys(&others, min)?) {

@@ -225,6 +225,9 @@ impl Reader {
                 if self.source.of(tag, |emitter| emitter.counts_keys(tag)) {
                     return Err(not_regular("holds a JSON Schema that counts keys without a name"));
                 }
+                if self.source.of(tag, |emitter| emitter.repeats_keys()) {
+                    return Err(not_regular("holds a JSON Schema in a style that repeats keys"));
+                }
                 let before = self.languages.concat([before, keys]);
                 match self.ask(|source| source.after_capture(tag, None))? {
                     Some(further) => self.tail(further, before, equation),

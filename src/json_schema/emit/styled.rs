@@ -26,9 +26,9 @@ use crate::json_schema::punctuation::Punctuation;
 use crate::json_schema::set::array_set::ArraySet;
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, Shape};
-use crate::json_schema::style::{Notation, ValueSign, Written, sign, unstripped};
+use crate::json_schema::style::{ANY_KEY, Notation, ValueSign, Written, sign, unstripped};
 use crate::regular::compact;
-use crate::regular::{CodePoints, Language, Languages, Utf8};
+use crate::regular::{CodePoints, Language, Languages, Utf8, any_text};
 use crate::vocabulary::{SpecialNames, TextPart};
 
 /// The signs of a style that were asked for.
@@ -56,12 +56,27 @@ impl Emitter<'_> {
         languages.union([Language::EPSILON, line, gap])
     }
 
+    /// The texts of any key, if a sign repeats it.
+    fn any_key(&mut self, sign: &str) -> Language {
+        let style = self.sets.options.style.notation().filter(|_| sign.contains(ANY_KEY));
+        let Some(style) = style else { return Language::EMPTY };
+        let languages = &mut self.sets.languages;
+        let text = any_text(languages, &Utf8);
+        let named = languages.literal(style.object.named.as_bytes());
+        let ends = languages.concat([text, named, text]);
+        let some = languages.difference(text, Language::EPSILON);
+        languages.difference(some, ends)
+    }
+
     /// A sign and what ends the value behind it, in parts.
     fn sign_parts(&mut self, text: &str, end: End) -> Vec<SignPart> {
         let gap = self.sign_gap();
         let text = [text, &**self.signs.ends.get(end.0)].concat();
+        let key = self.any_key(&text);
         let parts = self.signs.tokens.parts(&text).into_iter().map(|part| match part {
-            TextPart::Text(text) => SignPart::Text(sign(&mut self.sets.languages, text, gap)),
+            TextPart::Text(text) => {
+                SignPart::Text(sign(&mut self.sets.languages, text, (gap, key)))
+            }
             TextPart::Token(_, token) => SignPart::Token(token),
         });
         parts.filter(|part| *part != SignPart::Text(Language::EPSILON)).collect()
@@ -90,11 +105,11 @@ impl Emitter<'_> {
         })
     }
 
-    /// The layout of the value of a member in a layout.
+    /// The layout of the value of a member in a layout; without a key, of any.
     pub(super) fn member_layout(&mut self, layout: Layout, key: Option<&str>) -> Layout {
         match (layout, self.style()) {
             (Layout::Styled(_), Some(style)) => {
-                let end = style.member_end(key.unwrap_or_default());
+                let end = style.member_end(key.unwrap_or(ANY_KEY));
                 Layout::StyledValue(End(self.signs.ends.id(end.into())))
             }
             _ => layout.inside(),
@@ -282,22 +297,10 @@ impl Emitter<'_> {
         self.builder.sequence(open.into_iter().chain([node]))
     }
 
-    /// Whether the end of a member repeats its key in a layout.
-    pub(super) fn repeats_keys(&self, layout: Layout) -> bool {
+    /// Whether what follows a captured key repeats it.
+    pub(super) fn repeats_keys(&self) -> bool {
         let style = self.sets.options.style.notation();
-        matches!(layout, Layout::Styled(_)) && style.is_some_and(|style| style.repeats_keys())
-    }
-
-    /// The error for keys without a name of their own in a style that repeats keys.
-    pub(super) fn unnamed_keys(&self, object: &ObjectSet) -> Error {
-        let message = format!(
-            "the style `{}` writes each key twice, so it writes those alone that `properties` names",
-            self.sets.options.style.name()
-        );
-        let place = object.sources.0.first().copied();
-        let place = place.unwrap_or_else(|| self.sets.document.root());
-        let error = self.sets.document.error(ErrorKind::Schema, place, message);
-        error.with_help("say `\"additionalProperties\": false`")
+        style.is_some_and(|style| style.repeats_keys())
     }
 
     /// The error for an array in a style whose items must differ.
