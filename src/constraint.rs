@@ -30,6 +30,7 @@
 mod batch;
 #[cfg(test)]
 mod cancellation;
+mod captures;
 mod compiled;
 mod compiler;
 mod context;
@@ -45,6 +46,7 @@ mod memory_pool;
 mod named_grammars;
 
 pub use batch::{DraftToken, fill_masks};
+pub use captures::Capture;
 pub use compiled::Constraint;
 pub use compiler::Compiler;
 pub use expected::Expected;

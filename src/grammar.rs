@@ -52,7 +52,9 @@ mod regular;
 pub(crate) mod source;
 
 pub use builder::GrammarBuilder;
-pub use form::{Grammar, Node, NodeId, Rule, RuleId, SpecialToken, TokenSet};
+pub use form::{
+    Attribute, Grammar, Node, NodeId, Rule, RuleId, SpecialToken, Temperature, TokenSet,
+};
 
 pub(crate) use form::Origin;
 pub(crate) use lazy_precedence::prefer_lazy;

@@ -210,7 +210,7 @@ pub mod server;
 
 pub use completion::TokensToFinish;
 pub use constraint::{
-    Compiler, Constraint, DraftToken, Expected, Explanation, Matcher, fill_masks,
+    Capture, Compiler, Constraint, DraftToken, Expected, Explanation, Matcher, fill_masks,
 };
 #[cfg(feature = "model")]
 pub use engine::{Engine, Request};

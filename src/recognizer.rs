@@ -4,7 +4,7 @@
 //! ([`configurations`]) is the set of [items](item) that are live after some text, each a terminal's
 //! state and a set of return stacks ([`gss`], a graph-structured stack). [`closure`] expands calls,
 //! forks and repeats before a byte is read; [`stepper`] reads bytes and [`tokens`] whole tokens, which [`token_budgets`] counts;
-//! [`liveness`] tells which configurations a vocabulary without all single bytes can complete.
+//! [`temperatures`] tells the one in force; [`liveness`] tells which configurations a vocabulary without all single bytes can complete.
 //!
 //! Example: `list: "[" (word ("," word)*)? "]"` after the token `[a`:
 //!
@@ -29,6 +29,7 @@ pub(crate) mod point;
 pub(crate) mod program;
 mod refused_texts;
 mod stepper;
+mod temperatures;
 mod token_budgets;
 mod tokens;
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::captures::CaptureParser;
 use super::memory::MemoryHandle;
 use super::memory_pool::MemoryPool;
 use crate::error::Result;
@@ -14,6 +15,8 @@ use crate::vocabulary::Vocabulary;
 #[derive(Clone)]
 pub struct Constraint {
     pub(super) memories: Arc<MemoryPool>,
+    /// Absent where the grammar names no parts.
+    pub(super) captures: Option<Arc<CaptureParser>>,
 }
 
 impl Constraint {
@@ -21,6 +24,12 @@ impl Constraint {
     /// matcher; and how many bytes it may take.
     pub(crate) fn fresh_memory(&self) -> Result<(MemoryHandle, usize)> {
         Ok((self.memories.fresh()?, self.limits().cache_bytes))
+    }
+
+    /// Whether its grammar names parts of the text, which [`Matcher::captures`](super::Matcher::captures)
+    /// tells.
+    pub fn has_captures(&self) -> bool {
+        self.captures.is_some()
     }
 
     /// The vocabulary that it was compiled for.

@@ -1,7 +1,10 @@
 //! From constraint texts to compiled constraints.
 
+mod captured_holes;
+
 use std::sync::{Arc, Mutex};
 
+use super::captures::CaptureParser;
 use super::compiled::Constraint;
 use super::context::CompileContext;
 use super::memory::MemoryTemplate;
@@ -17,6 +20,7 @@ use crate::recognizer::Program;
 use crate::recognizer::program::{check_nesting, resolve_tokens};
 use crate::regular::{ChoiceList, Dialect};
 use crate::vocabulary::Vocabulary;
+use captured_holes::CapturedHoles;
 
 /// Compiles constraints for one vocabulary. `Send + Sync`; one per vocabulary is enough.
 ///
@@ -159,25 +163,16 @@ impl Compiler {
             Some(prefix) => prefix.then(&grammar)?,
             None => grammar,
         };
-        let CompileContext { vocabulary, coverage, limits, .. } = &self.context;
-        if grammar.holes().is_empty() {
-            let (program, languages) = Program::new(grammar, vocabulary, coverage, limits)?;
-            return self
-                .constraint(MemoryTemplate::Whole(Box::new(Mutex::new((program, languages)))));
+        if !grammar.has_captures() {
+            return compile_plain(&self.context, grammar);
         }
-        let grammar = resolve_tokens(grammar, vocabulary)?;
-        let mut grammar = normalize(grammar, limits.grammar_size)?;
+        let grammar = resolve_tokens(grammar, &self.context.vocabulary)?;
         check_nesting(&grammar)?;
-        grammar.languages_mut().set_limit(limits.language_states);
-        if !grammar.remove_dead_parts(coverage.any)? {
-            return Err(Error::new(ErrorKind::Unsatisfiable, "no text satisfies the constraint")
-                .with_help("look for parts that exclude each other"));
-        }
-        self.constraint(MemoryTemplate::WithSchemas(Box::new(grammar)))
-    }
-
-    fn constraint(&self, template: MemoryTemplate) -> Result<Constraint> {
-        Ok(Constraint { memories: Arc::new(MemoryPool::new(&self.context, template)?) })
+        let plain = compile_plain(&self.context, grammar.clone().without_captures())?;
+        let compiler = Self { context: CompileContext { prefix: None, ..self.context.clone() } };
+        let holes = Box::new(CapturedHoles::new(&grammar, compiler));
+        let parser = CaptureParser::new(grammar, holes, self.context.limits.cache_bytes)?;
+        Ok(Constraint { captures: Some(Arc::new(parser)), ..plain })
     }
 
     /// JSON that a schema accepts, written by the compiler's [`Options`].
@@ -228,4 +223,28 @@ impl Compiler {
             self.compile_grammar(schema.grammar()?)
         })
     }
+}
+
+/// Compiles a grammar without captures, as it is.
+fn compile_plain(context: &CompileContext, grammar: Grammar) -> Result<Constraint> {
+    let CompileContext { vocabulary, coverage, limits, .. } = context;
+    if grammar.holes().is_empty() {
+        let (program, languages) = Program::new(grammar, vocabulary, coverage, limits)?;
+        let template = MemoryTemplate::Whole(Box::new(Mutex::new((program, languages))));
+        return constraint(context, template);
+    }
+    let grammar = resolve_tokens(grammar, vocabulary)?;
+    let mut grammar = normalize(grammar, limits.grammar_size)?;
+    check_nesting(&grammar)?;
+    grammar.languages_mut().set_limit(limits.language_states);
+    if !grammar.remove_dead_parts(coverage.any)? {
+        return Err(Error::new(ErrorKind::Unsatisfiable, "no text satisfies the constraint")
+            .with_help("look for parts that exclude each other"));
+    }
+    constraint(context, MemoryTemplate::WithSchemas(Box::new(grammar)))
+}
+
+fn constraint(context: &CompileContext, template: MemoryTemplate) -> Result<Constraint> {
+    let memories = Arc::new(MemoryPool::new(context, template)?);
+    Ok(Constraint { memories, captures: None })
 }

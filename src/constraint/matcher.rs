@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use super::captures::{Capture, StepText};
 use super::compiled::Constraint;
 use super::expected::{Expected, expected_after, rejection, show};
 use super::memory::{Memory, MemoryHandle};
 use crate::completion::TokensToFinish;
 use crate::error::{Error, ErrorKind, Result};
+use crate::grammar::Temperature;
 use crate::mask::PackedMask;
-use crate::recognizer::{ConfigId, Recognizer};
+use crate::recognizer::{ACCEPT, ConfigId, Recognizer};
 use crate::vocabulary::TokenMask;
 
 /// One sequence under a constraint: cheap to make, and a fork is a clone.
@@ -21,6 +23,8 @@ pub struct Matcher {
     pub(super) memory: MemoryHandle,
     /// The configuration before any step, and after each.
     history: Vec<ConfigId>,
+    /// The texts of the steps, where the constraint has captures.
+    steps: Vec<StepText>,
     pub(super) finished: bool,
     mask: Option<TokenMask>,
     /// The configuration whose mask is in `mask`.
@@ -43,6 +47,7 @@ impl Clone for Matcher {
             constraint: self.constraint.clone(),
             memory: self.memory.clone(),
             history: self.history.clone(),
+            steps: self.steps.clone(),
             finished: self.finished,
             mask: None,
             buffered_config: None,
@@ -58,6 +63,7 @@ impl Matcher {
             constraint,
             memory,
             history,
+            steps: Vec::new(),
             finished: false,
             mask: None,
             buffered_config: None,
@@ -282,14 +288,14 @@ impl Matcher {
         if vocabulary.end_tokens().contains(&token) && recognizer.is_accepting(here) {
             self.finished = true;
             drop(memory);
-            self.history.push(here);
+            self.push(here, || StepText::End);
             return Ok(());
         }
         let memories = &self.constraint.memories;
         match memories.timed(|| recognizer.read_token(vocabulary, here, token))? {
             Ok(next) => {
                 drop(memory);
-                self.history.push(next);
+                self.push(next, || StepText::Token(token));
                 Ok(())
             }
             Err(read) => {
@@ -328,7 +334,7 @@ impl Matcher {
         match memories.timed(|| recognizer.read(here, bytes))? {
             Ok(next) => {
                 drop(memory);
-                self.history.push(next);
+                self.push(next, || StepText::Bytes(bytes.into()));
                 Ok(())
             }
             Err(read) => {
@@ -362,9 +368,82 @@ impl Matcher {
         }
         if steps > 0 {
             self.history.truncate(taken + 1 - steps);
+            self.steps.truncate(taken - steps);
             self.finished = false;
         }
         Ok(())
+    }
+
+    /// Adds a step.
+    #[inline]
+    fn push(&mut self, next: ConfigId, text: impl FnOnce() -> StepText) {
+        self.history.push(next);
+        if self.constraint.captures.is_some() {
+            self.steps.push(text());
+        }
+    }
+
+    /// The parts of the text so far that the grammar names, in the order in which they end; of those
+    /// that end at the same place the inner comes first. None where the grammar names none.
+    ///
+    /// A complete text is parsed as a whole; of one that is not complete its beginning, in which a
+    /// part that may go on has not ended. Of several parses one counts: from left to right each part
+    /// of a sequence, and each turn of a repeat, is the longest that lets the rest be read, and of the
+    /// alternatives that read such a part the first counts. Adjacent parts of a grammar's text that
+    /// are regular and hold no capture are one part.
+    ///
+    /// The text is parsed anew by each call, in time linear in its length for most grammars
+    /// (quadratic for lists written by right recursion, cubic at worst).
+    ///
+    /// Errors when a limit is reached.
+    ///
+    /// ```
+    /// # use maskwright::{Compiler, Vocabulary};
+    /// # let tokens = (0..=255).map(|b| Some(vec![b])).collect();
+    /// # let vocabulary = Vocabulary::from_tokens(tokens, &[], &[])?;
+    /// let grammar = "start: key \"=\" value\nkey[capture]: /[a-z]+/\nvalue[capture]: /[0-9]+/";
+    /// let mut matcher = Compiler::new(vocabulary).lark(grammar)?.matcher();
+    /// matcher.accept_bytes(b"x=")?;
+    /// assert_eq!(matcher.captures()?.len(), 1); // key
+    /// matcher.accept_bytes(b"12")?;
+    /// let value = &matcher.captures()?[1];
+    /// assert_eq!((&*value.name, &value.bytes[..], value.range.clone()), ("value", &b"12"[..], 2..4));
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn captures(&self) -> Result<Vec<Capture>> {
+        let Some(parser) = &self.constraint.captures else { return Ok(Vec::new()) };
+        let vocabulary = self.constraint.vocabulary();
+        self.constraint.memories.timed(|| parser.captures(vocabulary, &self.steps))
+    }
+
+    /// The temperature at which the grammar wants the next token sampled: that of the innermost part
+    /// with one ([`GrammarBuilder::temperature`](crate::grammar::GrammarBuilder::temperature)) that the
+    /// text is in; where several ways lead on, the greatest. `None` where no such part is open. A part
+    /// is open from its first byte on, or where its first byte must come next.
+    ///
+    /// ```
+    /// # use maskwright::{Compiler, Vocabulary};
+    /// # let tokens = (0..=255).map(|b| Some(vec![b])).collect();
+    /// # let vocabulary = Vocabulary::from_tokens(tokens, &[], &[])?;
+    /// let grammar = "start: name \":\" /[0-9]+/\nname[temperature=0.5]: /[a-z]+/";
+    /// let mut matcher = Compiler::new(vocabulary).lark(grammar)?.matcher();
+    /// assert_eq!(matcher.temperature(), Some(0.5));
+    /// matcher.accept_bytes(b"ab:")?;
+    /// assert_eq!(matcher.temperature(), None);
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn temperature(&self) -> Option<f32> {
+        if self.finished {
+            return None;
+        }
+        let memory = self.memory.lock();
+        memory.recognizer.temperature(self.current()).map(Temperature::get)
+    }
+
+    /// Whether the text can go on.
+    pub(super) fn can_go_on(&self) -> bool {
+        let memory = self.memory.lock();
+        memory.recognizer.items(self.current()).iter().any(|item| item.point != ACCEPT)
     }
 
     /// The number of steps taken.

@@ -4,8 +4,10 @@
 //! languages only, and byte offsets for error messages. `lowering` turns it into nodes of a
 //! grammar.
 
+use std::sync::Arc;
+
 use crate::grammar::parameter::{ParameterCondition, ParameterFunction};
-use crate::grammar::{RuleId, TokenSet};
+use crate::grammar::{RuleId, Temperature, TokenSet};
 use crate::regular::Language;
 
 /// A node of a right-hand side, with its byte offset in the grammar's text.
@@ -35,10 +37,19 @@ pub(super) enum RuleExprKind {
     Not(Box<RuleExpr>),
     /// The texts of the first that are not in the second.
     Except(Box<RuleExpr>, Box<RuleExpr>),
-    /// The texts that at most so many tokens spell.
-    Budget(Box<RuleExpr>, u32),
+    /// Its texts, to which an attribute applies.
+    Attributed(Box<RuleExpr>, RuleAttribute),
     /// The shortest matches: its texts of which no proper prefix is another.
     Lazy(Box<RuleExpr>),
+}
+
+/// An attribute of the texts of an expression; see [`Attribute`](crate::grammar::Attribute).
+pub(super) enum RuleAttribute {
+    MaxTokens(u32),
+    Temperature(Temperature),
+    Capture(Arc<str>),
+    Ignored,
+    Parts(Box<RuleExpr>),
 }
 
 /// A part that depends on the parameter of a rule.
@@ -66,12 +77,23 @@ impl RuleExpr {
         Self { at: self.at, kind: RuleExprKind::Repeat(Box::new(self), min, max) }
     }
 
-    /// The same, spelled by at most `max_tokens` tokens if that is given.
-    pub(super) fn within(self, max_tokens: Option<u32>) -> Self {
-        match max_tokens {
-            Some(most) => Self { at: self.at, kind: RuleExprKind::Budget(Box::new(self), most) },
+    /// The same with an attribute, if it has one.
+    pub(super) fn with(self, attribute: Option<RuleAttribute>) -> Self {
+        match attribute {
+            Some(attribute) => {
+                Self { at: self.at, kind: RuleExprKind::Attributed(Box::new(self), attribute) }
+            }
             None => self,
         }
+    }
+
+    /// Whether a part of it is captured; calls are not followed.
+    pub(super) fn has_capture(&self) -> bool {
+        let mut found = false;
+        self.visit(|item| {
+            found |= matches!(item.kind, RuleExprKind::Attributed(_, RuleAttribute::Capture(_)));
+        });
+        found
     }
 
     /// The sequence of some parts; a single part stays as it is.
@@ -106,7 +128,16 @@ impl RuleExpr {
             RuleExprKind::Repeat(inner, min, max) => {
                 format!("{}{{{min},{max:?}}}", inner.structure_key())
             }
-            RuleExprKind::Budget(inner, most) => format!("<{most}{}>", inner.structure_key()),
+            RuleExprKind::Attributed(inner, attribute) => {
+                let attribute = match attribute {
+                    RuleAttribute::MaxTokens(most) => format!("{most}"),
+                    RuleAttribute::Temperature(temperature) => format!("{temperature:?}"),
+                    RuleAttribute::Capture(name) => format!("{name:?}"),
+                    RuleAttribute::Ignored => String::new(),
+                    RuleAttribute::Parts(parts) => parts.structure_key(),
+                };
+                format!("<{attribute}:{}>", inner.structure_key())
+            }
             RuleExprKind::Not(inner) => format!("~{}", inner.structure_key()),
             RuleExprKind::Lazy(inner) => format!("?{}", inner.structure_key()),
             RuleExprKind::Except(a, b) => format!("{}-{}", a.structure_key(), b.structure_key()),
@@ -136,8 +167,11 @@ impl RuleExpr {
                 | RuleExprKind::And(items) => {
                     todo.extend(items);
                 }
+                RuleExprKind::Attributed(item, RuleAttribute::Parts(parts)) => {
+                    todo.extend([&**item, &**parts]);
+                }
                 RuleExprKind::Repeat(item, ..)
-                | RuleExprKind::Budget(item, _)
+                | RuleExprKind::Attributed(item, _)
                 | RuleExprKind::Not(item)
                 | RuleExprKind::Lazy(item) => todo.push(item),
                 RuleExprKind::Except(a, b) => todo.extend([&**a, &**b]),

@@ -24,7 +24,9 @@ impl RuleExpr {
                 Self::sequence(at, items.into_iter().map(Self::left_factored).collect())
             }
             RuleExprKind::Repeat(inner, min, max) => inner.left_factored().repeat(min, max),
-            RuleExprKind::Budget(inner, most) => inner.left_factored().within(Some(most)),
+            RuleExprKind::Attributed(inner, attribute) => {
+                inner.left_factored().with(Some(attribute))
+            }
             RuleExprKind::Choice(items) => {
                 let parts = items.into_iter().map(Self::left_factored);
                 let alternatives = parts.flat_map(Self::alternatives);

@@ -23,10 +23,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::expression::{ParameterExpr, RuleExpr, RuleExprKind};
+use super::expression::{ParameterExpr, RuleAttribute, RuleExpr, RuleExprKind};
 use crate::error::{ErrorKind, Result};
 use crate::grammar::family::{FamilyLeaf, RuleFamily};
-use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId, prefer_lazy};
+use crate::grammar::{Attribute, Grammar, GrammarBuilder, NodeId, RuleId, prefer_lazy};
 use crate::regular::Language;
 use regular_rules::{RegularRules, is_counted_repeat};
 
@@ -50,6 +50,7 @@ pub(super) fn lower(
     for &(terminal, first_use) in &rules.terminals {
         regular.rule(builder.languages(), terminal, first_use)?;
     }
+    let keeps_order = builder.has_captures() || rules.bodies.iter().any(RuleExpr::has_capture);
     let lowering = RuleLowering {
         rules,
         options,
@@ -60,6 +61,7 @@ pub(super) fn lower(
         current_rule: 0,
         lazy: LazyTerminals::default(),
         has_parameter: false,
+        keeps_order,
     };
     lowering.grammar(start)
 }
@@ -99,6 +101,8 @@ struct RuleLowering<'a> {
     lazy: LazyTerminals,
     /// Whether a part depends on the parameter of a rule.
     has_parameter: bool,
+    /// Whether the order of alternatives tells which of several parses is captured from.
+    keeps_order: bool,
 }
 
 impl RuleLowering<'_> {
@@ -121,6 +125,16 @@ impl RuleLowering<'_> {
         }
         let grammar = self.builder.finish(id)?;
         if self.has_parameter {
+            if grammar.has_captures() {
+                let captured = rules.bodies.iter().find(|body| body.has_capture());
+                let at = captured.map_or(0, |body| body.at);
+                let message = "a capture stands among rules with a parameter (or indentation) that \
+                               are made when a text enters them";
+                return Err(rules
+                    .text
+                    .error(at, message)
+                    .with_help("use fewer values of the parameter, or leave the capture out"));
+            }
             return RuleFamily::grammar(grammar, MAX_SEARCHED_INSTANCES);
         }
         let Some(&(_, at)) = self.lazy.nodes.first() else { return Ok(grammar) };
@@ -255,10 +269,20 @@ impl RuleLowering<'_> {
                 }
                 Lowered::Node(node) => Lowered::Node(self.builder.repeat(node, *min, *max)),
             },
-            RuleExprKind::Budget(inner, most) => {
+            RuleExprKind::Attributed(inner, attribute) => {
                 let lowered = self.expression(inner)?;
                 let node = self.terminal(lowered, &[inner]);
-                Lowered::Node(self.builder.budget(node, *most))
+                let attribute = match attribute {
+                    RuleAttribute::MaxTokens(most) => Attribute::MaxTokens(*most),
+                    RuleAttribute::Temperature(temperature) => Attribute::Temperature(*temperature),
+                    RuleAttribute::Capture(name) => Attribute::Capture(Arc::clone(name)),
+                    RuleAttribute::Ignored => Attribute::Ignored,
+                    RuleAttribute::Parts(parts) => {
+                        let lowered = self.expression(parts)?;
+                        Attribute::Parts(self.node(lowered, parts.at))
+                    }
+                };
+                Lowered::Node(self.builder.attributed(node, attribute))
             }
             RuleExprKind::Lazy(_) if self.options.lazy_precedence => {
                 let language = self.regular.expression(self.builder.languages(), expr)?;
@@ -322,26 +346,42 @@ impl RuleLowering<'_> {
                     regular.push(language);
                     merged.push(part);
                 }
-                Lowered::Node(node) => nodes.push(node),
+                Lowered::Node(node) => {
+                    if self.keeps_order && !regular.is_empty() {
+                        nodes.push(self.merged_alternatives(regular, &merged, at));
+                        (regular, merged) = (Vec::new(), Vec::new());
+                    }
+                    nodes.push(node);
+                }
             }
         }
-        if !regular.is_empty() || nodes.is_empty() {
-            let union = self.builder.languages().union(regular);
-            if nodes.is_empty() {
-                return Ok(Lowered::Regular(union));
-            }
-            let node = self.node(Lowered::Regular(union), at);
-            if self.options.lazy_precedence
-                && merged
-                    .iter()
-                    .any(|part| self.regular.has_inner_end(self.builder.languages(), &[*part]))
-            {
-                let unmerged: Vec<NodeId> = merged.iter().map(|part| self.unmerged(part)).collect();
-                let unmerged = self.builder.choice(unmerged);
-                self.lazy.unmerged.insert(node, unmerged);
-            }
-            nodes.push(node);
+        if nodes.is_empty() {
+            return Ok(Lowered::Regular(self.builder.languages().union(regular)));
+        }
+        if !regular.is_empty() {
+            nodes.push(self.merged_alternatives(regular, &merged, at));
         }
         Ok(Lowered::Node(self.builder.choice(nodes)))
+    }
+
+    /// One terminal of regular alternatives beside others.
+    fn merged_alternatives(
+        &mut self,
+        regular: Vec<Language>,
+        merged: &[&RuleExpr],
+        at: usize,
+    ) -> NodeId {
+        let union = self.builder.languages().union(regular);
+        let node = self.node(Lowered::Regular(union), at);
+        if self.options.lazy_precedence
+            && merged
+                .iter()
+                .any(|part| self.regular.has_inner_end(self.builder.languages(), &[*part]))
+        {
+            let unmerged: Vec<NodeId> = merged.iter().map(|part| self.unmerged(part)).collect();
+            let unmerged = self.builder.choice(unmerged);
+            self.lazy.unmerged.insert(node, unmerged);
+        }
+        node
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn least_fixed_point(
                 missing[i] = 1;
                 *min == 0
             }
-            Node::Budget { node, .. } => {
+            Node::Attributed { node, .. } => {
                 child(*node);
                 missing[i] = 1;
                 false

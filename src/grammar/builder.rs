@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::form::{Grammar, Node, NodeId, Origin, Rule, RuleId, TokenSet};
+use super::form::{Attribute, Grammar, Node, NodeId, Origin, Rule, RuleId, Temperature, TokenSet};
 use super::hole::Hole;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regular::{Language, Languages};
@@ -104,7 +104,45 @@ impl GrammarBuilder {
     /// # Ok::<(), maskwright::Error>(())
     /// ```
     pub fn budget(&mut self, node: NodeId, max_tokens: u32) -> NodeId {
-        self.push(Node::Budget { node, max_tokens })
+        self.attributed(node, Attribute::MaxTokens(max_tokens))
+    }
+
+    /// A text of `node` whose tokens are sampled at a temperature of its own, in the place of the
+    /// request's; of parts within each other the innermost counts.
+    /// [`Matcher::temperature`](crate::Matcher::temperature) tells it.
+    pub fn temperature(&mut self, node: NodeId, temperature: Temperature) -> NodeId {
+        self.attributed(node, Attribute::Temperature(temperature))
+    }
+
+    /// A text of `node` that [`Matcher::captures`](crate::Matcher::captures) tells by a name, each
+    /// time that it occurs. Several nodes may have one name.
+    ///
+    /// ```
+    /// use maskwright::{Compiler, Vocabulary, grammar::GrammarBuilder};
+    /// # let tokens = (0..=255).map(|byte| Some(vec![byte])).collect();
+    /// # let vocabulary = Vocabulary::from_tokens(tokens, &[], &[])?;
+    /// let mut g = GrammarBuilder::new();
+    /// let digit = g.languages().byte_range(b'0', b'9');
+    /// let digits = g.languages().repeat(digit, 1, None);
+    /// let (hours, minutes) = (g.regular(digits), g.regular(digits));
+    /// let hours = g.capture(hours, "hours");
+    /// let (colon, minutes) = (g.literal(b":"), g.capture(minutes, "minutes"));
+    /// let body = g.sequence([hours, colon, minutes]);
+    /// let time = g.rule("time", body);
+    /// let mut matcher = Compiler::new(vocabulary).compile(g.finish(time)?)?.matcher();
+    /// matcher.accept_bytes(b"12:30")?;
+    /// let captures = matcher.captures()?;
+    /// assert_eq!((&*captures[0].name, &captures[0].bytes[..]), ("hours", &b"12"[..]));
+    /// assert_eq!((&*captures[1].name, captures[1].range.clone()), ("minutes", 3..5));
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn capture(&mut self, node: NodeId, name: impl Into<Arc<str>>) -> NodeId {
+        self.attributed(node, Attribute::Capture(name.into()))
+    }
+
+    /// A node to whose text an attribute applies.
+    pub(crate) fn attributed(&mut self, node: NodeId, attribute: Attribute) -> NodeId {
+        self.push(Node::Attributed { node, attribute })
     }
 
     /// The language of a rule.
@@ -214,9 +252,14 @@ impl GrammarBuilder {
         self.shortest_first.contains(&choice)
     }
 
+    /// Whether a part of it is captured.
+    pub(crate) fn has_captures(&self) -> bool {
+        self.nodes.iter().any(Node::is_capture)
+    }
+
     /// Whether a budget of tokens is part of it.
     pub(crate) fn has_budgets(&self) -> bool {
-        self.nodes.iter().any(|node| matches!(node, Node::Budget { .. }))
+        self.nodes.iter().any(Node::is_budget)
     }
 
     /// The number of nodes so far.

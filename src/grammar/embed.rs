@@ -50,8 +50,8 @@ impl GrammarBuilder {
                 &Node::Repeat { node: part, min, max } => {
                     Node::Repeat { node: node(part), min, max }
                 }
-                &Node::Budget { node: part, max_tokens } => {
-                    Node::Budget { node: node(part), max_tokens }
+                Node::Attributed { node: part, attribute } => {
+                    Node::Attributed { node: node(*part), attribute: attribute.with_nodes(node) }
                 }
                 Node::Call(callee) => Node::Call(rule(*callee)),
                 Node::Hole(hole) => Node::Hole(first_hole + hole),
@@ -86,6 +86,23 @@ impl GrammarBuilder {
 }
 
 impl Grammar {
+    /// Whether a part of it is captured.
+    pub(crate) fn has_captures(&self) -> bool {
+        self.nodes.iter().any(Node::is_capture)
+    }
+
+    /// The same language of tokens, told nothing about by captures.
+    pub(crate) fn without_captures(mut self) -> Self {
+        for node in &mut self.nodes {
+            if let Node::Attributed { node: part, attribute } = node
+                && attribute.is_of_captures()
+            {
+                *node = Node::Sequence([*part].into());
+            }
+        }
+        self
+    }
+
     /// Takes out what no text can satisfy, if texts are made of these bytes: alternatives, and
     /// repeats that may be skipped. False if no text satisfies the grammar.
     ///

@@ -288,7 +288,7 @@ impl FamilyFacts {
                 None => property != Property::Empty,
             },
             Node::Call(rule) => goal(*rule, 0),
-            &Node::Budget { node, .. } => self.is_shown(family, node, value, property, missing),
+            &Node::Attributed { node, .. } => self.is_shown(family, node, value, property, missing),
             &Node::Repeat { node, min, .. } => {
                 property != Property::Text && min == 0
                     || self.is_shown(family, node, value, property, missing)
@@ -317,7 +317,7 @@ fn visit(grammar: &Grammar, node: NodeId, see: &mut impl FnMut(&Node)) {
         see(node);
         match node {
             Node::Sequence(parts) | Node::Choice(parts) => todo.extend(parts.iter()),
-            Node::Repeat { node, .. } | Node::Budget { node, .. } => todo.push(*node),
+            Node::Repeat { node, .. } | Node::Attributed { node, .. } => todo.push(*node),
             _ => {}
         }
     }
@@ -519,7 +519,7 @@ impl FamilyRules {
             &Node::Repeat { node, min, .. } => {
                 return Ok(self.left_calls(family, node, value, calls)? || min == 0);
             }
-            &Node::Budget { node, .. } => return self.left_calls(family, node, value, calls),
+            &Node::Attributed { node, .. } => return self.left_calls(family, node, value, calls),
             Node::Regular(language) | Node::Text(language) => {
                 return Ok(self.facts.terminals[language].has_empty);
             }
@@ -558,9 +558,10 @@ impl FamilyRules {
                 &Node::Repeat { node, min, max } => {
                     Node::Repeat { node: nodes[node.index()], min, max }
                 }
-                &Node::Budget { node, max_tokens } => {
-                    Node::Budget { node: nodes[node.index()], max_tokens }
-                }
+                Node::Attributed { node, attribute } => Node::Attributed {
+                    node: nodes[node.index()],
+                    attribute: attribute.with_nodes(|node| nodes[node.index()]),
+                },
                 Node::Call(rule) => Node::Call(ids[rule.index()]),
                 Node::Hole(hole) => Node::Call(called[*hole as usize]),
                 other => other.clone(),
@@ -623,9 +624,10 @@ impl InstanceWriter<'_> {
                 let node = self.node(node)?;
                 self.written.repeat(node, min, max)
             }
-            &Node::Budget { node, max_tokens } => {
-                let node = self.node(node)?;
-                self.written.add(Node::Budget { node, max_tokens })
+            Node::Attributed { node, attribute } => {
+                let node = self.node(*node)?;
+                // Captures are refused in families, so no attribute refers to another node.
+                self.written.attributed(node, attribute.clone())
             }
             Node::Call(rule) => self.call(*rule, 0)?,
             Node::Hole(hole) => match family.leaf(*hole) {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::hole::Hole;
+use crate::error::{Error, ErrorKind, Result};
 use crate::regular::{Language, Languages};
 
 /// Index of a node in its grammar.
@@ -81,6 +82,65 @@ impl TokenSet {
 /// [`Node::Scope`]). Choices and captures are numbered apart from each other, each from 0.
 pub(crate) type SourceTag = u32;
 
+/// A sampling temperature of a part of a grammar: finite and not negative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Temperature(u32);
+
+impl Temperature {
+    /// Errors if it is negative or not finite.
+    pub fn new(temperature: f32) -> Result<Self> {
+        if temperature.is_finite() && temperature >= 0.0 {
+            // Zero has one sign, so that equal temperatures are equal.
+            Ok(Self((temperature + 0.0).to_bits()))
+        } else {
+            let message = format!("a temperature of {temperature}");
+            Err(Error::new(ErrorKind::Grammar, message)
+                .with_help("give a number from 0 on; 0 takes the most probable token"))
+        }
+    }
+
+    /// The number.
+    pub fn get(self) -> f32 {
+        f32::from_bits(self.0)
+    }
+}
+
+/// An attribute of a part of a grammar. It changes nothing about the bytes of its texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Attribute {
+    /// At most so many tokens spell the text, those that also spell text around it counted; see
+    /// [`GrammarBuilder::budget`](super::GrammarBuilder::budget).
+    MaxTokens(u32),
+    /// The temperature at which its tokens are sampled; see
+    /// [`GrammarBuilder::temperature`](super::GrammarBuilder::temperature).
+    Temperature(Temperature),
+    /// The text is told by this name; see [`GrammarBuilder::capture`](super::GrammarBuilder::capture).
+    Capture(Arc<str>),
+    /// The text does not count as the end of a captured text that ends with it.
+    Ignored,
+    /// The text is also one of this node, whose captures count.
+    Parts(NodeId),
+}
+
+impl Attribute {
+    /// Whether it matters only to what is told about a text, not to the texts and tokens allowed.
+    pub(crate) fn is_of_captures(&self) -> bool {
+        match self {
+            Self::Capture(_) | Self::Ignored | Self::Parts(_) => true,
+            Self::MaxTokens(_) | Self::Temperature(_) => false,
+        }
+    }
+
+    /// The same for a copy of the grammar in which nodes have other ids.
+    pub(crate) fn with_nodes(&self, copy: impl FnOnce(NodeId) -> NodeId) -> Self {
+        match self {
+            Self::Parts(parts) => Self::Parts(copy(*parts)),
+            other => other.clone(),
+        }
+    }
+}
+
 /// One node of a grammar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
@@ -101,13 +161,12 @@ pub enum Node {
     },
     /// The language of a rule.
     Call(RuleId),
-    /// A text of the node that at most this many tokens spell, those that also spell text around it
-    /// counted; see [`GrammarBuilder::budget`](super::GrammarBuilder::budget).
-    Budget {
-        /// The node whose texts are bounded.
+    /// A text of the node to which an attribute applies.
+    Attributed {
+        /// The node.
         node: NodeId,
-        /// The greatest number of tokens.
-        max_tokens: u32,
+        /// The attribute of its text.
+        attribute: Attribute,
     },
     /// Exactly one token of a set.
     Special(TokenSet),
@@ -132,6 +191,18 @@ pub enum Node {
     /// in grammars of a source; the number is the tag of the capture.
     #[doc(hidden)]
     Scope(NodeId, u32),
+}
+
+impl Node {
+    /// Whether its text is captured.
+    pub(crate) fn is_capture(&self) -> bool {
+        matches!(self, Self::Attributed { attribute: Attribute::Capture(_), .. })
+    }
+
+    /// Whether it bounds the tokens of its text.
+    pub(crate) fn is_budget(&self) -> bool {
+        matches!(self, Self::Attributed { attribute: Attribute::MaxTokens(_), .. })
+    }
 }
 
 /// The place in the front end's input that a node or rule comes from, for explanations.

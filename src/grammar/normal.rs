@@ -10,7 +10,7 @@
 //! without left recursion:  sum: (sign sum "+" num | num) tail?        tail: "+" num tail?
 //! ```
 
-pub(super) mod components;
+pub(crate) mod components;
 mod empty_rules;
 mod left_recursion;
 

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::form::{Grammar, Node, NodeId, RuleId};
+use super::form::{Attribute, Grammar, Node, NodeId, RuleId};
 use crate::error::{Error, ErrorKind, Result};
 use crate::regular::{Language, Languages, Utf8, any_text, arena_copy};
 
@@ -46,7 +46,9 @@ impl Grammar {
     pub fn accepts_every_text(&self) -> bool {
         let mut languages = Languages::new();
         languages.set_limit(MAX_SEARCHED_STATES);
-        let Ok(language) = self.language(&mut languages) else { return false };
+        let Ok(language) = self.clone().without_captures().language(&mut languages) else {
+            return false;
+        };
         let text = any_text(&mut languages, &Utf8);
         let rejected = languages.difference(text, language);
         matches!(languages.is_live(rejected), Ok(false))
@@ -129,7 +131,12 @@ impl RegularReader<'_> {
                 Ok(self.languages.repeat(part, min, max))
             }
             &Node::Call(callee) => self.rule(callee, depth),
-            Node::Budget { .. } => Err(self.error(rule, "counts tokens")),
+            &Node::Attributed { node, ref attribute } => match attribute {
+                Attribute::MaxTokens(_) => Err(self.error(rule, "counts tokens")),
+                Attribute::Temperature(_) => Err(self.error(rule, "has a temperature")),
+                Attribute::Capture(_) => Err(self.error(rule, "has a capture")),
+                Attribute::Ignored | Attribute::Parts(_) => self.node(node, rule, depth),
+            },
             Node::Special(_) => Err(self.error(rule, "names a special token")),
             &Node::Hole(hole) => self.hole(hole, rule),
             // Only in grammars of a source.

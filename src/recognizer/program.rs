@@ -37,7 +37,7 @@ use crate::grammar::analysis::least_fixed_point;
 use crate::grammar::names::{NameStep, Names};
 use crate::grammar::normal::normalize;
 use crate::grammar::source::{KeySigns, Source};
-use crate::grammar::{Grammar, Node, NodeId, Origin, RuleId, TokenSet};
+use crate::grammar::{Grammar, Node, NodeId, Origin, RuleId, Temperature, TokenSet};
 use crate::limits::Limits;
 use crate::regular::{ByteSet, Language, Languages, TextSet, TextSets};
 use crate::vocabulary::Vocabulary;
@@ -57,6 +57,8 @@ struct PointTable {
     branches: Vec<PointId>,
     /// By fork: the branch that leads to a shortest text, where the source knows it.
     shortest: FxHashMap<PointId, PointId>,
+    /// The temperatures of endless budgets that have one.
+    temperatures: FxHashMap<PointId, Temperature>,
     /// The special tokens of points.
     tokens: Vec<u32>,
     labels: Vec<Origin>,
@@ -160,6 +162,16 @@ impl Program {
     #[inline]
     pub(crate) fn has_budgets(&self) -> bool {
         self.budgets
+    }
+
+    /// Whether some part so far has a temperature.
+    pub(crate) fn has_temperatures(&self) -> bool {
+        !self.tables.borrow().points.temperatures.is_empty()
+    }
+
+    /// The temperature of the part that frames with this point stand for, if it has one.
+    pub(crate) fn temperature(&self, point: PointId) -> Option<Temperature> {
+        self.tables.borrow().points.temperatures.get(&point).copied()
     }
 
     /// The points of a fork.
@@ -390,7 +402,7 @@ impl Program {
         points.memo = FxHashMap::default();
         points.label_ids = FxHashMap::default();
         let tables = ProgramTables { points, ..ProgramTables::default() };
-        let budgets = grammar.nodes().iter().any(|node| matches!(node, Node::Budget { .. }));
+        let budgets = grammar.nodes().iter().any(Node::is_budget);
         let program = Self { budgets, ..Self::with_tables(tables, grammar.start(), None) };
         Ok((program, grammar.into_languages()))
     }

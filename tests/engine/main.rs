@@ -1,6 +1,7 @@
 //! The engine without a model: masks against a walk of the whole vocabulary, matchers, guaranteed
 //! ends, random grammars and texts, tool formats.
 
+mod captures;
 mod choices;
 mod combinations;
 #[path = "../common/mod.rs"]

@@ -115,7 +115,7 @@ fn characters_and_stops() {
                 &["foo<end>b"],
             ),
             (
-                "start: s\ns[capture=\"x\", stop=/[0-9]/, stop_capture=\"n\", max_chars=4]: /.*/",
+                "start: s\ns[capture=\"x\", stop=/[0-9]/, max_chars=4]: /.*/",
                 &["", "abcd"],
                 &["a1", "abcde"],
             ),

@@ -240,7 +240,7 @@ fn errors_have_a_place_and_a_cure() {
         ("root ::= lsit\nlist ::= \"a\"", (1, 10), "did you mean `list`"),
         ("root ::= \"a\"\nroot ::= \"b\"", (2, 1), "twice"),
         ("root ::= \"a\" & \"b\"", (1, 14), "unexpected"),
-        ("root[temperature=5] ::= \"a\"", (1, 6), "no matter of the language"),
+        ("root[temper=5] ::= \"a\"", (1, 6), "unknown option"),
         ("root[max_tokens] ::= \"a\"", (1, 6), "expected `=` and a whole number"),
         ("root[max_tokens=99999999999] ::= \"a\"", (1, 6), "whole number of 32 bits"),
         ("root ::= Regex(5)", (1, 16), "a text in quotes"),

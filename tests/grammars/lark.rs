@@ -307,7 +307,7 @@ fn what_is_refused() {
             ("start[stop=\"\"]: /a*/", (1, 7), "names no text"),
             ("start[max_tokens=\"5\"]: /a*/", (1, 7), "takes a number"),
             ("start[max_tokens=5.5]: /a*/", (1, 7), "no whole number"),
-            ("start[temperature=5]: /a*/", (1, 7), "temperature"),
+            ("start[temper=5]: /a*/", (1, 7), "unknown attribute `temper`"),
             ("start[max_chars]: /a*/", (1, 7), "takes a number"),
             ("start: A\nA[max_tokens=5]: /a*/", (2, 1), "is a terminal"),
             ("start::_ : \"a\"", (1, 1), "no rule `start`"),

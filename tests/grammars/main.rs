@@ -4,6 +4,7 @@
 
 mod abnf;
 mod bounds;
+mod captures;
 mod gbnf;
 mod iso;
 mod lark;

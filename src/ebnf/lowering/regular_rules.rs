@@ -5,7 +5,7 @@
 //! that use it. And, not, difference and laziness have a meaning for regular languages only.
 
 use super::parsed_rules::{LoweringOptions, ParsedRules, RuleLayout};
-use crate::ebnf::expression::{RuleExpr, RuleExprKind};
+use crate::ebnf::expression::{RuleAttribute, RuleExpr, RuleExprKind};
 use crate::error::Result;
 use crate::regular::{self, ByteSet, Language, Languages, Utf8};
 
@@ -108,7 +108,7 @@ impl<'a> RegularRules<'a> {
                 RuleExprKind::Special(_)
                 | RuleExprKind::Embedded(_)
                 | RuleExprKind::Parameter(_)
-                | RuleExprKind::Budget(..) => usize::MAX,
+                | RuleExprKind::Attributed(..) => usize::MAX,
                 _ => 0,
             };
             size = size.saturating_add(more);
@@ -160,7 +160,7 @@ impl<'a> RegularRules<'a> {
                 RuleExprKind::Lazy(_) => return true,
                 RuleExprKind::Rule(callee) if self.has_lazy(*callee) => return true,
                 RuleExprKind::Sequence(parts) | RuleExprKind::Choice(parts) => todo.extend(parts),
-                RuleExprKind::Repeat(inner, ..) | RuleExprKind::Budget(inner, _) => {
+                RuleExprKind::Repeat(inner, ..) | RuleExprKind::Attributed(inner, _) => {
                     todo.push(inner);
                 }
                 _ => {}
@@ -245,10 +245,25 @@ impl<'a> RegularRules<'a> {
                     .error(expr.at, "an embedded grammar stands where the text must be regular")
                     .with_help("move it out of the terminal"));
             }
-            RuleExprKind::Budget(..) => {
-                return Err(text
-                    .error(expr.at, "tokens are counted where the text must be regular")
-                    .with_help("bound its characters: `max_chars`, or a repeat such as `{0,9}`"));
+            RuleExprKind::Attributed(inner, attribute) => {
+                let (message, help) = match attribute {
+                    RuleAttribute::Ignored | RuleAttribute::Parts(_) => {
+                        return self.expression(languages, inner);
+                    }
+                    RuleAttribute::MaxTokens(_) => (
+                        "tokens are counted where the text must be regular",
+                        "bound its characters: `max_chars`, or a repeat such as `{0,9}`",
+                    ),
+                    RuleAttribute::Temperature(_) => (
+                        "a temperature stands where the text must be regular",
+                        "give it to the rule around this part",
+                    ),
+                    RuleAttribute::Capture(_) => (
+                        "a capture stands where the text must be regular",
+                        "capture the rule around this part",
+                    ),
+                };
+                return Err(text.error(expr.at, message).with_help(help));
             }
             RuleExprKind::Sequence(parts) => {
                 let parts = self.expressions(languages, parts)?;

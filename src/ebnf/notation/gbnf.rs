@@ -25,18 +25,20 @@
 //! `\x` takes two digits, as in llama.cpp and as XGrammar prints it. What XGrammar reads as one
 //! character of four digits or more, `\x1F600`, is refused. `max_tokens` of a rule is a bound that always
 //! holds (see [`GrammarBuilder::budget`](crate::grammar::GrammarBuilder::budget)), and so does
-//! `max_chars`, of a rule that calls itself nowhere. `temperature` is refused by name, since it does not
-//! decide which texts a language has.
+//! `max_chars`, of a rule that calls itself nowhere. `capture` and `temperature` are those of
+//! [`GrammarBuilder`](crate::grammar::GrammarBuilder).
 
 mod lexical;
 mod macros;
 
+use std::sync::Arc;
+
 use crate::ebnf::environment::Environment;
-use crate::ebnf::expression::{RuleExpr, RuleExprKind};
+use crate::ebnf::expression::{RuleAttribute, RuleExpr, RuleExprKind};
 use crate::ebnf::grammar_text::{GrammarText, MAX_CODE_POINT, MAX_NESTING};
 use crate::ebnf::rule_table::RuleTable;
 use crate::error::Result;
-use crate::grammar::{Grammar, TokenSet};
+use crate::grammar::{Grammar, Temperature, TokenSet};
 use crate::regular::Dialect;
 use lexical::{GbnfParser, character, skip_space};
 
@@ -62,6 +64,8 @@ struct RuleOptions {
     is_lazy: bool,
     max_tokens: Option<u32>,
     max_chars: Option<u32>,
+    temperature: Option<Temperature>,
+    capture: Option<Arc<str>>,
 }
 
 impl GbnfParser<'_> {
@@ -74,7 +78,7 @@ impl GbnfParser<'_> {
                 .error(start, message)
                 .with_help("a rule is `name ::= …`, its name made of letters, digits and `-`"));
         };
-        let options = self.rule_options()?;
+        let options = self.rule_options(&name)?;
         self.skip_blanks();
         if !self.text.eat("::=") {
             return Err(self.text.error(self.text.at, format!("expected `::=` after `{name}`")));
@@ -89,7 +93,10 @@ impl GbnfParser<'_> {
             let characters = self.rules.pattern(&self.text, start, &pattern, Dialect::Rust)?;
             body = RuleExpr::new(start, RuleExprKind::And(vec![body, characters]));
         }
-        body = body.within(options.max_tokens);
+        let body = body
+            .with(options.max_tokens.map(RuleAttribute::MaxTokens))
+            .with(options.temperature.map(RuleAttribute::Temperature))
+            .with(options.capture.map(RuleAttribute::Capture));
         self.rules.define(&self.text, &name, start, body)?;
         match self.text.peek() {
             None => Ok(()),
@@ -118,7 +125,7 @@ impl GbnfParser<'_> {
     }
 
     /// Reads `[lazy, capture="name", max_tokens=9]` behind a rule's name.
-    fn rule_options(&mut self) -> Result<RuleOptions> {
+    fn rule_options(&mut self, rule: &str) -> Result<RuleOptions> {
         let mut options = RuleOptions::default();
         if !self.text.eat("[") {
             return Ok(options);
@@ -130,14 +137,14 @@ impl GbnfParser<'_> {
                 Some("lazy") => options.is_lazy = true,
                 Some("max_tokens") => options.max_tokens = Some(self.bound(at)?),
                 Some("max_chars") => options.max_chars = Some(self.bound(at)?),
+                Some("temperature") => options.temperature = Some(self.temperature(at)?),
                 Some("capture") => {
-                    if self.text.eat("=") {
-                        self.string()?;
-                    }
+                    let name = if self.text.eat("=") { self.string()? } else { rule.to_owned() };
+                    options.capture = Some(name.into());
                 }
                 Some(name) => {
-                    let message = format!("`{name}` of a rule is no matter of the language");
-                    let help = "known are lazy, capture, max_tokens and max_chars";
+                    let message = format!("unknown option `{name}`");
+                    let help = "known are lazy, capture, max_tokens, max_chars and temperature";
                     return Err(self.text.error(at, message).with_help(help));
                 }
                 None => return Err(self.text.error(at, "expected the name of an option")),
@@ -162,6 +169,21 @@ impl GbnfParser<'_> {
             let message = "expected `=` and a whole number of 32 bits";
             self.text.error(at, message).with_help("write `max_tokens=100`")
         })
+    }
+
+    /// Reads a temperature.
+    fn temperature(&mut self, at: usize) -> Result<Temperature> {
+        let has_sign = self.text.eat("=");
+        let number = self.text.take_while(|c| c.is_ascii_digit() || "+-.e".contains(c));
+        match number.parse() {
+            Ok(number) if has_sign => {
+                Temperature::new(number).map_err(|error| self.text.embed(at, &error))
+            }
+            _ => {
+                let message = "expected `=` and a number";
+                Err(self.text.error(at, message).with_help("write `temperature=0.7`"))
+            }
+        }
     }
 
     fn alternatives(&mut self) -> Result<RuleExpr> {

@@ -13,9 +13,8 @@
 //!
 //! The meaning is that of Lark's Earley parser with its `dynamic_complete` lexer: every way to cut
 //! the text into terminals counts. Priorities choose between parses of one text and never decide
-//! whether it is accepted, so they are read and mean nothing. The same holds for aliases, for `!`,
-//! `?` and `_` of names, and for captures. Patterns are in the syntax of Rust's `regex` crate with
-//! look-around.
+//! whether it is accepted, so they are read and mean nothing. The same holds for aliases, and for `!`,
+//! `?` and `_` of names. Patterns are in the syntax of Rust's `regex` crate with look-around.
 //!
 //! # Lazy rules
 //!
@@ -57,8 +56,13 @@
 //! - `stop` bounds the text alone: it goes on to the first place where the stop text stands, which is
 //!   not a part of it. llguidance lets the model write the stop text and takes it back; here the rule
 //!   behind writes it, as in `outer: inner "<end>"` with `inner[stop="<end>"]: /.*/`.
-//! - Refused by name: `temperature` of a rule (it belongs to the request), text that is not UTF-8
-//!   (`allow_invalid_utf8`), and rules of Lark's libraries, whose terminals are here alone.
+//! - `stop_capture` captures the text of `suffix`; with `stop` it is refused, since the stop text
+//!   stands behind the rule. Captures are those of one parse (`constraint/captures.rs`); llguidance
+//!   tells every rule that ends somewhere while its lexer reads the longest terminals. Where a suffix
+//!   may begin at several places, the text before it is the longest.
+//! - `temperature` may stand on any rule, there on terminals and subgrammars alone.
+//! - Refused by name: text that is not UTF-8 (`allow_invalid_utf8`), and rules of Lark's libraries,
+//!   whose terminals are here alone.
 //! - The text of a lazy rule includes the end that its pattern describes; a text without that end
 //!   is not accepted.
 

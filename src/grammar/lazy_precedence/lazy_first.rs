@@ -83,7 +83,9 @@ fn parents(grammar: &Grammar, nullable: &[bool]) -> Vec<Vec<ParentNode>> {
                 }
             }
             Node::Choice(parts) => parts.iter().for_each(|&part| add(part, true)),
-            Node::Repeat { node: part, .. } | Node::Budget { node: part, .. } => add(*part, true),
+            Node::Repeat { node: part, .. } | Node::Attributed { node: part, .. } => {
+                add(*part, true)
+            }
             Node::Call(rule) => add(grammar.rule(*rule).body(), true),
             _ => {}
         }

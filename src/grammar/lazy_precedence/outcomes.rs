@@ -334,7 +334,7 @@ impl Outcomes {
             }
             Node::Sequence(parts) => self.of_sequence(&parts, from, follow)?,
             Node::Repeat { node, min, max } => self.of_repeat(node, (min, max), from, follow)?,
-            Node::Budget { node, .. } => self.of_node(node, from, follow)?,
+            Node::Attributed { node, .. } => self.of_node(node, from, follow)?,
             Node::Call(rule) => self.of_rule(RuleEntry { rule, from, follow })?,
             Node::Names(_) | Node::Capture(..) | Node::Scope(..) => return Err(made_on_demand()),
         };

@@ -182,9 +182,10 @@ impl Rewriter {
             Node::Repeat { node, min, max } => {
                 Node::Repeat { node: self.copy_untouched(node), min, max }
             }
-            Node::Budget { node, max_tokens } => {
-                Node::Budget { node: self.copy_untouched(node), max_tokens }
-            }
+            Node::Attributed { node, attribute } => Node::Attributed {
+                node: self.copy_untouched(node),
+                attribute: attribute.with_nodes(|node| self.copy_untouched(node)),
+            },
             Node::Call(rule) => Node::Call(self.rule(RuleCopy::Whole(rule))),
             leaf => leaf,
         };
@@ -256,9 +257,12 @@ impl Rewriter {
                 Node::Repeat { node, min, max } => {
                     self.repeat(node, (min, max), from, follow, target)?
                 }
-                Node::Budget { node, max_tokens } => {
-                    let bounded = self.node(node, from, follow, target)?;
-                    bounded.map(|node| self.builder.budget(node, max_tokens))
+                Node::Attributed { node, attribute } => {
+                    let written = self.node(node, from, follow, target)?;
+                    written.map(|node| {
+                        let attribute = attribute.with_nodes(|node| self.copy_untouched(node));
+                        self.builder.attributed(node, attribute)
+                    })
                 }
                 Node::Call(rule) => {
                     let entry = RuleEntry { rule, from, follow };
@@ -392,7 +396,7 @@ impl Rewriter {
             return Ok(true);
         }
         Ok(match *self.outcomes.grammar.node(id) {
-            Node::Budget { node, .. } => self.is_written_with_empty(node, from, follow)?,
+            Node::Attributed { node, .. } => self.is_written_with_empty(node, from, follow)?,
             Node::Repeat { node, min, .. } => {
                 self.outcomes.uniform_turns(node, min, from, follow)?.is_some()
             }

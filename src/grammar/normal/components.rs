@@ -7,7 +7,7 @@ use crate::grammar::form::RuleId;
 
 /// By vertex, the number of its component. Components are numbered so that an edge between two
 /// leads from the higher number to the lower.
-pub(in crate::grammar) fn strongly_connected(edges: &[Vec<RuleId>]) -> Vec<u32> {
+pub(crate) fn strongly_connected(edges: &[Vec<RuleId>]) -> Vec<u32> {
     const NEW: u32 = u32::MAX;
     let count = edges.len();
     let (mut index, mut low, mut component) = (vec![NEW; count], vec![0; count], vec![NEW; count]);

@@ -4,7 +4,7 @@
 
 use crate::error::Result;
 use crate::grammar::builder::GrammarBuilder;
-use crate::grammar::form::{Grammar, Node, NodeId, RuleId};
+use crate::grammar::form::{Attribute, Grammar, Node, NodeId, RuleId};
 
 /// Rewrites a grammar so that no rule is nullable but perhaps its start, which then is called
 /// nowhere. `nullable` says by node whether it derives the empty string.
@@ -38,16 +38,12 @@ pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Result<Grammar> {
                 out.repeat(without(node), min, *max)
             }
             // The empty text takes no token, and only it takes none.
-            Node::Budget { max_tokens: 0, node } => {
-                if nullable[node.index()] {
-                    epsilon
-                } else {
-                    nothing
-                }
+            Node::Attributed { attribute: Attribute::MaxTokens(0), node } => {
+                if nullable[node.index()] { epsilon } else { nothing }
             }
-            Node::Budget { node, max_tokens } => {
-                let bounded = out.budget(without(node), *max_tokens);
-                if nullable[node.index()] { out.choice([bounded, epsilon]) } else { bounded }
+            Node::Attributed { node, attribute } => {
+                let attributed = out.attributed(without(node), attribute.clone());
+                if nullable[node.index()] { out.choice([attributed, epsilon]) } else { attributed }
             }
             Node::Call(rule) => {
                 let call = out.call(*rule);
@@ -84,8 +80,10 @@ pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Result<Grammar> {
                     let min = if nullable[node.index()] { 1 } else { (*min).max(1) };
                     out.repeat(without(node), min, *max)
                 }
-                Node::Budget { max_tokens: 0, .. } => nothing,
-                Node::Budget { node, max_tokens } => out.budget(without(node), *max_tokens),
+                Node::Attributed { attribute: Attribute::MaxTokens(0), .. } => nothing,
+                Node::Attributed { node, attribute } => {
+                    out.attributed(without(node), attribute.clone())
+                }
                 Node::Call(rule) => out.call(*rule),
             }
         });

@@ -89,7 +89,7 @@ fn left_calls(grammar: &Grammar, nullable: &[bool], node: NodeId, calls: &mut Ve
             | Node::Scope(..) => {}
             Node::Call(rule) => calls.push(*rule),
             Node::Choice(parts) => todo.extend_from_slice(parts),
-            Node::Repeat { node, .. } | Node::Budget { node, .. } => todo.push(*node),
+            Node::Repeat { node, .. } | Node::Attributed { node, .. } => todo.push(*node),
             Node::Sequence(parts) => {
                 for part in parts {
                     todo.push(*part);
@@ -220,7 +220,7 @@ impl LeftCornerTransform {
             Node::Sequence(parts) => parts.iter().all(|part| self.nullable[part.index()]),
             Node::Choice(parts) => parts.iter().any(|part| self.nullable[part.index()]),
             Node::Repeat { node, min, .. } => *min == 0 || self.nullable[node.index()],
-            Node::Budget { node, .. } => self.nullable[node.index()],
+            Node::Attributed { node, .. } => self.nullable[node.index()],
             // No rule derives the empty string any more.
             Node::Call(_)
             | Node::Special(_)
@@ -284,7 +284,7 @@ impl LeftCornerTransform {
                     }
                 }
                 Node::Choice(parts) => todo.extend_from_slice(parts),
-                Node::Repeat { node, .. } | Node::Budget { node, .. } => todo.push(*node),
+                Node::Repeat { node, .. } | Node::Attributed { node, .. } => todo.push(*node),
                 Node::Sequence(parts) => {
                     for part in parts {
                         todo.push(*part);
@@ -332,9 +332,9 @@ impl LeftCornerTransform {
                 };
                 self.split_pair(parts[0], rest, depth)
             }
-            Node::Budget { .. } => Err(Error::new(
+            Node::Attributed { .. } => Err(Error::new(
                 ErrorKind::Grammar,
-                "a rule with a budget of tokens calls itself at its left edge",
+                "a rule with a budget of tokens or a temperature calls itself at its left edge",
             )
             .with_help("write the recursion to the right, or as a repeat")),
             Node::Repeat { node: part, min, max } => {
@@ -388,7 +388,7 @@ impl LeftCornerTransform {
             }
             // None of these is nullable.
             Node::Call(_)
-            | Node::Budget { .. }
+            | Node::Attributed { .. }
             | Node::Special(_)
             | Node::Hole(_)
             | Node::Text(_)

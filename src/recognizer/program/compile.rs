@@ -9,7 +9,9 @@ use rustc_hash::FxHashMap;
 
 use super::{NameTable, PointTable};
 use crate::error::{Error, ErrorKind, LimitName, Result};
-use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, Origin, SpecialToken, TokenSet};
+use crate::grammar::{
+    Attribute, Grammar, GrammarBuilder, Node, NodeId, Origin, SpecialToken, TokenSet,
+};
 use crate::recognizer::byte_coverage::ByteCoverage;
 use crate::recognizer::item::{PointId, RETURN};
 use crate::recognizer::point::{Point, Span, TokenSpan};
@@ -175,7 +177,7 @@ pub(crate) fn check_nesting(grammar: &Grammar) -> Result<()> {
             Node::Sequence(parts) | Node::Choice(parts) => {
                 parts.iter().map(|part| depth[part.index()]).max().unwrap_or(0)
             }
-            Node::Repeat { node, .. } | Node::Budget { node, .. } => depth[node.index()],
+            Node::Repeat { node, .. } | Node::Attributed { node, .. } => depth[node.index()],
             _ => 0,
         };
         depth.push(below + 1);
@@ -269,10 +271,21 @@ impl ProgramCompiler<'_> {
                 point
             }
             &Node::Repeat { node, min, max } => self.repeat(node, min, max, next)?,
-            &Node::Budget { node, max_tokens: max } => {
-                let body = self.compile(node, RETURN)?;
-                self.push(Point::Budget { body, max, next })?
-            }
+            Node::Attributed { node, attribute } => match attribute {
+                &Attribute::MaxTokens(max) => {
+                    let body = self.compile(*node, RETURN)?;
+                    self.push(Point::Budget { body, max, next })?
+                }
+                &Attribute::Temperature(temperature) => {
+                    let body = self.compile(*node, RETURN)?;
+                    let point = self.push(Point::Budget { body, max: u32::MAX, next })?;
+                    self.points.temperatures.insert(point, temperature);
+                    point
+                }
+                Attribute::Capture(_) | Attribute::Ignored | Attribute::Parts(_) => {
+                    self.compile(*node, next)?
+                }
+            },
             // Only grammars without holes are compiled whole, and sources call rules for them.
             Node::Hole(_) => self.push(Point::Border)?,
             // Both lead on by themselves: nothing follows them.

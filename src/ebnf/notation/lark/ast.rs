@@ -1,7 +1,9 @@
 //! The abstract syntax of a Lark grammar, before names are resolved.
 
 use std::fmt;
+use std::sync::Arc;
 
+use crate::grammar::Temperature;
 use crate::grammar::parameter::{ParameterCondition, ParameterFunction};
 
 /// The sign between a module and a name in it; no name of a grammar has one.
@@ -66,9 +68,23 @@ pub(super) struct RuleAttributes {
     pub(super) max_tokens: Option<u32>,
     /// The most characters of its text.
     pub(super) max_chars: Option<u32>,
+    /// The temperature of its tokens.
+    pub(super) temperature: Option<Temperature>,
+    /// The name that its text is captured by.
+    pub(super) capture: Option<Arc<str>>,
+    /// The name that the text of `suffix` is captured by.
+    pub(super) stop_capture: Option<Arc<str>>,
 }
 
 impl RuleAttributes {
+    /// Whether one of them is for rules alone.
+    pub(super) fn are_of_rules(&self) -> bool {
+        self.max_tokens.is_some()
+            || self.temperature.is_some()
+            || self.capture.is_some()
+            || self.stop_capture.is_some()
+    }
+
     /// Whether they bound the text itself, whatever its tokens.
     pub(super) fn bound_text(&self) -> bool {
         self.max_chars.is_some() || self.stop.is_some()

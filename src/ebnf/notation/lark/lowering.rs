@@ -11,12 +11,14 @@
 
 use rustc_hash::FxHashMap;
 
-use super::ast::{LarkDefinition, LarkExpr, LarkExprKind, MODULE_SEPARATOR, is_terminal};
+use super::ast::{
+    LarkDefinition, LarkExpr, LarkExprKind, MODULE_SEPARATOR, RuleAttributes, is_terminal,
+};
 use super::modules::{IgnoreGroup, LinkedDefinition, LinkedGrammar};
 use super::templates::{self, TemplateBindings};
 use super::{MAX_EMBEDDING, parse_nested, substring};
 use crate::ebnf::environment::Environment;
-use crate::ebnf::expression::{ParameterExpr, RuleExpr, RuleExprKind};
+use crate::ebnf::expression::{ParameterExpr, RuleAttribute, RuleExpr, RuleExprKind};
 use crate::ebnf::grammar_text::GrammarText;
 use crate::ebnf::notation::grammar_by_name;
 use crate::ebnf::rule_table::{CaseFolding, RuleTable};
@@ -166,6 +168,13 @@ fn passes_on(argument: &LarkExpr) -> bool {
     found
 }
 
+/// An expression with the attributes of its rule that apply to the text of the rule as a whole.
+fn with_attributes(item: RuleExpr, attributes: &RuleAttributes) -> RuleExpr {
+    item.with(attributes.max_tokens.map(RuleAttribute::MaxTokens))
+        .with(attributes.temperature.map(RuleAttribute::Temperature))
+        .with(attributes.capture.clone().map(RuleAttribute::Capture))
+}
+
 /// The arguments of one use of a template.
 enum TemplateArguments {
     Exprs(Vec<LarkExpr>),
@@ -181,6 +190,9 @@ impl LarkLowering<'_> {
             let body = self.rules.pattern(self.text, *at, pattern, Dialect::Rust)?;
             self.rules.define(self.text, name, *at, body)?;
         }
+        let is_captured =
+            |linked: &LinkedDefinition| linked.definition.attributes.capture.is_some();
+        let has_captures = grammar.definitions.iter().any(is_captured);
         for (index, group) in grammar.groups.iter().enumerate() {
             let Some(first) = group.ignored.first() else { continue };
             self.group = index;
@@ -190,6 +202,7 @@ impl LarkLowering<'_> {
             }
             let most = group.options.ignored_once.then_some(1);
             let body = RuleExpr::choice(first.at, ignored).repeat(0, most);
+            let body = body.with(has_captures.then_some(RuleAttribute::Ignored));
             self.rules.define(self.text, &group.rule, first.at, body)?;
         }
         for LinkedDefinition { definition, group } in &grammar.definitions {
@@ -248,42 +261,63 @@ impl LarkLowering<'_> {
     fn body(&mut self, definition: &LarkDefinition, body: &LarkExpr) -> Result<RuleExpr> {
         let is_terminal = is_terminal(&definition.name);
         let (at, attributes) = (definition.at, &definition.attributes);
-        let max_tokens = attributes.max_tokens;
-        if is_terminal && max_tokens.is_some() {
-            let message = format!("`{}` is a terminal, and rules count tokens", definition.name);
+        if is_terminal && attributes.are_of_rules() {
+            let message = format!(
+                "`{}` is a terminal, and rules have captures, temperatures and bounds of tokens",
+                definition.name
+            );
             return Err(self
                 .text
                 .error(at, message)
                 .with_help("give the attribute to a rule of this terminal alone"));
         }
         if !attributes.is_lazy {
-            let bounds = max_tokens.is_some() || attributes.bound_text();
-            if !bounds || !body.is_of_terminals() && !attributes.bound_text() {
+            let is_sampled = attributes.max_tokens.is_some() || attributes.temperature.is_some();
+            let is_bound = is_sampled && body.is_of_terminals() || attributes.bound_text();
+            if !is_bound {
                 let context = if is_terminal { LarkContext::Terminal } else { LarkContext::Rule };
-                return Ok(self.expr(body, context)?.within(max_tokens));
+                return Ok(with_attributes(self.expr(body, context)?, attributes));
             }
-            let item = self.bounded(definition, body)?.within(max_tokens);
+            let item = with_attributes(self.bounded(definition, body)?, attributes);
             return Ok(if is_terminal { item } else { self.with_ignored_behind(item) });
         }
-        let mut parts = match &body.kind {
+        let body = match &body.kind {
             LarkExprKind::Sequence(parts) => parts.clone(),
             _ => vec![body.clone()],
         };
+        let mut parts = body.clone();
         parts.extend(attributes.suffix.clone());
+        let stop_capture = attributes.stop_capture.clone().map(RuleAttribute::Capture);
         if let Some((LarkExpr { at, kind: LarkExprKind::Special(inner) }, before)) =
             parts.split_last()
         {
             let token = self.special(*at, inner)?;
             if self.is_no_text(&token)? {
                 // The text before it holds no such token, so it ends at the first one anyway.
-                let mut items = self.all(before, LarkContext::Terminal)?;
-                items.push(self.with_ignored_behind(token));
-                return Ok(RuleExpr::sequence(*at, items).within(max_tokens));
+                let before = RuleExpr::sequence(*at, self.all(before, LarkContext::Terminal)?);
+                let capture = attributes.capture.clone().map(RuleAttribute::Capture);
+                let token = self.with_ignored_behind(token.with(stop_capture));
+                let whole = RuleExpr::sequence(*at, vec![before.with(capture), token]);
+                let attributes = RuleAttributes { capture: None, ..attributes.clone() };
+                return Ok(with_attributes(whole, &attributes));
             }
         }
         let text = LarkExpr { at, kind: LarkExprKind::Sequence(parts) };
         let text = self.bounded(definition, &text)?;
-        let item = RuleExpr::new(at, RuleExprKind::Lazy(Box::new(text))).within(max_tokens);
+        let mut item = RuleExpr::new(at, RuleExprKind::Lazy(Box::new(text)));
+        let mut attributes = attributes.clone();
+        if let Some(suffix) = &attributes.suffix
+            && (attributes.capture.is_some() || stop_capture.is_some())
+        {
+            // The suffix is no part of the rule's own capture.
+            let capture = attributes.capture.take().map(RuleAttribute::Capture);
+            let before = RuleExpr::sequence(at, self.all(&body, LarkContext::Terminal)?);
+            let suffix = self.expr(suffix, LarkContext::Terminal)?;
+            let parts = vec![before.with(capture), suffix.with(stop_capture)];
+            let parts = RuleExpr::new(at, RuleExprKind::Sequence(parts));
+            item = item.with(Some(RuleAttribute::Parts(Box::new(parts))));
+        }
+        let item = with_attributes(item, &attributes);
         Ok(if is_terminal { item } else { self.with_ignored_behind(item) })
     }
 

@@ -236,7 +236,7 @@ impl LarkParser<'_> {
             definition.parameters = self.parameters()?;
         }
         if self.text.eat("[") {
-            definition.attributes = self.attributes()?;
+            definition.attributes = self.attributes(&definition.name)?;
         }
         if self.text.eat(".") {
             self.text.eat("-");
