@@ -375,14 +375,11 @@ impl<'d> Emitter<'d> {
 
     fn scalars(&mut self, shape: &Shape) -> Result<Vec<NodeId>> {
         let mut nodes = Vec::new();
-        let words = [
-            (shape.null, &b"null"[..]),
-            (shape.booleans[0], b"false"),
-            (shape.booleans[1], b"true"),
-        ];
-        let words: Vec<&[u8]> = words.into_iter().filter(|w| w.0).map(|w| w.1).collect();
+        let words =
+            [(shape.null, "null"), (shape.booleans[0], "false"), (shape.booleans[1], "true")];
+        let words: Vec<&str> = words.into_iter().filter(|w| w.0).map(|w| w.1).collect();
         if !words.is_empty() {
-            let words = self.sets.languages.literals(words);
+            let words = self.words(&words);
             nodes.push(self.builder.regular(words));
         }
         let number = self.sets.number_text(shape.numbers)?;
@@ -392,6 +389,10 @@ impl<'d> Emitter<'d> {
         }
         if languages.is_live(shape.strings)? {
             nodes.push(self.quoted(shape.strings));
+        }
+        let single = self.single_quoted(shape.strings);
+        if self.sets.languages.is_live(single)? {
+            nodes.push(self.builder.regular(single));
         }
         Ok(nodes.into_iter().map(|node| self.mark(node, &shape.sources)).collect())
     }

@@ -10,6 +10,7 @@
 //! place and, behind a value that has several readings, which of them the schema accepts.
 
 mod json_end;
+mod python;
 mod reading;
 
 use std::fmt;
@@ -28,6 +29,7 @@ use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema::document::Value;
 pub(crate) use json_end::{JsonEndScanner, JsonPart};
+pub(crate) use python::{json_of_python, python_word};
 pub(crate) use reading::{ArgumentReading, Candidates, ReadPart};
 
 impl Schema {

@@ -114,6 +114,8 @@ pub(crate) struct Notation {
     #[serde(default)]
     pub(crate) item_end: String,
     pub(crate) values: ValueSigns,
+    #[serde(default)]
+    pub(crate) literals: Literals,
     /// A JSON Schema of the arguments that can be spelled.
     pub(crate) spelled: serde_json::Value,
 }
@@ -178,6 +180,17 @@ pub(crate) enum Written {
     Style,
 }
 
+/// The literals of values that are written as JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Literals {
+    /// Those of JSON.
+    #[default]
+    Json,
+    /// Those of JSON or Python, in the spelling that both read alike.
+    Python,
+}
+
 /// The part of a string between two signs that a reader takes away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -214,6 +227,11 @@ impl Notation {
     /// The document of the arguments that can be spelled, as references call it.
     pub(crate) fn uri(&self) -> String {
         format!("maskwright:style/{}", self.name)
+    }
+
+    /// Whether literals may be those of Python.
+    pub(crate) fn is_python(&self) -> bool {
+        self.literals == Literals::Python
     }
 
     /// Whether no sign stands around all arguments, so that no arguments are no text.

@@ -155,6 +155,47 @@ fn whitespace_of_the_options_stands_in_gaps() {
 }
 
 #[test]
+fn literals_of_python_or_json() {
+    let schema = r#"{
+        "properties": {
+            "s": {"type": ["string", "null"], "maxLength": 4},
+            "l": {"items": {"enum": ["x", 1, true, {"k": false}]}},
+            "u": {"type": "array", "uniqueItems": true, "items": {"type": ["array", "boolean"]}}
+        },
+        "additionalProperties": false
+    }"#;
+    check(
+        "python",
+        schema,
+        &[
+            "(s='it', l=[True, 1, 'x', {\"k\": False}])",
+            "(s=None)",
+            "(s=null, l=['x', \"x\", true])",
+            "(s='a\"b ')",
+            "(s='\\n\\\\é')",
+            "(s=\"it's\")",
+            "(l='x')",
+            "(u=[['True'], [True, None], true])",
+        ],
+        &[
+            "(s='abcde')",
+            "(s=none)",
+            "(s='it\\'s')",
+            "(s='a\n')",
+            "(s='\"\\n')",
+            "(l=[None])",
+            "(l=['y'])",
+            "(u=[[None], [null]])",
+            "(u=[['x', True], [\"x\", true]])",
+        ],
+    );
+    let options = options("python");
+    let read = Schema::from_text(schema).expect("a schema");
+    let read = read.read_arguments("(s='a\"', l=[True, 'x'], u=[[None, 1e2]])", &options);
+    assert_eq!(read.expect("arguments"), r#"{"s":"a\"","l":[true, "x"],"u":[[null, 1e2]]}"#);
+}
+
+#[test]
 fn keys_that_are_written_twice() {
     let schema = r#"{
         "properties": {"a": {"type": "integer"}},

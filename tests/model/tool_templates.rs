@@ -322,6 +322,24 @@ const FAMILIES: &[Family] = &[
         shape: EitherMany,
     },
     Family {
+        names: &["minimax-m3", "minimax_m3"],
+        template: Template::Assistant(
+            "{% macro arg(v) %}{% if v is string %}{{ v }}{% elif v is mapping %}{% for k, x in v|items %}]<]minimax[>[<{{ k }}>{{ arg(x) }}]<]minimax[>[</{{ k }}>{% endfor %}{% elif v is boolean or v is none or v is number %}{{ v|tojson }}{% else %}{% for x in v %}]<]minimax[>[<item>{{ arg(x) }}]<]minimax[>[</item>{% endfor %}{% endif %}{% endmacro %}{{ m.content }}{% for c in m.tool_calls %}{% if loop.first %}{{ ']<]minimax[>[<tool_call>\\n' }}{% endif %}]<]minimax[>[<invoke name=\"{{ c.function.name }}\">{{ arg(c.function.arguments) }}{{ ']<]minimax[>[</invoke>\\n' }}{% if loop.last %}]<]minimax[>[</tool_call>{% endif %}{% endfor %}",
+        ),
+        end: &[],
+        special: &["]<]minimax[>["],
+        shape: Both,
+    },
+    Family {
+        names: &["lfm2", "lfm2.5"],
+        template: Template::Assistant(
+            "{% macro arg(v) %}{% if v is string and '\\\\' not in v and '\\n' not in v %}'{{ v }}'{% elif v is boolean %}{{ 'True' if v else 'False' }}{% elif v is none %}None{% elif v is string or v is number %}{{ v|tojson }}{% elif v is mapping %}{{ '{' }}{% for k, x in v|items %}\"{{ k }}\": {{ arg(x) }}{{ ', ' if not loop.last }}{% endfor %}{{ '}' }}{% else %}[{% for x in v %}{{ arg(x) }}{{ ', ' if not loop.last }}{% endfor %}]{% endif %}{% endmacro %}{{ m.content }}{% if m.tool_calls %}<|tool_call_start|>[{% for c in m.tool_calls %}{{ c.function.name }}({% for k, v in c.function.arguments|items %}{{ k }}={{ arg(v) }}{{ ', ' if not loop.last }}{% endfor %}){{ ', ' if not loop.last }}{% endfor %}]<|tool_call_end|>{% endif %}",
+        ),
+        end: &[],
+        special: &["<|tool_call_start|>", "<|tool_call_end|>"],
+        shape: Both,
+    },
+    Family {
         names: &["lfm2"],
         template: Template::Assistant(
             "{{ m.content }}{% if m.tool_calls %}<|tool_call_start|>[{% for c in m.tool_calls %}{{ c.function.name }}({% for k, v in c.function.arguments|items %}{{ k }}={{ v|tojson }}{{ ', ' if not loop.last }}{% endfor %}){{ ', ' if not loop.last }}{% endfor %}]<|tool_call_end|>{% endif %}",

@@ -7,7 +7,7 @@ use crate::grammar::{Grammar, GrammarBuilder};
 use crate::json_schema::document::closing;
 use crate::json_schema::document::references::References;
 use crate::json_schema::guidance;
-use crate::json_schema::options::{Options, Strictness, Whitespace};
+use crate::json_schema::options::{Options, Spelling, Strictness, Whitespace};
 use crate::json_schema::punctuation::separators;
 use crate::json_schema::schema::Schema;
 use crate::json_schema::set::Sets;
@@ -34,7 +34,11 @@ impl SchemaHole {
             let spelled = schema.document.supply_value(&style.uri(), &style.spelled);
             spelled.map_err(|error| error.in_file(style.uri()))?;
         }
-        let options = guidance::apply(&schema.document, options.clone())?;
+        let mut options = guidance::apply(&schema.document, options.clone())?;
+        if options.style.notation().is_some_and(|style| style.is_python()) {
+            // JSON's other spellings, such as `\/`, mean something else in Python.
+            options.spelling = Spelling::Canonical;
+        }
         if options.strictness == Strictness::Closed {
             closing::close(&mut schema.document, &mut References::new(options.draft))?;
         }

@@ -19,10 +19,12 @@ use super::interned::Interned;
 use super::{Emitter, PunctuationNodes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{NodeId, Origin, SpecialToken};
+use crate::json_schema::document::canonical_text::canonical;
 use crate::json_schema::document::{Document, Value, ValueId};
 use crate::json_schema::layout::{End, Layout};
 use crate::json_schema::options::Options;
 use crate::json_schema::punctuation::Punctuation;
+use crate::json_schema::read::{json_of_python, python_word};
 use crate::json_schema::set::array_set::ArraySet;
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, Shape};
@@ -186,16 +188,19 @@ impl Emitter<'_> {
     pub(super) fn styled_scalars(&mut self, shape: &Shape, end: End) -> Result<Vec<NodeId>> {
         let Some(style) = self.style() else { return Ok(Vec::new()) };
         let signs = &style.values;
-        let languages = &mut self.sets.languages;
-        let mut booleans: Vec<&[u8]> = Vec::new();
-        booleans.extend(shape.booleans[0].then_some(&b"false"[..]));
-        booleans.extend(shape.booleans[1].then_some(&b"true"[..]));
-        let null = if shape.null { languages.literal(b"null") } else { Language::EMPTY };
-        let booleans = languages.literals(booleans);
+        let mut booleans = Vec::new();
+        booleans.extend(shape.booleans[0].then_some("false"));
+        booleans.extend(shape.booleans[1].then_some("true"));
+        let null = if shape.null { self.words(&["null"]) } else { Language::EMPTY };
+        let booleans = self.words(&booleans);
         let numbers = self.sets.number_text(shape.numbers)?;
         let strings = match signs.string.written {
             Written::Text => self.string_text(shape.strings, &signs.string)?,
-            _ => self.quoted_text(shape.strings),
+            _ => {
+                let quoted = self.quoted_text(shape.strings);
+                let single = self.single_quoted(shape.strings);
+                self.sets.languages.union([quoted, single])
+            }
         };
         let mut ways = Vec::new();
         for (values, signs) in [
@@ -224,6 +229,54 @@ impl Emitter<'_> {
             ways.push(self.mark(node, &shape.sources));
         }
         Ok(ways)
+    }
+
+    fn is_python(&self) -> bool {
+        self.sets.options.style.notation().is_some_and(|style| style.is_python())
+    }
+
+    /// Words of JSON, and those that Python has for them where the style allows these.
+    pub(super) fn words(&mut self, words: &[&'static str]) -> Language {
+        let python = words.iter().filter_map(|word| python_word(word));
+        let python: Vec<&str> = python.filter(|_| self.is_python()).collect();
+        let texts = words.iter().copied().chain(python).map(str::as_bytes);
+        self.sets.languages.literals(texts.collect::<Vec<_>>())
+    }
+
+    /// Strings between single quotes, where the style allows these: strings without quotes, escaped
+    /// as in JSON, and such as need no escape.
+    pub(super) fn single_quoted(&mut self, strings: Language) -> Language {
+        if !self.is_python() || self.sets.options.restricts_texts() {
+            return Language::EMPTY;
+        }
+        let languages = &mut self.sets.languages;
+        let text = any_text(languages, &Utf8);
+        let mut without = |texts: Language, bytes: &[u8]| {
+            let byte = languages.byte_set(bytes.iter().copied().collect());
+            let holds = languages.concat([text, byte, text]);
+            languages.difference(texts, holds)
+        };
+        let escaped = without(strings, b"\"'");
+        let controls = (0..b' ').chain([b'\'', b'\\']);
+        let controls: Vec<u8> = controls.collect();
+        let plain = without(text, &controls);
+        let languages = &mut self.sets.languages;
+        let unescaped = languages.unescaped(strings);
+        let plain = languages.intersect([plain, unescaped]);
+        let texts = languages.union([escaped, plain]);
+        let unit = Utf8.class(languages, &[(0, 0x10_FFFF)]);
+        // What cannot be finished stays as it is; so does an error, for when it is read.
+        let texts = compact::compacted(languages, texts, Some(unit)).unwrap_or(texts);
+        let quote = languages.literal(b"'");
+        languages.concat([quote, texts, quote])
+    }
+
+    /// A value that was read, as JSON.
+    pub(super) fn read_value(&self, text: &[u8]) -> Option<String> {
+        if !self.is_python() {
+            return canonical(text);
+        }
+        canonical(json_of_python(std::str::from_utf8(text).ok()?).as_bytes())
     }
 
     /// Strings as they are, with what a reader strips from them.

@@ -6,7 +6,10 @@
 pub(crate) struct JsonEndScanner {
     /// Open brackets.
     depth: u32,
-    in_string: bool,
+    /// The quote of the string that is being read.
+    quote: Option<char>,
+    /// Whether literals may be those of Python.
+    is_python: bool,
     escaped: bool,
     /// Whether the value is a number or a literal without brackets, which ends where another kind
     /// of character comes.
@@ -24,6 +27,16 @@ pub(crate) enum JsonPart {
 }
 
 impl JsonEndScanner {
+    /// A scanner of literals of Python.
+    pub(crate) fn python() -> Self {
+        Self { is_python: true, ..Self::default() }
+    }
+
+    /// Whether the value has begun.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
     /// Whether the value has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.has_ended
@@ -46,15 +59,18 @@ impl JsonEndScanner {
             }
         }
         self.has_begun = true;
-        if self.in_string {
-            let ends = c == '"' && !self.escaped;
+        if let Some(quote) = self.quote {
+            let ends = c == quote && !self.escaped;
             self.escaped = c == '\\' && !self.escaped;
-            self.in_string = !ends;
+            if ends {
+                self.quote = None;
+            }
             self.has_ended = ends && self.depth == 0;
             return Some(JsonPart::Value);
         }
         match c {
-            '"' => self.in_string = true,
+            '"' => self.quote = Some(c),
+            '\'' if self.is_python => self.quote = Some(c),
             '{' | '[' => self.depth += 1,
             '}' | ']' => {
                 self.depth = self.depth.checked_sub(1)?;
@@ -62,6 +78,7 @@ impl JsonEndScanner {
             }
             _ if self.depth > 0 => {}
             'a'..='z' | '0'..='9' | '-' | '+' | '.' | 'E' => self.is_bare = true,
+            'T' | 'F' | 'N' if self.is_python => self.is_bare = true,
             _ if is_space && self.is_bare => {
                 (self.is_bare, self.has_ended) = (false, true);
                 return Some(JsonPart::Around);

@@ -16,9 +16,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::json_end::{JsonEndScanner, JsonPart};
+use super::python::{PythonLiterals, json_of_python, python_word};
 use super::{ArgumentSets, Kind};
 use crate::json_schema::set::Set;
-use crate::json_schema::style::{GAP, Notation, Strip, ValueSign, Written};
+use crate::json_schema::style::{GAP, Literals, Notation, Strip, ValueSign, Written};
 
 /// Levels of nesting that are read.
 const MAX_DEPTH: usize = 128;
@@ -102,9 +103,18 @@ enum Phase {
     /// A string without quotes; its last characters may begin the sign behind it.
     Text { held: String, is_begun: bool, end: Vec<char>, strip: Strip },
     /// JSON of a kind, with the sign behind it.
-    Json { scanner: JsonEndScanner, bare: String, kind: Kind, end: String },
+    Json { value: OpenJson, kind: Kind, end: String },
     /// Nothing more.
     Done,
+}
+
+/// JSON that is being read, or literals of Python.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct OpenJson {
+    scanner: JsonEndScanner,
+    /// A number or a word so far.
+    bare: String,
+    python: Option<PythonLiterals>,
 }
 
 /// The part behind a sign.
@@ -239,11 +249,11 @@ impl ArgumentReading {
             (Phase::Text { held, end, strip, .. }, ReadPart::Special(name)) => {
                 self.end_text(&held, end, strip, name, next);
             }
-            (Phase::Json { scanner, bare, kind, end }, ReadPart::Char(c)) => {
-                self.json(c, (scanner, bare), kind, end, next);
+            (Phase::Json { value, kind, end }, ReadPart::Char(c)) => {
+                self.json(c, value, kind, end, next);
             }
-            (Phase::Json { bare, end, .. }, ReadPart::Special(_)) => {
-                if is_bare(&bare) {
+            (Phase::Json { value, end, .. }, ReadPart::Special(_)) => {
+                if value.is_bare() {
                     self.sign(&end, Then::AfterValue).step_into(part, next);
                 }
             }
@@ -453,8 +463,12 @@ impl ArgumentReading {
                 Phase::Sign(begin.chars().collect(), 0, Then::Between)
             }
             (Written::Json, _) => {
-                let scanner = JsonEndScanner::default();
-                Phase::Json { scanner, bare: String::new(), kind, end }
+                let (scanner, python) = match style.is_python() {
+                    true => (JsonEndScanner::python(), Some(PythonLiterals::default())),
+                    false => (JsonEndScanner::default(), None),
+                };
+                let value = OpenJson { scanner, bare: String::new(), python };
+                Phase::Json { value, kind, end }
             }
         };
     }
@@ -522,38 +536,46 @@ impl ArgumentReading {
     }
 
     /// One more character of JSON, or of the sign behind it.
-    fn json(
-        mut self,
-        c: char,
-        (mut scanner, mut bare): (JsonEndScanner, String),
-        kind: Kind,
-        end: String,
-        next: &mut Vec<Self>,
-    ) {
-        if is_bare(&bare) {
+    fn json(mut self, c: char, mut value: OpenJson, kind: Kind, end: String, next: &mut Vec<Self>) {
+        if value.is_bare() {
             self.clone().sign(&end, Then::AfterValue).step_into(ReadPart::Char(c), next);
         }
-        let is_first = scanner == JsonEndScanner::default();
-        if is_first && !begins(kind, c) {
+        let literals = self.style.literals;
+        if !value.scanner.has_begun() && !begins(kind, c, literals) {
             return;
         }
-        if scanner.read(c) != Some(JsonPart::Value) {
+        if value.scanner.read(c) != Some(JsonPart::Value) {
             return;
         }
-        if scanner.is_bare {
-            bare.push(c);
-            if !begins_bare(&bare) {
+        if value.scanner.is_bare {
+            value.bare.push(c);
+            if !begins_bare(&value.bare, literals) {
                 return;
             }
         }
-        self.push(c.encode_utf8(&mut [0; 4]));
-        next.push(match scanner.has_ended() {
+        let mut json = String::new();
+        match &mut value.python {
+            Some(python) => python.read(c, &mut json),
+            None => json.push(c),
+        }
+        self.push(&json);
+        next.push(match value.scanner.has_ended() {
             true => self.sign(&end, Then::AfterValue),
             false => {
-                self.phase = Phase::Json { scanner, bare, kind, end };
+                self.phase = Phase::Json { value, kind, end };
                 self
             }
         });
+    }
+}
+
+impl OpenJson {
+    /// Whether it is a number or a word.
+    fn is_bare(&self) -> bool {
+        match self.python {
+            Some(_) => is_bare(&json_of_python(&self.bare)),
+            None => is_bare(&self.bare),
+        }
     }
 }
 
@@ -602,14 +624,15 @@ fn signs(style: &Notation, kind: Kind) -> &ValueSign {
 }
 
 /// Whether JSON of a kind can begin with a character.
-fn begins(kind: Kind, c: char) -> bool {
+fn begins(kind: Kind, c: char, literals: Literals) -> bool {
+    let is_python = literals == Literals::Python;
     match kind {
-        Kind::Null => c == 'n',
-        Kind::Boolean => c == 't' || c == 'f',
+        Kind::Null => c == 'n' || is_python && c == 'N',
+        Kind::Boolean => matches!(c, 't' | 'f') || is_python && matches!(c, 'T' | 'F'),
         Kind::Number => c == '-' || c.is_ascii_digit(),
         Kind::Array => c == '[',
         Kind::Object => c == '{',
-        Kind::String => c == '"',
+        Kind::String => c == '"' || is_python && c == '\'',
     }
 }
 
@@ -618,11 +641,14 @@ fn is_bare(text: &str) -> bool {
     !text.is_empty() && serde_json::from_str::<Value>(text).is_ok()
 }
 
-/// Whether a text can become a number, `true`, `false` or `null`.
-fn begins_bare(text: &str) -> bool {
+/// Whether a text can become a number, `true`, `false` or `null`, or one of Python's words for them.
+fn begins_bare(text: &str, literals: Literals) -> bool {
+    let is_python = literals == Literals::Python;
     let words = ["true", "false", "null"];
+    let begins_python = |word: &&str| python_word(word).is_some_and(|word| word.starts_with(text));
     let number = [text, "0"].concat();
     words.iter().any(|word| word.starts_with(text))
+        || is_python && words.iter().any(begins_python)
         || is_bare(text)
         || is_bare(&number)
         || is_bare(&[&number, "e0"].concat())

@@ -59,7 +59,7 @@ pub(super) fn readings(style: &str, text: &str) -> Option<Vec<Value>> {
     Some(whole.map(|(value, _)| value).collect())
 }
 
-/// Keyword arguments in parentheses, their values JSON.
+/// Keyword arguments in parentheses, their values literals of JSON or Python.
 fn python(text: &str) -> Option<Value> {
     let mut rest = text.strip_prefix('(')?;
     let mut members = Map::new();
@@ -68,27 +68,76 @@ fn python(text: &str) -> Option<Value> {
             rest = rest.strip_prefix(", ")?;
         }
         let (key, behind) = rest.split_once('=')?;
-        let starts = behind.starts_with(BLANK);
-        let (value, length) = match behind.starts_with(['{', '[', '"']) {
-            true => {
-                let mut values = serde_json::Deserializer::from_str(behind).into_iter::<Value>();
-                (values.next()?.ok()?, values.byte_offset())
-            }
-            false => {
-                let length = behind.find([',', ')'])?;
-                let bare = &behind[..length];
-                if bare.ends_with(BLANK) {
-                    return None;
-                }
-                (serde_json::from_str(bare).ok()?, length)
-            }
-        };
-        rest = &behind[length..];
-        if starts || !is_identifier(key) || members.insert(key.to_owned(), value).is_some() {
+        let (value, behind) = literal(behind)?;
+        rest = behind;
+        if !is_identifier(key) || members.insert(key.to_owned(), value).is_some() {
             return None;
         }
     }
     Some(Value::Object(members))
+}
+
+/// A literal of JSON or Python at the beginning of a text, and the text behind it. Strings between
+/// single quotes hold none, and quotes or escapes, but not both.
+fn literal(text: &str) -> Option<(Value, &str)> {
+    let words = [("None", Value::Null), ("null", Value::Null)];
+    let booleans = [("True", true), ("true", true), ("False", false), ("false", false)];
+    let booleans = booleans.map(|(word, value)| (word, Value::Bool(value)));
+    for (word, value) in words.into_iter().chain(booleans) {
+        if let Some(rest) = text.strip_prefix(word) {
+            return Some((value, rest));
+        }
+    }
+    let first = text.chars().next()?;
+    match first {
+        '[' | '{' => {
+            let (is_object, close) = (first == '{', if first == '{' { '}' } else { ']' });
+            let (mut items, mut members) = (Vec::new(), Map::new());
+            let mut rest = text[1..].trim_start_matches(BLANK);
+            if let Some(rest) = rest.strip_prefix(close) {
+                return Some((if is_object { members.into() } else { items.into() }, rest));
+            }
+            loop {
+                if is_object {
+                    let (key, behind) = literal(rest).filter(|_| rest.starts_with('"'))?;
+                    let behind = behind.trim_start_matches(BLANK).strip_prefix(':')?;
+                    let (value, behind) = literal(behind.trim_start_matches(BLANK))?;
+                    if members.insert(key.as_str()?.to_owned(), value).is_some() {
+                        return None;
+                    }
+                    rest = behind.trim_start_matches(BLANK);
+                } else {
+                    let (item, behind) = literal(rest)?;
+                    items.push(item);
+                    rest = behind.trim_start_matches(BLANK);
+                }
+                match rest.strip_prefix(',') {
+                    Some(behind) => rest = behind.trim_start_matches(BLANK),
+                    None => break,
+                }
+            }
+            let rest = rest.strip_prefix(close)?;
+            Some((if is_object { members.into() } else { items.into() }, rest))
+        }
+        '"' => {
+            let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+            let value = values.next()?.ok()?;
+            Some((value, &text[values.byte_offset()..]))
+        }
+        '\'' => {
+            let (content, rest) = text[1..].split_once('\'')?;
+            if content.contains('"') && content.contains('\\') {
+                return None;
+            }
+            let json = format!("\"{}\"", content.replace('"', "\\\""));
+            Some((serde_json::from_str(&json).ok()?, rest))
+        }
+        _ => {
+            let is_part = |c: char| c.is_ascii_digit() || "+-.eE".contains(c);
+            let length = text.find(|c| !is_part(c)).unwrap_or(text.len());
+            Some((serde_json::from_str(&text[..length]).ok()?, &text[length..]))
+        }
+    }
 }
 
 fn is_identifier(key: &str) -> bool {

@@ -9,7 +9,6 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Node, NodeId, Origin};
-use crate::json_schema::document::canonical_text::canonical;
 use crate::json_schema::document::canonical_text::write_canonical;
 use crate::json_schema::emit::Emitter;
 use crate::json_schema::emit::state::{ArrayState, Captured, OpenRule, Progress};
@@ -392,7 +391,8 @@ impl Emitter<'_> {
         let unknown = state.unknown || must && item.is_none();
         if let Some(item) = item {
             // A text that the grammar has accepted is JSON.
-            let value = canonical(item)
+            let value = self
+                .read_value(item)
                 .ok_or_else(|| Error::new(ErrorKind::Schema, "an item that is no JSON"))?;
             if self.sets.written.contains(used, &value) {
                 if self.arrays.automata[id as usize].set.equality == ItemEquality::Never {
