@@ -115,7 +115,7 @@ pub(crate) struct Notation {
     pub(crate) item_end: String,
     pub(crate) values: ValueSigns,
     #[serde(default)]
-    pub(crate) literals: Literals,
+    pub(crate) literals: LiteralNotation,
     /// A JSON Schema of the arguments that can be spelled.
     pub(crate) spelled: serde_json::Value,
 }
@@ -183,7 +183,7 @@ pub(crate) enum Written {
 /// The literals of values that are written as JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Literals {
+pub(crate) enum LiteralNotation {
     /// Those of JSON.
     #[default]
     Json,
@@ -219,11 +219,6 @@ impl Notation {
         KeySigns { named: bytes(&self.object.named), end: bytes(end) }
     }
 
-    /// Whether the end of a member repeats its key.
-    pub(crate) fn repeats_keys(&self) -> bool {
-        self.member_end.contains(KEY)
-    }
-
     /// The document of the arguments that can be spelled, as references call it.
     pub(crate) fn uri(&self) -> String {
         format!("maskwright:style/{}", self.name)
@@ -231,7 +226,7 @@ impl Notation {
 
     /// Whether literals may be those of Python.
     pub(crate) fn is_python(&self) -> bool {
-        self.literals == Literals::Python
+        self.literals == LiteralNotation::Python
     }
 
     /// Whether no sign stands around all arguments, so that no arguments are no text.

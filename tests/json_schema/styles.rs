@@ -293,6 +293,12 @@ fn what_a_style_cannot_spell() {
     let unique = r#"{"properties": {"a": {"uniqueItems": true}}, "additionalProperties": false}"#;
     let found = error("cohere_xml", unique);
     assert!(found.contains("`uniqueItems`"), "{found}");
+    let compiler = common::byte_compiler().with_json_options(options("qwen_xml"));
+    let formula = serde_json::json!({"not": {"schema": {}}});
+    let found = maskwright::constraint::Formula::read(&formula, &compiler)
+        .and_then(|formula| formula.grammar());
+    let found = found.expect_err("a style").to_string();
+    assert!(found.contains("in the style `qwen_xml`"), "{found}");
     assert!(Style::named("xml").is_err_and(|error| error.to_string().contains("qwen_xml")));
     let _ = constraint("json", "true");
 }

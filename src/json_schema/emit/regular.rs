@@ -52,6 +52,11 @@ impl Hole for SchemaHole {
 /// Errors if they are not regular: if values nest without bound, or if what may come depends on
 /// what was written in a way that cannot be left out of account.
 fn language(hole: &SchemaHole, languages: &mut Languages) -> Result<Language> {
+    if hole.options.style.notation().is_some() {
+        // Its signs may be special tokens of the vocabulary.
+        let style = hole.options.style.name();
+        return Err(not_regular(&format!("holds a JSON Schema in the style `{style}`")));
+    }
     let grammar = hole.clone().grammar()?;
     let (source, start) = SchemaSource::new(&grammar, &Limits::default(), &Shared::default())?;
     let mut reader =
@@ -224,9 +229,6 @@ impl Reader {
                 }
                 if self.source.of(tag, |emitter| emitter.counts_keys(tag)) {
                     return Err(not_regular("holds a JSON Schema that counts keys without a name"));
-                }
-                if self.source.of(tag, |emitter| emitter.repeats_keys()) {
-                    return Err(not_regular("holds a JSON Schema in a style that repeats keys"));
                 }
                 let before = self.languages.concat([before, keys]);
                 match self.ask(|source| source.after_capture(tag, None))? {

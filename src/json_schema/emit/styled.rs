@@ -350,12 +350,6 @@ impl Emitter<'_> {
         self.builder.sequence(open.into_iter().chain([node]))
     }
 
-    /// Whether what follows a captured key repeats it.
-    pub(super) fn repeats_keys(&self) -> bool {
-        let style = self.sets.options.style.notation();
-        style.is_some_and(|style| style.repeats_keys())
-    }
-
     /// The error for an array in a style whose items must differ.
     pub(super) fn items_that_differ(&self, array: &ArraySet) -> Error {
         let place = array.sources.0.first().copied();

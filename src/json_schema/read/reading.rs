@@ -19,7 +19,7 @@ use super::json_end::{JsonEndScanner, JsonPart};
 use super::python::{PythonLiterals, json_of_python, python_word};
 use super::{ArgumentSets, Kind};
 use crate::json_schema::set::Set;
-use crate::json_schema::style::{GAP, Literals, Notation, Strip, ValueSign, Written};
+use crate::json_schema::style::{GAP, LiteralNotation, Notation, Strip, ValueSign, Written};
 
 /// Levels of nesting that are read.
 const MAX_DEPTH: usize = 128;
@@ -624,8 +624,8 @@ fn signs(style: &Notation, kind: Kind) -> &ValueSign {
 }
 
 /// Whether JSON of a kind can begin with a character.
-fn begins(kind: Kind, c: char, literals: Literals) -> bool {
-    let is_python = literals == Literals::Python;
+fn begins(kind: Kind, c: char, literals: LiteralNotation) -> bool {
+    let is_python = literals == LiteralNotation::Python;
     match kind {
         Kind::Null => c == 'n' || is_python && c == 'N',
         Kind::Boolean => matches!(c, 't' | 'f') || is_python && matches!(c, 'T' | 'F'),
@@ -642,8 +642,8 @@ fn is_bare(text: &str) -> bool {
 }
 
 /// Whether a text can become a number, `true`, `false` or `null`, or one of Python's words for them.
-fn begins_bare(text: &str, literals: Literals) -> bool {
-    let is_python = literals == Literals::Python;
+fn begins_bare(text: &str, literals: LiteralNotation) -> bool {
+    let is_python = literals == LiteralNotation::Python;
     let words = ["true", "false", "null"];
     let begins_python = |word: &&str| python_word(word).is_some_and(|word| word.starts_with(text));
     let number = [text, "0"].concat();
