@@ -332,7 +332,7 @@ fn what_is_refused() {
             (
                 "start: a::0\na::_: \"a\" a::incr(_) | b\nb[lazy]: /b+/",
                 (2, 11),
-                "more than 512 values",
+                "more than 16384 values",
             ),
             ("%llguidance {\"skip_repetition\": 2}\nstart: \"a\"", (1, 1), "skip_repetition"),
             ("%llguidance {\"allow_invalid_utf8\": true}\nstart: \"a\"", (1, 1), "allow_invalid"),
@@ -345,6 +345,46 @@ fn what_is_refused() {
             ("start: *", (1, 8), "nothing to repeat"),
             ("start: \"a\" ) \"b\"", (1, 12), "unexpected `)`"),
             ("start: \"\\q\"", (1, 9), "unknown escape"),
+        ],
+    );
+}
+
+/// Ignored text is a longest match, as in all parsers of Lark: no code stands in a comment.
+#[test]
+fn comments_end_where_nothing_makes_them_longer() {
+    const SUM: &str =
+        "start: sum\nsum: NUMBER (\"+\" sum)? | \"(\" start \")\"\nNUMBER: /[0-9]+/\n";
+    let blanks = format!("{SUM}%ignore /\\s+/\n%ignore /#[^\\n]*/\n");
+    let library = format!(
+        "{SUM}%import common.SH_COMMENT\n%import common.WS -> W\n%ignore W\n%ignore SH_COMMENT\n"
+    );
+    let accepted = [
+        "1",
+        "1 # ( (",
+        "# a\n1",
+        "# 1\n#\n(1 # ) 2\n + # +\n 2)#",
+        "#\n1+2 # 3\n# 4\n",
+        " 1 \n #é",
+    ];
+    let rejected = ["# 1", "1 # + 2\n2", "(1 # )", "1 # a\n(", "(1 #\n # 2)", "1 + # 2"];
+    judge(Dialect::Lark, &[(&blanks, &accepted, &rejected), (&library, &accepted, &rejected)]);
+    judge(
+        Dialect::Lark,
+        &[
+            // A terminal that a comment does not reach into; one that may.
+            (
+                "start: (A NL)+\nA: \"a\"\nNL: /[;\\n]/\n%ignore \" \"\n%ignore /\\/\\/[^\\n]*/",
+                &["a;a\n", "a // x;\n", "a;a// a;\na //\n"],
+                &["a // ;", "a // a;\n a", "a // x"],
+            ),
+            // Two kinds, and one with an end.
+            (
+                "start: \"a\"+\n%ignore \"\\n\"\n%ignore /#.*/\n%ignore /;.*/\n%ignore /<[^>]*>/",
+                &["a<a>a", "#;a\na", "a;#\n<\n>#<\na"],
+                &["#a", ";\n#a", "a <b", "#<\n>a"],
+            ),
+            // Blanks may be cut anywhere.
+            ("start: \"a\" / b/\n%ignore / +/", &["a b", "a  b"], &["ab"]),
         ],
     );
 }

@@ -203,19 +203,29 @@ fn what_is_refused() {
                 "line breaks before",
             ),
             (
-                "start: \"a\" NL _INDENT x\nx: \"b\" NL _DEDENT\nNL: /\\n[ ]*/\n%declare _INDENT _DEDENT",
+                "start: \"a\" NL _INDENT x\nx: \"b\" NL _DEDENT\nNL: /\\n[ \\t]*/\n%declare _INDENT _DEDENT",
                 (1, 15),
                 "not ended in its alternative",
             ),
             (
-                "start: \"(\" x NL\nx: \"b\" \")\"\nNL: /\\n[ ]*/\n%declare _INDENT _DEDENT",
+                "start: \"(\" x NL\nx: \"b\" \")\"\nNL: /\\n[ \\t]*/\n%declare _INDENT _DEDENT",
                 (2, 8),
                 "without its other half",
             ),
             (
-                "start: t{\"a\"}\nt{x}: x NL\nNL: /\\n[ ]*/\n%declare _INDENT _DEDENT",
+                "start: t{\"a\"}\nt{x}: x NL\nNL: /\\n[ \\t]*/\n%declare _INDENT _DEDENT",
                 (1, 8),
                 "a line ends where none can",
+            ),
+            (
+                "start: (\"a\" NL)+ [_INDENT \"b\" NL _DEDENT]\nNL: /\\n/\n%declare _INDENT _DEDENT",
+                (2, 1),
+                "does not read the blanks",
+            ),
+            (
+                "start: (\"a\" T NL)+\nT: \"x\"? /[ y]/\nNL: /\\n[ \\t]*/\n%declare _INDENT _DEDENT",
+                (1, 13),
+                "begins with a blank",
             ),
         ],
     );

@@ -150,6 +150,17 @@ struct ConstraintChoice {
     structural_tag: Option<String>,
 }
 
+impl ConstraintChoice {
+    /// Whether one is given.
+    fn is_given(&self) -> bool {
+        let texts = [&self.schema, &self.regex, &self.grammar, &self.formula, &self.structural_tag];
+        texts.iter().any(|text| text.is_some())
+            || !self.choice.is_empty()
+            || self.json_object
+            || self.quote.is_some()
+    }
+}
+
 impl ConstraintArgs {
     /// The constraint, where one is named.
     pub(crate) fn compile(&self, compiler: &Compiler) -> Result<Option<Constraint>> {
@@ -237,22 +248,7 @@ impl ConstraintArgs {
 
     /// Errors if the list of `--choices` stands beside another constraint.
     fn check_list(&self) -> Result<()> {
-        let ConstraintChoice {
-            schema,
-            regex,
-            grammar,
-            choice,
-            json_object,
-            quote,
-            formula,
-            structural_tag,
-        } = &self.choice;
-        let texts = [schema, regex, grammar, formula, structural_tag];
-        let is_other = texts.iter().any(|text| text.is_some())
-            || !choice.is_empty()
-            || *json_object
-            || quote.is_some();
-        if is_other && self.json.choices.is_constraint() {
+        if self.choice.is_given() && self.json.choices.is_constraint() {
             let message = "--choices has no name, and stands beside another constraint";
             return Err(Error::new(ErrorKind::Request, message)
                 .with_help("write --choices NAME=FILE for a list that a schema or grammar names"));

@@ -12,9 +12,10 @@
 //! Alternatives and rules may be empty.
 //!
 //! The meaning is that of Lark's Earley parser with its `dynamic_complete` lexer: every way to cut
-//! the text into terminals counts. Priorities choose between parses of one text and never decide
-//! whether it is accepted, so they are read and mean nothing. The same holds for aliases, and for `!`,
-//! `?` and `_` of names. Patterns are in the syntax of Rust's `regex` crate with look-around.
+//! the text into terminals counts, and ignored text goes on as long as it can (`longest_match`).
+//! Priorities choose between parses of one text and never decide whether it is accepted, so they are
+//! read and mean nothing. The same holds for aliases, and for `!`, `?` and `_` of names. Patterns are
+//! in the syntax of Rust's `regex` crate with look-around.
 //!
 //! # Lazy rules
 //!
@@ -68,16 +69,19 @@
 
 mod ast;
 mod attributes;
+mod blank_columns;
 mod expressions;
 mod layout;
 mod lexical;
 mod libraries;
+mod longest_match;
 mod lowering;
 mod modules;
 mod parameter_syntax;
 mod statements;
 mod substring;
 mod templates;
+mod terminal_languages;
 
 use crate::ebnf::environment::Environment;
 use crate::error::Result;

@@ -152,7 +152,7 @@ pub(super) fn rewrite(text: &GrammarText<'_>, grammar: &mut LinkedGrammar) -> Re
     while let Some(work) = layout.todo.pop() {
         layout.work(work)?;
     }
-    let made = layout.made;
+    let Layout { made, names, .. } = layout;
     let options = grammar.groups[0].options;
     let group = |rule: &str, ignored| IgnoreGroup {
         rule: rule.to_owned(),
@@ -163,6 +163,7 @@ pub(super) fn rewrite(text: &GrammarText<'_>, grammar: &mut LinkedGrammar) -> Re
     grammar.groups.push(group("%ignore nothing", Vec::new()));
     grammar.groups.push(group("%ignore in brackets", in_brackets));
     grammar.definitions = productive(made);
+    grammar.newline = Some(names.newline);
     Ok(LineEnds::Counted)
 }
 

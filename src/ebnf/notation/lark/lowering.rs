@@ -14,14 +14,16 @@ use rustc_hash::FxHashMap;
 use super::ast::{
     LarkDefinition, LarkExpr, LarkExprKind, MODULE_SEPARATOR, RuleAttributes, is_terminal,
 };
+use super::longest_match::{IgnoredText, OpenText, before_end, behind_open};
 use super::modules::{IgnoreGroup, LinkedDefinition, LinkedGrammar};
 use super::templates::{self, TemplateBindings};
-use super::{MAX_EMBEDDING, parse_nested, substring};
+use super::terminal_languages::{TerminalLanguages, written_out};
+use super::{MAX_EMBEDDING, blank_columns, parse_nested, substring};
 use crate::ebnf::environment::Environment;
 use crate::ebnf::expression::{ParameterExpr, RuleAttribute, RuleExpr, RuleExprKind};
 use crate::ebnf::grammar_text::GrammarText;
 use crate::ebnf::notation::grammar_by_name;
-use crate::ebnf::rule_table::{CaseFolding, RuleTable};
+use crate::ebnf::rule_table::RuleTable;
 use crate::ebnf::similar_name::most_similar;
 use crate::error::{Error, Result};
 use crate::grammar::parameter::ParameterFunction;
@@ -35,8 +37,13 @@ const MAX_INSTANCES: usize = 2_000;
 const MAX_ARGUMENT_BYTES: usize = 10_000;
 /// Values of parameters that are written out at once, all rules together; each is a rule.
 const MAX_PARAMETER_VALUES: usize = 1 << 9;
+/// The same in grammars with lazy rules, which need all values at once.
+const MAX_VALUES_WITH_LAZY_RULES: usize = 1 << 14;
 /// Special tokens of a set that is given by ranges.
 const MAX_TOKENS_OF_A_SET: u32 = 4_096;
+/// The rule of a text that may end in ignored text that could go on; no grammar can define a rule of this
+/// name.
+const WHOLE: &str = "%text";
 /// The start rule, unless another one is chosen.
 const START: &str = "start";
 
@@ -105,6 +112,8 @@ fn lower_as(
         rules,
         start,
         templates: templates::collect(text, grammar).map_err(Unlowered::Error)?,
+        grammar,
+        open: Vec::new(),
         groups: &grammar.groups,
         declared: &grammar.declared,
         group: 0,
@@ -112,10 +121,15 @@ fn lower_as(
         depth,
         instances: 0,
         values: 0,
+        max_values: if grammar.definitions.iter().any(|l| l.definition.attributes.is_lazy) {
+            MAX_VALUES_WITH_LAZY_RULES
+        } else {
+            MAX_PARAMETER_VALUES
+        },
         todo: Vec::new(),
     };
     if let Err(error) = lowering.grammar(grammar) {
-        let is_limit = lowering.values > MAX_PARAMETER_VALUES;
+        let is_limit = lowering.values > lowering.max_values;
         return Err(if is_limit { Unlowered::TooManyValues } else { Unlowered::Error }(error));
     }
     let start = lowering.start;
@@ -136,6 +150,9 @@ struct LarkLowering<'a> {
     /// The name of the start rule.
     start: &'a str,
     templates: FxHashMap<&'a str, &'a LinkedDefinition>,
+    grammar: &'a LinkedGrammar,
+    /// By group, the ignored text that could go on.
+    open: Vec<Vec<OpenText>>,
     groups: &'a [IgnoreGroup],
     declared: &'a FxHashMap<String, usize>,
     /// The group of the definition that is being lowered.
@@ -151,6 +168,8 @@ struct LarkLowering<'a> {
     instances: usize,
     /// Values of parameters so far.
     values: usize,
+    /// Values of parameters that are written out.
+    max_values: usize,
     /// Instances that have a name and no body yet.
     todo: Vec<(String, &'a LinkedDefinition, TemplateArguments)>,
 }
@@ -183,7 +202,7 @@ enum TemplateArguments {
     Entered,
 }
 
-impl LarkLowering<'_> {
+impl<'a> LarkLowering<'a> {
     /// Lowers all imports, definitions and instances.
     fn grammar(&mut self, grammar: &LinkedGrammar) -> Result<()> {
         for (at, name, pattern) in &grammar.library {
@@ -194,16 +213,31 @@ impl LarkLowering<'_> {
             |linked: &LinkedDefinition| linked.definition.attributes.capture.is_some();
         let has_captures = grammar.definitions.iter().any(is_captured);
         for (index, group) in grammar.groups.iter().enumerate() {
-            let Some(first) = group.ignored.first() else { continue };
             self.group = index;
-            let mut ignored = Vec::new();
-            for expr in &group.ignored {
-                ignored.push(self.expr(expr, LarkContext::Terminal)?);
-            }
+            let text = if grammar.newline.is_some() || group.options.ignored_once {
+                IgnoredText::closed(&group.ignored)
+            } else {
+                IgnoredText::split(self.terminals(), &mut self.rules, &group.ignored, index)?
+            };
+            let Some(first) = group.ignored.first() else {
+                self.open.push(Vec::new());
+                continue;
+            };
+            let ignored = text.ways(first.at, |closed| self.all(closed, LarkContext::Terminal))?;
+            let open = text.open.into_iter();
+            self.open.push(if has_captures {
+                open.map(OpenText::marked).collect()
+            } else {
+                open.collect()
+            });
             let most = group.options.ignored_once.then_some(1);
             let body = RuleExpr::choice(first.at, ignored).repeat(0, most);
             let body = body.with(has_captures.then_some(RuleAttribute::Ignored));
             self.rules.define(self.text, &group.rule, first.at, body)?;
+        }
+        if let Some(newline) = &grammar.newline {
+            self.group = 0;
+            blank_columns::check_newline(self.terminals(), &mut self.rules, newline)?;
         }
         for LinkedDefinition { definition, group } in &grammar.definitions {
             if definition.is_template() {
@@ -218,6 +252,9 @@ impl LarkLowering<'_> {
             if name == start && self.has_ignored() && !group.options.begins_with_text {
                 let ignored = self.rules.call(&group.rule, *at);
                 item = RuleExpr::sequence(*at, vec![ignored, item]);
+            }
+            if name == start && self.group > 0 {
+                item = before_end(item, &self.open[self.group]);
             }
             if is_terminal(name) {
                 self.rules.require_regular(name, *at);
@@ -244,7 +281,19 @@ impl LarkLowering<'_> {
             let item = self.body(definition, &bindings.substitute(&definition.body))?;
             self.rules.define(self.text, &name, definition.at, item)?;
         }
+        self.group = 0;
+        if self.rules.is_defined(self.start) && !self.open.iter().take(1).all(Vec::is_empty) {
+            let start = self.rules.call(self.start, 0);
+            let whole = before_end(start, &self.open[0]);
+            self.start = WHOLE;
+            self.rules.define(self.text, WHOLE, 0, whole)?;
+        }
         Ok(())
+    }
+
+    /// The languages of terminals.
+    fn terminals(&self) -> TerminalLanguages<'a> {
+        TerminalLanguages { text: self.text, grammar: self.grammar }
     }
 
     /// Whether something may stand between terminals.
@@ -413,10 +462,33 @@ impl LarkLowering<'_> {
                 .with_help("define the rule as `name::_: …`")),
             // Everything else is a terminal or takes its place.
             _ => {
-                let item = self.terminal(expr, context)?;
+                if context == LarkContext::Rule && self.group == 0 && self.grammar.newline.is_some()
+                {
+                    blank_columns::check_terminal(self.terminals(), &mut self.rules, expr)?;
+                }
+                // None while ignored text itself is read.
+                let open = self.open.get(self.group).map_or(&[][..], Vec::as_slice);
+                // JSON begins with nothing that ends a comment.
+                let is_json = matches!(expr.kind, LarkExprKind::Json(_));
+                let item = if context == LarkContext::Rule && !open.is_empty() && !is_json {
+                    let open = open.to_vec();
+                    self.behind_open(expr, &open)?
+                } else {
+                    self.terminal(expr, context)?
+                };
                 Ok(if context == LarkContext::Rule { self.with_ignored_behind(item) } else { item })
             }
         }
+    }
+
+    /// A terminal of a rule, perhaps behind ignored text that could go on.
+    fn behind_open(&mut self, expr: &LarkExpr, open: &[OpenText]) -> Result<RuleExpr> {
+        let found = self.terminals().language(&mut self.rules, expr, self.group)?;
+        let mut items = Vec::new();
+        for _ in 0..=open.len() {
+            items.push(self.terminal(expr, LarkContext::Rule)?);
+        }
+        behind_open(&mut self.rules, (expr.at, found), open, items)
     }
 
     fn terminal(&mut self, expr: &LarkExpr, context: LarkContext) -> Result<RuleExpr> {
@@ -432,23 +504,10 @@ impl LarkLowering<'_> {
                 .error(at, "a terminal holds no special token and no other grammar")
                 .with_help("write the name of what holds it in small letters"));
         }
+        if let Some(item) = written_out(&mut self.rules, self.text, expr, self.group)? {
+            return Ok(item);
+        }
         match &expr.kind {
-            LarkExprKind::Text { text, caseless: false } => Ok(self.rules.literal(at, text)),
-            LarkExprKind::Text { text, caseless: true } => {
-                Ok(self.rules.caseless_literal(at, text, CaseFolding::Unicode))
-            }
-            LarkExprKind::Range(first, last) => {
-                Ok(self.rules.class(at, &[(u32::from(*first), u32::from(*last))]))
-            }
-            LarkExprKind::Pattern(pattern) => {
-                // Grammars that are referred to by name keep the dialect of the notation.
-                let dialect = if self.group == 0 {
-                    self.rules.pattern_dialect(Dialect::Rust)
-                } else {
-                    Dialect::Rust
-                };
-                self.rules.pattern(self.text, at, pattern, dialect)
-            }
             LarkExprKind::And(parts) => {
                 let parts = self.all(parts, LarkContext::Terminal)?;
                 Ok(RuleExpr::new(at, RuleExprKind::And(parts)))
@@ -496,8 +555,11 @@ impl LarkLowering<'_> {
                     .map_err(|error| self.text.embed(at, &error))?;
                 Ok(RuleExpr::new(at, RuleExprKind::Regular(language)))
             }
-            // `expr` handles these before it calls this.
-            LarkExprKind::Sequence(_)
+            // `expr` handles these before it calls this, and some are written out.
+            LarkExprKind::Text { .. }
+            | LarkExprKind::Range(..)
+            | LarkExprKind::Pattern(_)
+            | LarkExprKind::Sequence(_)
             | LarkExprKind::Choice(_)
             | LarkExprKind::Repeat(..)
             | LarkExprKind::Template(..)
@@ -591,9 +653,9 @@ impl LarkLowering<'_> {
         let written = format!("{name}::{value:#x}");
         if !self.rules.is_known(&written) {
             self.values += 1;
-            if self.values > MAX_PARAMETER_VALUES {
-                let message =
-                    format!("calls reach more than {MAX_PARAMETER_VALUES} values of parameters");
+            if self.values > self.max_values {
+                let most = self.max_values;
+                let message = format!("calls reach more than {most} values of parameters");
                 return Err(self.text.error(at, message).with_help(
                     "use fewer bits, or have no lazy rules: they need all values at once",
                 ));

@@ -82,6 +82,8 @@ pub(super) struct LinkedGrammar {
     pub(super) library: Vec<(usize, String, &'static str)>,
     /// The names of `%declare`.
     pub(super) declared: FxHashMap<String, usize>,
+    /// The terminal of line breaks, if rules count the columns of lines.
+    pub(super) newline: Option<String>,
 }
 
 impl LarkModules {

@@ -1,0 +1,190 @@
+//! Ignored text that goes on as long as it can.
+//!
+//! A text is cut into terminals in every way, but a comment that ends before its line would let code stand in
+//! it: after `# a (` a bracket would be open. So ignored text that could go on is followed by what does not
+//! continue it, as in all parsers of Lark, whose ignored terminals are longest matches:
+//!
+//! ```text
+//! %ignore /#[^\n]*/          open: whatever may follow a match, [^\n]+ makes it longer
+//! %ignore /\s+/              closed, like blanks of any kind, which may be cut anywhere
+//!
+//! %ignore:  (blanks | comment (blanks but those that [^\n]+ begins))*
+//! NEWLINE:  NEWLINE %ignore | comment (NEWLINE but …) %ignore
+//! start:    %ignore start comment?
+//! ```
+//!
+//! Only terminals that may begin with what ends a comment have a second form, so other grammars stay as they
+//! are. Ignored text of which two ends go on in different ways, and that before grammars in other notations,
+//! may still end early.
+
+use super::ast::LarkExpr;
+use super::terminal_languages::TerminalLanguages;
+use crate::ebnf::expression::{RuleAttribute, RuleExpr, RuleExprKind};
+use crate::ebnf::rule_table::RuleTable;
+use crate::error::Result;
+use crate::regular::{Dialect, Language};
+
+/// States of ignored text that are looked at for what makes it longer.
+const MAX_STATES: usize = 200;
+
+/// Ignored text that could go on.
+#[derive(Clone, Copy)]
+pub(super) struct OpenText {
+    matches: Language,
+    /// The texts that begin with what makes a match longer.
+    longer: Language,
+    /// Whether it is marked as ignored, for captures to leave it out.
+    is_marked: bool,
+}
+
+impl OpenText {
+    /// The same, marked as ignored.
+    pub(super) fn marked(self) -> Self {
+        Self { is_marked: true, ..self }
+    }
+
+    fn expr(&self, at: usize) -> RuleExpr {
+        RuleExpr::new(at, RuleExprKind::Regular(self.matches))
+            .with(self.is_marked.then_some(RuleAttribute::Ignored))
+    }
+}
+
+/// The ignored text of a group of definitions that could go on, and the rest.
+pub(super) struct IgnoredText {
+    pub(super) open: Vec<OpenText>,
+    pub(super) closed: Vec<LarkExpr>,
+}
+
+impl IgnoredText {
+    /// Text none of which is looked at.
+    pub(super) fn closed(ignored: &[LarkExpr]) -> Self {
+        Self { open: Vec::new(), closed: ignored.to_vec() }
+    }
+
+    /// Finds the ignored text that could go on. Where one may follow another, nothing is said to be open.
+    pub(super) fn split(
+        terminals: TerminalLanguages<'_>,
+        rules: &mut RuleTable<'_>,
+        ignored: &[LarkExpr],
+        group: usize,
+    ) -> Result<Self> {
+        let (mut open, mut closed) = (Vec::new(), Vec::new());
+        for expr in ignored {
+            let found = terminals.language(rules, expr, group)?;
+            let more = match found {
+                Some(found) => goes_on_with(terminals, rules, found)?,
+                None => None,
+            };
+            match (found, more) {
+                (Some(matches), Some(more)) => {
+                    let longer = rules.builder.languages().concat([more, Language::ALL]);
+                    open.push(OpenText { matches, longer, is_marked: false });
+                }
+                _ => closed.push(expr.clone()),
+            }
+        }
+        let l = rules.builder.languages();
+        for text in &open {
+            for next in &open {
+                let apart = l.difference(next.matches, text.longer);
+                if l.is_live(apart)? {
+                    return Ok(Self::closed(ignored));
+                }
+            }
+        }
+        Ok(Self { open, closed })
+    }
+
+    /// The ways of one stretch of ignored text that goes on as long as it can, before anything that may
+    /// follow. `read` makes the expressions of `closed`.
+    pub(super) fn ways(
+        &self,
+        at: usize,
+        mut read: impl FnMut(&[LarkExpr]) -> Result<Vec<RuleExpr>>,
+    ) -> Result<Vec<RuleExpr>> {
+        let mut ways = read(&self.closed)?;
+        for open in &self.open {
+            let next = read(&self.closed)?;
+            let next: Vec<RuleExpr> =
+                next.into_iter().map(|expr| without(expr, open.longer)).collect();
+            if !next.is_empty() {
+                ways.push(RuleExpr::sequence(at, vec![open.expr(at), RuleExpr::choice(at, next)]));
+            }
+        }
+        Ok(ways)
+    }
+}
+
+/// The texts that make every match of a language longer, if all its ends go on alike; blanks alone make
+/// nothing longer.
+fn goes_on_with(
+    terminals: TerminalLanguages<'_>,
+    rules: &mut RuleTable<'_>,
+    x: Language,
+) -> Result<Option<Language>> {
+    let blanks = rules.pattern(terminals.text, 0, r"\s*", Dialect::Rust)?;
+    let RuleExprKind::Regular(blanks) = blanks.kind else { return Ok(None) };
+    let l = rules.builder.languages();
+    let (mut states, mut at, mut end) = (vec![x], 0, None);
+    while let Some(&state) = states.get(at) {
+        at += 1;
+        if l.is_nullable(state) && *end.get_or_insert(state) != state {
+            return Ok(None);
+        }
+        for next in l.row(state)?.to_vec() {
+            if next != Language::EMPTY && !states.contains(&next) {
+                states.push(next);
+            }
+        }
+        if states.len() > MAX_STATES {
+            return Ok(None);
+        }
+    }
+    let Some(end) = end else { return Ok(None) };
+    let more = l.difference(end, Language::EPSILON);
+    let visible = l.difference(more, blanks);
+    Ok(l.is_live(visible)?.then_some(more))
+}
+
+/// The texts of an expression but the empty one, and those that begin so.
+fn without(expr: RuleExpr, longer: Language) -> RuleExpr {
+    let at = expr.at;
+    let empty = RuleExpr::new(at, RuleExprKind::Regular(Language::EPSILON));
+    let longer = RuleExpr::new(at, RuleExprKind::Regular(longer));
+    let not = RuleExpr::choice(at, vec![empty, longer]);
+    RuleExpr::new(at, RuleExprKind::Except(Box::new(expr), Box::new(not)))
+}
+
+/// A whole text, which may end in ignored text that could go on.
+pub(super) fn before_end(item: RuleExpr, open: &[OpenText]) -> RuleExpr {
+    if open.is_empty() {
+        return item;
+    }
+    let at = item.at;
+    let last = RuleExpr::choice(at, open.iter().map(|text| text.expr(at)).collect());
+    RuleExpr::sequence(at, vec![item, last.repeat(0, Some(1))])
+}
+
+/// A terminal of a rule, perhaps behind ignored text that it does not continue. `found` is its language, if it
+/// has one; of its expression there is one copy more than there are open texts.
+pub(super) fn behind_open(
+    rules: &mut RuleTable<'_>,
+    (at, found): (usize, Option<Language>),
+    open: &[OpenText],
+    mut items: Vec<RuleExpr>,
+) -> Result<RuleExpr> {
+    let mut ways: Vec<RuleExpr> = items.pop().into_iter().collect();
+    for (text, mut item) in open.iter().zip(items) {
+        if let Some(found) = found {
+            let l = rules.builder.languages();
+            let apart = l.difference(found, text.longer);
+            let apart = l.difference(apart, Language::EPSILON);
+            if !l.is_live(apart)? {
+                continue;
+            }
+            item = without(item, text.longer);
+        }
+        ways.push(RuleExpr::sequence(at, vec![text.expr(at), item]));
+    }
+    Ok(RuleExpr::choice(at, ways))
+}
