@@ -13,7 +13,7 @@ use maskwright::constraint::ConstraintPart;
 use maskwright::error::{Error, ErrorKind, Result, caret_excerpt, line_column};
 use maskwright::lint::{Certainty, ObjectFault, ObjectFaultKind, enclosing_content};
 use maskwright::vocabulary::Trie;
-use maskwright::{Compiler, Constraint, Matcher, Vocabulary};
+use maskwright::{Capture, Compiler, Constraint, Matcher, Vocabulary};
 
 use super::output::{self, OutputFormat, Stop};
 use crate::cli::args::constraint::ConstraintArgs;
@@ -131,7 +131,8 @@ fn single_bytes() -> Result<Vocabulary> {
 /// Whether one text is accepted.
 #[derive(Debug)]
 enum Verdict {
-    Accepted,
+    /// With the parts that the constraint's grammar names, as JSON; null if it names none.
+    Accepted(Value),
     Rejected {
         byte: usize,
         line: usize,
@@ -229,14 +230,15 @@ impl Verdict {
 
     fn outcome(&self) -> Outcome {
         match self {
-            Self::Accepted => Outcome::Success,
+            Self::Accepted(_) => Outcome::Success,
             Self::Rejected { .. } => Outcome::NotAccepted,
         }
     }
 
     fn to_json(&self) -> serde_json::Value {
         match self {
-            Self::Accepted => json!({ "accepted": true }),
+            Self::Accepted(Value::Null) => json!({ "accepted": true }),
+            Self::Accepted(captures) => json!({ "accepted": true, "captures": captures }),
             Self::Rejected { byte, line, column, expected, parts, option, fault, .. } => {
                 let mut answer = json!({
                     "accepted": false,
@@ -261,7 +263,7 @@ impl Verdict {
     /// In words; `first` is the line of the file on which the text begins.
     fn describe(&self, file: &str, first: usize) -> String {
         match self {
-            Self::Accepted => "accepted".to_owned(),
+            Self::Accepted(_) => "accepted".to_owned(),
             Self::Rejected { line, column, fault: Some(fault), excerpt, .. } => {
                 let (line, what) = (first + line - 1, fault.to_string());
                 let mut text = format!("{file}:{line}:{column}: not accepted: {what}");
@@ -356,7 +358,11 @@ impl Checker<'_> {
         // does not allow, whose bytes tell where and why.
         match matcher.accept_bytes(&text[at..]) {
             Ok(()) if self.tokens.is_some() && at < text.len() => Err(unspellable(text, at)),
-            Ok(()) if matcher.is_accepting() => Ok(Verdict::Accepted),
+            Ok(()) if matcher.is_accepting() && matcher.constraint().has_captures() => {
+                let captures = matcher.captures()?;
+                Ok(Verdict::Accepted(captures.iter().map(Capture::to_json).collect()))
+            }
+            Ok(()) if matcher.is_accepting() => Ok(Verdict::Accepted(Value::Null)),
             Ok(()) => Verdict::rejected(
                 text,
                 text.len(),

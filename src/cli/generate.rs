@@ -259,6 +259,7 @@ fn describe(response: &Response, reply: &AssistantMessage, protocol: &Protocol) 
             Some(StopReason::Text(text)) => json!(text),
             Some(StopReason::Token(token)) => json!(token),
         },
+        "captures": response.captures_json(),
         "yielded": response.yielded,
         "faithfulness": response.faithfulness(),
         "rejection": response.rejection.map(|rejection| json!({

@@ -36,6 +36,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::{Value, json};
+
 use crate::error::Result;
 use crate::grammar::Grammar;
 use crate::regular::Languages;
@@ -56,6 +58,19 @@ pub struct Capture {
     pub range: Range<usize>,
     /// Its text.
     pub bytes: Vec<u8>,
+}
+
+impl Capture {
+    /// Name, text (bytes that are no UTF-8 as U+FFFD), and the offsets in bytes at which it begins and
+    /// ends, as JSON: `{"name": "key", "text": "ab", "start": 0, "end": 2}`.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "name": &*self.name,
+            "text": String::from_utf8_lossy(&self.bytes),
+            "start": self.range.start,
+            "end": self.range.end,
+        })
+    }
 }
 
 /// The parser of a grammar with captures.

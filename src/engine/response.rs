@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::constraint::Capture;
 use crate::sampling::Summary;
 
 /// An event while [`Engine::generate`](super::Engine::generate) works.
@@ -166,6 +167,9 @@ pub struct Response {
     pub stop_reason: Option<StopReason>,
     /// Whether the text satisfies the constraint; true without one.
     pub complete: bool,
+    /// The parts of the text that the constraint's grammar names; `None` where a limit was reached
+    /// while they were looked for. Offsets are those of the text that the constraint accepted.
+    pub captures: Option<Vec<Capture>>,
     /// Steps at which a ban, the least number of tokens or `ignore_eos` yielded to the constraint,
     /// which allowed nothing else.
     pub yielded: usize,
@@ -186,6 +190,12 @@ pub struct Response {
 }
 
 impl Response {
+    /// The captures as JSON, for command line and server; null if they could not be found.
+    pub fn captures_json(&self) -> Value {
+        let all = |captures: &Vec<Capture>| captures.iter().map(Capture::to_json).collect();
+        self.captures.as_ref().map_or(Value::Null, all)
+    }
+
     /// The summary as JSON, for command line and server; null if there is none.
     pub fn faithfulness(&self) -> Value {
         self.summary.as_ref().map_or(Value::Null, |summary| {

@@ -133,6 +133,7 @@ impl<'a> Sequence<'a> {
         guess: Option<GuessedToken<'_>>,
         on_event: &mut EventSink<'_>,
     ) -> Result<Option<FinishReason>> {
+        self.set_temperature();
         if self.request.rejection
             && let Some(token) = self.draw_checked(logits)?
         {
@@ -284,14 +285,17 @@ impl<'a> Sequence<'a> {
             }
             _ => tokens.len(),
         };
-        let complete = match (&self.request.constraint, &self.matcher) {
+        let (complete, captures) = match (&self.request.constraint, &self.matcher) {
             // A stop string has cut off some of what the matcher accepted.
             (Some(constraint), _) if finish == FinishReason::StopString => {
                 let mut matcher = constraint.matcher();
-                matcher.accept_bytes(text.as_bytes()).is_ok() && matcher.is_accepting()
+                let is_read = matcher.accept_bytes(text.as_bytes()).is_ok();
+                (is_read && matcher.is_accepting(), matcher.captures().ok().filter(|_| is_read))
             }
-            (_, Some(matcher)) => matcher.is_accepting() || matcher.is_finished(),
-            _ => true,
+            (_, Some(matcher)) => {
+                (matcher.is_accepting() || matcher.is_finished(), matcher.captures().ok())
+            }
+            _ => (true, Some(Vec::new())),
         };
         let yielded = self.pressure.yielded;
         let measured = self.pressure.steps > 0 && !self.request.rejection;
@@ -303,6 +307,7 @@ impl<'a> Sequence<'a> {
             finish,
             stop_reason,
             complete,
+            captures,
             yielded,
             summary,
             rejection: self.request.rejection.then_some(self.rejection),

@@ -147,6 +147,7 @@ impl<'a> Drafter<'a> {
                 break;
             }
             let mask = mask.clone();
+            writer.set_temperature();
             let distribution = writer.sampler.distribution(&row, Some(&mask))?;
             let token = draw(&distribution, &mut writer.sampler);
             let node = tree.tokens().len() - 1;

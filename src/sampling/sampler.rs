@@ -92,6 +92,14 @@ impl Sampler {
         self.chain.history.set_breakers(tokens);
     }
 
+    /// Sets the temperature of the draws that follow; 0 takes the most probable token. Negative
+    /// numbers and those that are not finite change nothing.
+    pub fn set_temperature(&mut self, temperature: f32) {
+        if temperature.is_finite() && temperature >= 0.0 {
+            self.chain.set_temperature(temperature);
+        }
+    }
+
     /// Adds the tokens of the prompt, before any token of the text.
     pub fn accept_prompt(&mut self, tokens: &[u32]) {
         tokens.iter().for_each(|&token| self.chain.history.push_prompt(token));

@@ -195,6 +195,8 @@ pub(super) struct Choice {
     stop_reason: Value,
     /// Whether the text satisfies the constraint.
     complete: bool,
+    /// The parts of the text that the constraint names; null where there are none.
+    captures: Value,
     /// Steps at which a ban yielded to the constraint.
     yielded: usize,
     /// Statistics of draws without masks; null where they were not asked for.
@@ -244,6 +246,10 @@ pub(super) fn logprob(vocabulary: &Vocabulary, step: &Step) -> Option<Value> {
 impl Choice {
     pub(super) fn new(response: Response, reply: AssistantMessage, tokens: Vec<Value>) -> Self {
         let faithfulness = response.faithfulness();
+        let captures = match &response.captures {
+            Some(none) if none.is_empty() => Value::Null,
+            _ => response.captures_json(),
+        };
         let Response { finish, complete, yielded, rejection, score, ref stop_reason, .. } =
             response;
         let rejection = rejection
@@ -259,6 +265,7 @@ impl Choice {
             finish,
             stop_reason,
             complete,
+            captures,
             yielded,
             rejection,
             score: json!(score),
@@ -273,6 +280,7 @@ impl Choice {
             object["yielded"] = json!(self.yielded);
         }
         for (name, value) in [
+            ("captures", &self.captures),
             ("rejection", &self.rejection),
             ("score", &self.score),
             ("faithfulness", &self.faithfulness),

@@ -600,3 +600,13 @@ fn what_is_wrong_with_a_grammar_or_pattern_as_a_whole() {
     let ran = run(&["check", "--input", &input, "--grammar", &many]);
     assert_eq!((ran.out.as_str(), ran.code), ("accepted\n", 0), "{}", ran.err);
 }
+
+#[test]
+fn check_tells_captures() {
+    let grammar = file("cli-captures.lark", "start: key \"=\" /[0-9]+/\nkey[capture]: /[a-z]+/");
+    let input = file("cli-captures.txt", "ab=12");
+    let answer = run(&["check", "--grammar", &grammar, "--input", &input, "--output", "json"]);
+    let answer: Value = serde_json::from_str(&answer.out).unwrap();
+    let captures = json!([{ "name": "key", "text": "ab", "start": 0, "end": 2 }]);
+    assert_eq!(answer, json!({ "accepted": true, "captures": captures }));
+}

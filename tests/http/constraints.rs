@@ -324,3 +324,45 @@ fn references_lead_to_documents_of_the_request() {
         assert!(error["message"].as_str().unwrap().contains(says), "{error}");
     }
 }
+
+#[test]
+fn captures_of_a_grammar_are_told() {
+    let model = "http-captures";
+    let address = serve(hey(model), &[]);
+    let grammar = "start: (word \"-\")~2\nword[capture]: /[xyz]{2}/";
+    let fields = json!({ "structured_outputs": { "grammar": grammar }, "max_tokens": 20 });
+    let answer = chat(address, model, fields.clone()).json();
+    let choice = &answer["choices"][0];
+    let text = choice["message"]["content"].as_str().unwrap();
+    let expected = json!([
+        { "name": "word", "text": text[..2], "start": 0, "end": 2 },
+        { "name": "word", "text": text[3..5], "start": 3, "end": 5 },
+    ]);
+    assert_eq!(choice["captures"], expected, "{answer}");
+    let mut streamed = fields;
+    streamed["stream"] = json!(true);
+    let events = chat(address, model, streamed).events();
+    let last = events.iter().rev().find(|event| event.contains("captures")).unwrap();
+    let last: Value = serde_json::from_str(last).unwrap();
+    assert_eq!(last["choices"][0]["captures"], expected);
+    // Without captures there is no such member.
+    let plain = json!({ "structured_outputs": { "regex": "x" } });
+    assert!(chat(address, model, plain).json()["choices"][0].get("captures").is_none());
+}
+
+#[test]
+fn a_rule_has_a_temperature_of_its_own() {
+    let model = "http-temperature";
+    let address = serve(hey(model), &[]);
+    let text = |temperature: &str, seed: u32| {
+        let grammar = format!("start: word\nword[temperature={temperature}]: /[a-z]{{8}}/");
+        let fields = json!({ "structured_outputs": { "grammar": grammar }, "temperature": 2,
+            "max_tokens": 20, "seed": seed });
+        let answer = chat(address, model, fields).json();
+        answer["choices"][0]["message"]["content"].as_str().unwrap().to_owned()
+    };
+    let all = |temperature| -> Vec<String> { (0..4).map(|seed| text(temperature, seed)).collect() };
+    let (cold, warm) = (all("0"), all("1000"));
+    assert!(cold.iter().all(|text| *text == cold[0]), "{cold:?}");
+    assert!(warm.iter().any(|text| *text != warm[0]), "{warm:?}");
+}

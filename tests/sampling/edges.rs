@@ -259,3 +259,19 @@ fn penalties_stay_finite() {
     (0..5000).for_each(|_| sampler.accept(0));
     assert_eq!(sampler.draw(&[1.0], None).unwrap().probability, 1.0);
 }
+
+#[test]
+fn a_temperature_that_is_set_is_as_one_from_the_start() {
+    let row: Vec<f32> = (0..2_000).map(|i| (i * 37 % 101) as f32 / 9.0).collect();
+    let params =
+        |temperature| SamplingParams { temperature, seed: Some(5), ..SamplingParams::default() };
+    for temperature in [0.0, 0.4, 1.0, 1.7] {
+        let mut other = Sampler::new(&params(0.8)).unwrap();
+        let mut this = Sampler::new(&params(temperature)).unwrap();
+        other.set_temperature(temperature);
+        other.set_temperature(f32::NAN);
+        for _ in 0..50 {
+            assert_eq!(other.draw(&row, None).unwrap(), this.draw(&row, None).unwrap());
+        }
+    }
+}

@@ -15,6 +15,15 @@ pub(crate) enum ForcedNeed {
 }
 
 impl Sequence<'_> {
+    /// Sets the sampler to the temperature of the part of the grammar that the text is in, or to the
+    /// request's.
+    pub(crate) fn set_temperature(&mut self) {
+        if let Some(matcher) = &self.matcher {
+            let temperature = matcher.temperature();
+            self.sampler.set_temperature(temperature.unwrap_or(self.request.sampling.temperature));
+        }
+    }
+
     /// Draws until a token is canonical, where the request asks for that; sets `yielded` if none
     /// is, and draws from all tokens of the mask then.
     pub(super) fn draw_under_mask(&mut self, row: &[f32], yielded: &mut bool) -> Result<Draw> {

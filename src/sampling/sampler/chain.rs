@@ -35,6 +35,17 @@ impl Chain {
         }
     }
 
+    /// Sets the temperature; the state of all steps stays.
+    pub(super) fn set_temperature(&mut self, temperature: f32) {
+        if self.params.temperature == temperature {
+            return;
+        }
+        self.params.temperature = temperature;
+        let Self { params, steps, .. } = self;
+        steps.clear();
+        steps.extend(params.samplers.iter().copied().filter(|&step| params.switches_on(step)));
+    }
+
     pub(super) fn params(&self) -> &SamplingParams {
         &self.params
     }
