@@ -29,10 +29,13 @@
 
 mod attention;
 mod block;
+mod exponential;
 mod linear;
 #[cfg(test)]
 mod random;
+mod rows;
 
 pub use attention::{Segment, attend};
 pub use block::{BLOCK_POSITIONS, BlockLayout};
-pub use linear::{WeightSlice, linear};
+pub use linear::{Product, WeightSlice, linear, linear_into};
+pub use rows::{add, add_bias, gate_by_silu, rms_norm, rotate};

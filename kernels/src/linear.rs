@@ -38,11 +38,38 @@ pub enum WeightSlice<'a> {
 }
 
 impl<'a> WeightSlice<'a> {
-    fn len(self) -> usize {
+    /// The number of numbers.
+    pub fn len(self) -> usize {
         match self {
             Self::F32(weights) => weights.len(),
             Self::F16(weights) => weights.len(),
             Self::BF16(weights) => weights.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// Writes the row of this index, of `y.len()` numbers, as `f32`.
+    pub fn read_row(self, row: usize, y: &mut [f32]) {
+        self.part(row * y.len(), (row + 1) * y.len()).widen(y);
+    }
+
+    /// The numbers as `f32`.
+    #[inline(always)]
+    fn widen(self, y: &mut [f32]) {
+        match self {
+            Self::F32(numbers) => y.copy_from_slice(numbers),
+            Self::F16(numbers) => {
+                half::slice::HalfFloatSliceExt::convert_to_f32_slice(numbers, y);
+            }
+            Self::BF16(numbers) => {
+                for (wide, narrow) in y.iter_mut().zip(numbers) {
+                    *wide = f32::from_bits(u32::from(narrow.to_bits()) << 16);
+                }
+            }
         }
     }
 
@@ -56,40 +83,90 @@ impl<'a> WeightSlice<'a> {
     }
 }
 
+/// A weight matrix, and where its product is to go.
+#[derive(Debug)]
+pub struct Product<'a> {
+    /// (columns, k).
+    pub weights: WeightSlice<'a>,
+    /// (rows, columns); its length becomes that of the product.
+    pub y: &'a mut Vec<f32>,
+}
+
 /// The product of the rows of `x` with a weight matrix: (rows, columns). `k` is the length of a row
 /// of both.
 ///
 /// Batch-invariant: a row of the result depends on its row of `x` alone.
 pub fn linear(x: &[f32], weights: WeightSlice<'_>, k: usize) -> Vec<f32> {
-    if k == 0 || x.is_empty() {
-        return Vec::new();
+    let mut y = Vec::new();
+    linear_into(x, k, &mut [Product { weights, y: &mut y }]);
+    y
+}
+
+/// The products of the rows of `x` with several weight matrices, in one round of threads: see
+/// [`linear`].
+pub fn linear_into(x: &[f32], k: usize, products: &mut [Product<'_>]) {
+    let rows = x.len().checked_div(k).unwrap_or(0);
+    let mut columns = 0;
+    for Product { weights, y } in products.iter_mut() {
+        let n = weights.len().checked_div(k).unwrap_or(0);
+        columns += n;
+        y.resize(rows * n, 0.0);
     }
-    let (rows, columns) = (x.len() / k, weights.len() / k);
+    if rows == 0 || columns == 0 {
+        return;
+    }
     let arch = Arch::new();
-    let task = |from: usize, to: usize| {
-        let mut y = vec![0.0; rows * (to - from)];
-        arch.dispatch(ColumnTask { x, weights: weights.part(from * k, to * k), y: &mut y, k });
-        y
-    };
-    if (rows + MULTIPLICATIONS_OF_A_LOAD) * columns * k < MIN_PARALLEL_MULTIPLICATIONS {
-        return task(0, columns);
+    let is_parallel =
+        (rows + MULTIPLICATIONS_OF_A_LOAD) * columns * k >= MIN_PARALLEL_MULTIPLICATIONS;
+    if !is_parallel {
+        for Product { weights, y } in products.iter_mut() {
+            arch.dispatch(ColumnTask { x, weights: *weights, y, k });
+        }
+        return;
     }
     let per_task = columns.div_ceil(rayon::current_num_threads() * 4).next_multiple_of(8);
     let per_task = per_task.min(TASK_COLUMNS);
-    let parts: Vec<Vec<f32>> = (0..columns)
-        .into_par_iter()
-        .step_by(per_task)
-        .map(|from| task(from, columns.min(from + per_task)))
+    if rows == 1 {
+        let tasks: Vec<ColumnTask<'_>> = products
+            .iter_mut()
+            .flat_map(|Product { weights, y }| {
+                let weights = *weights;
+                y.chunks_mut(per_task).enumerate().map(move |(i, y)| {
+                    let from = i * per_task;
+                    let weights = weights.part(from * k, (from + y.len()) * k);
+                    ColumnTask { x, weights, y, k }
+                })
+            })
+            .collect();
+        tasks.into_par_iter().for_each(|task| arch.dispatch(task));
+        return;
+    }
+    let tasks: Vec<(usize, WeightSlice<'_>, usize)> = products
+        .iter()
+        .enumerate()
+        .flat_map(|(product, Product { weights, .. })| {
+            let (weights, n) = (*weights, weights.len() / k);
+            (0..n).step_by(per_task).map(move |from| {
+                let to = n.min(from + per_task);
+                (product, weights.part(from * k, to * k), from)
+            })
+        })
         .collect();
-    let mut y = vec![0.0; rows * columns];
-    for (i, part) in parts.iter().enumerate() {
-        let width = part.len() / rows;
+    let parts: Vec<Vec<f32>> = tasks
+        .par_iter()
+        .map(|(_, weights, _)| {
+            let mut y = vec![0.0; rows * (weights.len() / k)];
+            arch.dispatch(ColumnTask { x, weights: *weights, y: &mut y, k });
+            y
+        })
+        .collect();
+    for ((product, _, from), part) in tasks.into_iter().zip(parts) {
+        let y = &mut *products[product].y;
+        let (n, width) = (y.len() / rows, part.len() / rows);
         for (row, numbers) in part.chunks_exact(width).enumerate() {
-            let at = row * columns + i * per_task;
-            y[at..at + width].copy_from_slice(numbers);
+            y[row * n + from..row * n + from + width].copy_from_slice(numbers);
         }
     }
-    y
 }
 
 /// The product of all rows with some columns.
@@ -188,17 +265,7 @@ impl<'a> WeightTile<'a> {
         }
         for (i, row) in widened[..n * stride].chunks_exact_mut(stride).enumerate() {
             let from = (column + i) * k + k_from;
-            match weights.part(from, from + stride) {
-                WeightSlice::F32(numbers) => row.copy_from_slice(numbers),
-                WeightSlice::F16(numbers) => {
-                    half::slice::HalfFloatSliceExt::convert_to_f32_slice(numbers, row);
-                }
-                WeightSlice::BF16(numbers) => {
-                    for (wide, narrow) in row.iter_mut().zip(numbers) {
-                        *wide = f32::from_bits(u32::from(narrow.to_bits()) << 16);
-                    }
-                }
-            }
+            weights.part(from, from + stride).widen(row);
         }
         Self { slices, weights: widened, stride }
     }

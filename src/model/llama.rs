@@ -8,10 +8,11 @@
 //! A pass reads tokens of any number of sequences, packed: activations are (rows, width) tensors, a
 //! row for each token. Only attention knows which rows belong together ([`attention`]).
 //!
-//! On the CPU activations are `f32` whatever the dtype of the weights, and products and attention
-//! are those of `maskwright_kernels`: what a row computes does not depend on the other rows.
+//! On the CPU the pass is that of [`cpu`], on buffers of `f32` whatever the dtype of the weights: a row
+//! computes the same whatever the other rows. Other devices compute with candle's tensors.
 
 mod attention;
+mod cpu;
 mod linear;
 mod rotary;
 
@@ -114,32 +115,34 @@ impl Llama {
     /// those of its cache. Returns the logits after the tokens for which a chunk wants them, chunk
     /// after chunk: (rows, vocab_size), `f32`, on the device.
     pub(super) fn forward(&self, chunks: &mut [Chunk<'_>]) -> Result<Tensor> {
+        let vocab = self.config.vocab_size;
+        if self.device.is_cpu() {
+            let logits = cpu::forward(self, chunks)?;
+            return Tensor::from_vec(logits, (wanted_rows(chunks), vocab), &self.device);
+        }
         let tokens: Vec<u32> = chunks.iter().flat_map(|chunk| chunk.tokens).copied().collect();
-        let positions = Positions::new(chunks, &self.rope, self.activation_dtype(), &self.device)?;
-        let tokens = Tensor::from_vec(tokens, positions.rows(), &self.device)?;
-        let mut x = self.embedding.embedding(&tokens)?.to_dtype(self.activation_dtype())?;
+        let positions = Positions::new(chunks, &self.rope, self.dtype, &self.device)?;
+        let tokens = Tensor::from_vec(tokens, positions.rows.len(), &self.device)?;
+        let mut x = self.embedding.embedding(&tokens)?;
         for (layer, block) in self.blocks.iter().enumerate() {
             x = block.forward(&x, &positions, layer, chunks)?;
         }
         for chunk in chunks.iter_mut() {
             chunk.cache.advance(chunk.tokens.len());
         }
-        let wanted = positions.rows_with_logits(chunks);
+        let wanted = positions.rows.with_logits(chunks);
         if wanted.is_empty() {
-            return Tensor::zeros((0, self.config.vocab_size), DType::F32, &self.device);
+            return Tensor::zeros((0, vocab), DType::F32, &self.device);
         }
-        let x = if wanted.len() == positions.rows() {
+        let x = if wanted.len() == positions.rows.len() {
             x
         } else {
+            // Rows are far fewer than u32::MAX.
+            let wanted: Vec<u32> = wanted.into_iter().map(|row| row as u32).collect();
             let n = wanted.len();
             x.index_select(&Tensor::from_vec(wanted, n, &self.device)?, 0)?
         };
         self.logits.forward(&self.norm.forward(&x.contiguous()?)?)?.to_dtype(DType::F32)
-    }
-
-    /// The dtype of activations.
-    fn activation_dtype(&self) -> DType {
-        activation_dtype(self.dtype, &self.device)
     }
 
     /// The same model with its first blocks only. Shares their weights.
@@ -160,9 +163,9 @@ fn cache_shape(config: &Config) -> CacheShape {
     }
 }
 
-/// The dtype of activations, for weights of a dtype. Processors compute in `f32`.
-fn activation_dtype(weights: DType, device: &Device) -> DType {
-    if device.is_cpu() { DType::F32 } else { weights }
+/// The number of rows of logits that the chunks want.
+fn wanted_rows(chunks: &[Chunk<'_>]) -> usize {
+    chunks.iter().map(Chunk::wanted).sum()
 }
 
 /// Attention and feed-forward, each on the normalised stream and added back to it.
@@ -230,7 +233,8 @@ struct RmsNorm {
 impl RmsNorm {
     fn load(config: &Config, weights: &Weights, name: &str) -> error::Result<Self> {
         let weight = weights.get(&format!("{name}.weight"), &[config.hidden_size])?;
-        let dtype = activation_dtype(weight.dtype(), weight.device());
+        // Processors compute in `f32`.
+        let dtype = if weight.device().is_cpu() { DType::F32 } else { weight.dtype() };
         let weight = weight.to_dtype(dtype).map_err(candle_error)?;
         Ok(Self { weight, eps: config.rms_norm_eps as f32 })
     }

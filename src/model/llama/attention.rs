@@ -3,9 +3,9 @@
 use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::ops::softmax_last_dim;
 use candle_nn::rotary_emb::rope;
-use maskwright_kernels::{self as kernels, BlockLayout, Segment};
+use maskwright_kernels::BlockLayout;
 
-use super::linear::{Linear, with_numbers};
+use super::linear::Linear;
 use super::rotary::RotaryFrequencies;
 use crate::error;
 use crate::model::batch::{Chunk, LogitRows};
@@ -14,63 +14,78 @@ use crate::model::config::Config;
 use crate::model::kv_cache::{LayerCache, Storage};
 
 /// The rows of a forward pass and their positions, the same in every block.
-pub(super) struct Positions {
+pub(super) struct Rows {
     /// The first row of each chunk, and the number of all rows.
     starts: Vec<usize>,
-    /// Cosines and sines: (rows, head width / 2).
-    rope: (Tensor, Tensor),
-    /// For devices without a kernel of ours the attention mask of each chunk: 0 where a row may
-    /// look, −∞ where not; (rows, all positions up to the last). `None` for a single row, which may
-    /// look everywhere.
-    masks: Vec<Option<Tensor>>,
+    /// The position of each row in its sequence.
+    pub(super) positions: Vec<usize>,
 }
 
-impl Positions {
-    /// The positions of all tokens of the chunks. Makes room for them in paged caches.
-    pub(super) fn new(
-        chunks: &mut [Chunk<'_>],
-        frequencies: &RotaryFrequencies,
-        dtype: DType,
-        device: &Device,
-    ) -> Result<Self> {
-        let (mut starts, mut positions, mut masks) = (vec![0], Vec::new(), Vec::new());
+impl Rows {
+    /// A row for each token of the chunks.
+    pub(super) fn new(chunks: &[Chunk<'_>]) -> Self {
+        let (mut starts, mut positions) = (vec![0], Vec::new());
         for chunk in chunks {
-            let (at, n) = (chunk.cache.len(), chunk.tokens.len());
             let first = positions.len();
-            positions.push(at);
-            for row in 1..n {
+            positions.push(chunk.cache.len());
+            for row in 1..chunk.tokens.len() {
                 let parent = chunk.parents.get(row - 1).copied().unwrap_or(row - 1);
                 positions.push(positions[first + parent] + 1);
             }
             starts.push(positions.len());
-            match chunk.cache.storage() {
-                Storage::Paged(table) => table.reserve(at, at + n),
-                Storage::Contiguous(_) if chunk.parents.is_empty() => {
-                    masks.push(causal_mask(at, n, device)?);
-                }
-                Storage::Contiguous(_) => masks.push(tree_mask(at, chunk.parents, device)?),
-            }
         }
-        Ok(Self { starts, rope: frequencies.at(&positions, dtype, device)?, masks })
+        Self { starts, positions }
     }
 
     /// The number of rows.
-    pub(super) fn rows(&self) -> usize {
-        self.starts[self.starts.len() - 1]
+    pub(super) fn len(&self) -> usize {
+        self.positions.len()
+    }
+
+    /// The rows of each chunk: from, to.
+    pub(super) fn bounds(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.starts.windows(2).map(|bounds| (bounds[0], bounds[1]))
     }
 
     /// The rows after which logits are wanted.
-    pub(super) fn rows_with_logits(&self, chunks: &[Chunk<'_>]) -> Vec<u32> {
-        let rows = chunks.iter().zip(self.starts.windows(2)).flat_map(|(chunk, bounds)| {
+    pub(super) fn with_logits(&self, chunks: &[Chunk<'_>]) -> Vec<usize> {
+        let rows = chunks.iter().zip(self.bounds()).flat_map(|(chunk, (from, to))| {
             let from = match chunk.logits {
-                LogitRows::None => bounds[1],
-                LogitRows::Last => bounds[1] - 1,
-                LogitRows::All => bounds[0],
+                LogitRows::None => to,
+                LogitRows::Last => to - 1,
+                LogitRows::All => from,
             };
-            from..bounds[1]
+            from..to
         });
-        // Rows are far fewer than u32::MAX.
-        rows.map(|row| row as u32).collect()
+        rows.collect()
+    }
+}
+
+/// The positions of a pass on a device other than the CPU.
+pub(super) struct Positions {
+    pub(super) rows: Rows,
+    /// Cosines and sines: (rows, head width / 2).
+    rope: (Tensor, Tensor),
+    /// The attention mask of each chunk: 0 where a row may look, −∞ where not; (rows, all positions up
+    /// to the last). `None` for a single row, which may look everywhere.
+    masks: Vec<Option<Tensor>>,
+}
+
+impl Positions {
+    pub(super) fn new(
+        chunks: &[Chunk<'_>],
+        frequencies: &RotaryFrequencies,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Self> {
+        let rows = Rows::new(chunks);
+        let mask = |chunk: &Chunk<'_>| match chunk.parents {
+            [] => causal_mask(chunk.cache.len(), chunk.tokens.len(), device),
+            parents => tree_mask(chunk.cache.len(), parents, device),
+        };
+        let masks = chunks.iter().map(mask).collect::<Result<_>>()?;
+        let rope = frequencies.at(&rows.positions, dtype, device)?;
+        Ok(Self { rows, rope, masks })
     }
 }
 
@@ -103,12 +118,12 @@ fn tree_mask(at: usize, parents: &[usize], device: &Device) -> Result<Option<Ten
 /// Grouped-query attention with rotary positions.
 #[derive(Clone, Debug)]
 pub(super) struct Attention {
-    queries: Linear,
-    keys: Linear,
-    values: Linear,
-    output: Linear,
-    heads: usize,
-    kv: BlockLayout,
+    pub(super) queries: Linear,
+    pub(super) keys: Linear,
+    pub(super) values: Linear,
+    pub(super) output: Linear,
+    pub(super) heads: usize,
+    pub(super) kv: BlockLayout,
 }
 
 impl Attention {
@@ -128,7 +143,7 @@ impl Attention {
         })
     }
 
-    /// Writes the keys and values of all rows to the caches, and attends.
+    /// Writes the keys and values of all rows to the caches, and attends, on devices other than the CPU.
     pub(super) fn forward(
         &self,
         x: &Tensor,
@@ -139,11 +154,7 @@ impl Attention {
         let q = self.rotate(&self.queries.forward(x)?, self.heads, positions)?;
         let k = self.rotate(&self.keys.forward(x)?, self.kv.kv_heads, positions)?;
         let v = self.values.forward(x)?;
-        let y = if x.device().is_cpu() {
-            self.attend_on_cpu((&q, &k, &v), positions, layer, chunks)?
-        } else {
-            self.attend_on_device((&q, &k, &v), positions, layer, chunks)?
-        };
+        let y = self.attend((&q, &k, &v), positions, layer, chunks)?;
         self.output.forward(&y)
     }
 
@@ -156,43 +167,7 @@ impl Attention {
         turned.transpose(0, 1)?.reshape((rows, heads * self.kv.width))
     }
 
-    fn attend_on_cpu(
-        &self,
-        (q, k, v): (&Tensor, &Tensor, &Tensor),
-        positions: &Positions,
-        layer: usize,
-        chunks: &mut [Chunk<'_>],
-    ) -> Result<Tensor> {
-        let kv_width = self.kv.kv_heads * self.kv.width;
-        with_numbers(k, |k| {
-            with_numbers(v, |v| {
-                for (chunk, bounds) in chunks.iter_mut().zip(positions.starts.windows(2)) {
-                    let part = bounds[0] * kv_width..bounds[1] * kv_width;
-                    let at = chunk.cache.len();
-                    if let Storage::Paged(table) = chunk.cache.storage() {
-                        table.write(layer, at, &k[part.clone()], &v[part]);
-                    }
-                }
-            })
-        })??;
-        let blocks: Vec<Vec<&[f32]>> = chunks.iter().map(|chunk| chunk.cache.blocks()).collect();
-        let segments: Vec<Segment<'_>> = chunks
-            .iter()
-            .zip(&blocks)
-            .zip(positions.starts.windows(2))
-            .map(|((chunk, blocks), bounds)| Segment {
-                row: bounds[0],
-                rows: bounds[1] - bounds[0],
-                at: chunk.cache.len(),
-                parents: chunk.parents,
-                blocks,
-            })
-            .collect();
-        let y = with_numbers(q, |q| kernels::attend(self.heads, self.kv, layer, q, &segments))?;
-        Tensor::from_vec(y, q.shape(), q.device())
-    }
-
-    fn attend_on_device(
+    fn attend(
         &self,
         (q, k, v): (&Tensor, &Tensor, &Tensor),
         positions: &Positions,
@@ -200,10 +175,10 @@ impl Attention {
         chunks: &mut [Chunk<'_>],
     ) -> Result<Tensor> {
         let mut parts = Vec::with_capacity(chunks.len());
-        let bounds = positions.starts.windows(2).zip(&positions.masks);
-        for (chunk, (bounds, mask)) in chunks.iter_mut().zip(bounds) {
-            let (at, n) = (chunk.cache.len(), bounds[1] - bounds[0]);
-            let rows = |x: &Tensor, heads| self.by_head(&x.narrow(0, bounds[0], n)?, heads);
+        let bounds = positions.rows.bounds().zip(&positions.masks);
+        for (chunk, ((from, to), mask)) in chunks.iter_mut().zip(bounds) {
+            let (at, n) = (chunk.cache.len(), to - from);
+            let rows = |x: &Tensor, heads| self.by_head(&x.narrow(0, from, n)?, heads);
             let (q, k, v) =
                 (rows(q, self.heads)?, rows(k, self.kv.kv_heads)?, rows(v, self.kv.kv_heads)?);
             let Storage::Contiguous(layers) = chunk.cache.storage() else { continue };

@@ -26,21 +26,29 @@ impl RotaryFrequencies {
         Self { frequencies: (0..config.head_dim / 2).map(|i| stretch(frequency(i))).collect() }
     }
 
-    /// Cosines and sines of some positions: two tensors (positions, head width / 2).
+    /// Cosines and sines of some positions, each (positions, head width / 2).
+    pub(crate) fn numbers(&self, positions: &[usize]) -> (Vec<f32>, Vec<f32>) {
+        let table = |f: fn(f64) -> f64| {
+            let angles =
+                positions.iter().flat_map(|&p| self.frequencies.iter().map(move |w| p as f64 * w));
+            angles.map(|angle| f(angle) as f32).collect()
+        };
+        (table(f64::cos), table(f64::sin))
+    }
+
+    /// The same as tensors on a device.
     pub(crate) fn at(
         &self,
         positions: &[usize],
         dtype: DType,
         device: &Device,
     ) -> Result<(Tensor, Tensor)> {
-        let table = |f: fn(f64) -> f64| {
-            let angles =
-                positions.iter().flat_map(|&p| self.frequencies.iter().map(move |w| p as f64 * w));
-            let numbers: Vec<f32> = angles.map(|angle| f(angle) as f32).collect();
+        let tensor = |numbers: Vec<f32>| {
             let shape = (positions.len(), self.frequencies.len());
             Tensor::from_vec(numbers, shape, device)?.to_dtype(dtype)
         };
-        Ok((table(f64::cos)?, table(f64::sin)?))
+        let (cosines, sines) = self.numbers(positions);
+        Ok((tensor(cosines)?, tensor(sines)?))
     }
 }
 
