@@ -324,7 +324,7 @@ async def same(server, work, streams, tokens=24):
     asked = []
     for number, ((way, settings), mode) in enumerate(itertools.product(WAYS.items(), ("free", "constrained"))):
         length = 500 if number % 4 == 3 else PROMPT_TOKENS
-        prompt, base = work.request(number, mode, length, 6 * tokens if mode == "constrained" else tokens)
+        prompt, base = work.request(number, mode, length, 2 * tokens if mode == "constrained" else tokens)
         asked.append((f"{way} {mode}", prompt, base | {"logprobs": True} | settings))
     usage = Usage(server)
     alone = [await ask(server, prompt, **settings) for _, prompt, settings in asked]
