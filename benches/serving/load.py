@@ -13,7 +13,8 @@ measurement is a row of a Markdown table, and an object in the JSON file:
   without one are as long as the constrained answer in their place, so that both do the same work.
 - `arrivals`: requests at random times (a Poisson process), each fifth with a long prompt.
 - `short`: a short request while another client reads an answer of 2,000 tokens.
-- `chaos`: clients of which a third hang up, for minutes; then blocks and memory beside those before.
+- `chaos`: clients of which a third hang up, for minutes; then blocks and memory beside those before. Blocks that are
+  cached stay, and their memory: none may be held, and nobody running or waiting.
 - `same`: texts and log probabilities of every way of decoding, alone, then side by side, then again over cached
   prefixes; those that differ are told.
 
