@@ -1,6 +1,14 @@
 //! The engine: a prompt goes in, text comes out token by token, and under a constraint only text
 //! that the constraint accepts.
 //!
+//! Many requests are worked on side by side, one forward pass at a time:
+//!
+//! ```text
+//! submit ──▶ Inbox ──▶ EngineLoop: plan ──▶ forward_batch ──▶ draw ──▶ tell ──▶ Listener
+//!                       Scheduler ┘              ∥             ▲
+//!                                        PreparationThreads: guesses, masks
+//! ```
+//!
 //! The way of one request through the files:
 //!
 //! | file | part |
@@ -8,8 +16,13 @@
 //! | `request` | what a caller asks for, and its validation |
 //! | `llm_engine` | [`Engine`]: the public entry points |
 //! | `prompt`, `token_healing` | the prompt's tokens |
-//! | `model_runner` | the model and its draft model; prefill |
-//! | `decoding_loop` | one text: forward pass, draw, next token; with or without speculation |
+//! | `model_runner` | the model and its draft model, and the check of a request |
+//! | `submission`, `mailbox` | those who listen to a request, in this thread or another |
+//! | `engine_loop` | a step: plan, forward pass, draws, events |
+//! | `scheduler` | the policy: whose tokens a pass reads, who waits, who is preempted |
+//! | `prefix_cache` | blocks of the KV cache that prompts with the same beginning share |
+//! | `preparation` | the threads that compute masks while the model runs |
+//! | `task`, `branch` | one request's texts: tokens, KV cache, logits that wait for their draw |
 //! | `ranking`, `beam_search` | several texts of which the best are returned |
 //! | `sequence` | the state of one text, and the step that adds a token: mask, draw, report |
 //! | `reasoning_budget`, `stop_stream`, `stop_patterns` | what a step feeds: the count of reasoning tokens, and the text that can be shown |
@@ -17,8 +30,7 @@
 //! | `response` | events while a text grows, and the response |
 //! | `message_format` | reasoning and tool calls in a message |
 //!
-//! Texts are written one at a time; there is no batch and no scheduler. Texts with the same prompt
-//! share its KV cache, copied on write.
+//! One text alone goes the way of many. A text does not depend on what is written beside it.
 //!
 //! ```no_run
 //! use std::ops::ControlFlow;
@@ -37,25 +49,35 @@
 //! ```
 
 mod beam_search;
-mod decoding_loop;
+mod branch;
+mod engine_loop;
+mod engine_options;
 mod llm_engine;
+mod mailbox;
 mod message_format;
 mod model_runner;
+mod prefix_cache;
+mod preparation;
 mod prompt;
 mod ranking;
 mod reasoning_budget;
 mod request;
 mod response;
+mod scheduler;
 mod sequence;
 mod speculation;
 mod stop_patterns;
 mod stop_stream;
+mod submission;
+mod task;
 mod token_healing;
 
-pub use llm_engine::Engine;
+pub use engine_options::{EngineOptions, EngineStats};
+pub use llm_engine::{Engine, SubmittedRequest};
 pub use message_format::{MessageFormats, Protocol};
 pub use reasoning_budget::Thinking;
 pub use request::{BeamSearch, EarlyStopping, Prompt, Request, Speculation};
 pub use response::{
     Event, FinishReason, Passes, Rejection, Response, Step, StopReason, Timing, Usage, Wanted,
 };
+pub use submission::Listener;

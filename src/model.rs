@@ -164,7 +164,7 @@ impl Model {
     }
 
     /// The tokenizer.
-    pub fn tokenizer(&self) -> &Tokenizer {
+    pub fn tokenizer(&self) -> &Arc<Tokenizer> {
         &self.tokenizer
     }
 
@@ -320,6 +320,13 @@ impl Model {
     /// [`limit_free_kv_blocks`](Self::limit_free_kv_blocks) says otherwise.
     pub fn kv_blocks(&self) -> Option<KvBlocks> {
         self.llama.pool().map(BlockPool::counts)
+    }
+
+    /// The model with blocks of its own for its caches: those of clones count apart.
+    #[must_use]
+    pub(crate) fn with_own_blocks(mut self) -> Self {
+        self.llama = self.llama.with_own_pool();
+        self
     }
 
     /// Keeps the memory of at most so many blocks that nobody holds, from now on; without a call, of

@@ -5,6 +5,7 @@
 //! | `POST /v1/chat/completions` | an answer, whole or streamed, under a `response_format` |
 //! | `GET /v1/models`, `GET /v1/models/{model}` | the one model that is served |
 //! | `GET /health` | the server is up |
+//! | `GET /metrics` | the figures of the engine, for Prometheus |
 //!
 //! A request on its way:
 //!
@@ -13,7 +14,7 @@
 //! routes       path → handler
 //! chat         the handler: reads, compiles, submits, answers
 //! request/     body → ChatRequest, field by field
-//! worker       one thread that owns the model; jobs in order
+//! worker       one thread that drives the engine, all requests side by side
 //! response/    replies → one object, or a stream of events
 //! api_error    any error → OpenAI's error object
 //! ```
@@ -22,13 +23,12 @@
 //! To add a field of a request, see `server/request.rs`; to add a route, `server/routes.rs`.
 //!
 //! A field that would change the answer is enforced or refused by name.
-//!
-//! Deliberately absent: batching across requests. The worker does one job after another.
 
 mod admission;
 mod api_error;
 mod app;
 mod chat;
+mod metrics;
 mod models;
 mod request;
 mod response;
@@ -125,7 +125,7 @@ impl Server {
             formats,
             no_chat: engine.model().chat_template().err(),
             engine: engine.clone(),
-            worker: Worker::start(engine, bounds.request_timeout)?,
+            worker: Worker::start(engine, bounds.request_timeout, bounds.max_waiting)?,
             bodies: BodyReader::new(&bounds),
             compiles: Arc::new(Semaphore::new(
                 bounds.max_compiles.clamp(1, Semaphore::MAX_PERMITS),

@@ -154,7 +154,7 @@ fn ranked(
     Ok(outcome)
 }
 
-/// Writes several texts, one after the other, each as it is finished.
+/// Writes several texts side by side, and prints each as soon as it and those before it are finished.
 fn several(
     engine: &Engine,
     request: &Request,
@@ -162,19 +162,27 @@ fn several(
     protocol: &Protocol,
     format: OutputFormat,
 ) -> Result<Outcome, Stop> {
-    let mut message = MessagePrinter::new(protocol, false);
-    let mut failed = None;
-    let responses = engine.generate_each(&request.times(n.get()), &mut |_, event| {
-        let told = match event {
+    let requests = request.times(n.get());
+    let new = |_: &Request| (MessagePrinter::new(protocol, false), None);
+    let mut texts: Vec<(MessagePrinter, Option<Response>)> = requests.iter().map(new).collect();
+    let (mut printed, mut failed) = (0, None);
+    let responses = engine.generate_each(&requests, &mut |index, event| {
+        let (message, ended) = &mut texts[index];
+        let mut told = match event {
             Event::Text(text) => message.text(text),
             Event::Special(token) => message.special(&engine.vocabulary().token_name(token)),
             Event::Ended(response) => {
-                let mut message =
-                    std::mem::replace(&mut message, MessagePrinter::new(protocol, false));
-                message.finish().and_then(|reply| tell(response, reply, protocol, format))
+                *ended = Some(response.clone());
+                Ok(())
             }
             Event::Step(_) | Event::Working => Ok(()),
         };
+        while told.is_ok()
+            && let Some((message, Some(response))) = texts.get_mut(printed)
+        {
+            told = message.finish().and_then(|reply| tell(response, reply, protocol, format));
+            printed += 1;
+        }
         match told {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::cli::input;
-use maskwright::engine::MessageFormats;
+use maskwright::engine::{EngineOptions, MessageFormats};
 use maskwright::error::{Error, ErrorKind};
 use maskwright::server::{Server, ServerBounds, ServerOptions};
 use maskwright::tools::{ReasoningFormat, ToolFormat};
@@ -56,6 +56,8 @@ pub(super) struct Args {
     bounds: BoundArgs,
     #[command(flatten)]
     formats: FormatArgs,
+    #[command(flatten)]
+    engine: EngineArgs,
     /// Takes names of special tokens in messages and tools for these tokens, not for text: who writes
     /// a message can then end its turn
     #[arg(long)]
@@ -82,6 +84,52 @@ impl FormatArgs {
         let tools = self.tool_format.as_deref().map(ToolFormat::named).transpose()?;
         let reasoning = self.reasoning_format.as_deref().map(ReasoningFormat::named).transpose()?;
         Ok(MessageFormats { tools, reasoning })
+    }
+}
+
+/// The number of requests that are worked on side by side, and the memory for them.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Engine")]
+struct EngineArgs {
+    /// Texts that are written side by side; others wait [default: 64]
+    #[arg(long, visible_alias = "max-num-seqs", value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..=65536))]
+    max_running: Option<u32>,
+    /// Texts that may wait; another request is told to come back [default: 256]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_waiting: Option<u32>,
+    /// Memory for the KV cache, in MiB: as much as it takes, up to this [default: 2048]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
+    kv_cache: Option<u32>,
+    /// Tokens of prompts that one forward pass reads while nobody's text grows [default: 512]
+    #[arg(long, visible_alias = "max-num-batched-tokens", value_name = "N",
+          value_parser = clap::value_parser!(u32).range(16..))]
+    prefill_tokens: Option<u32>,
+    /// Tokens of prompts that one forward pass reads beside growing texts: more let new answers begin
+    /// earlier, fewer keep the others even [default: 32]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(16..))]
+    prefill_tokens_beside_decode: Option<u32>,
+    /// Reads every prompt anew, also where another one began with the same tokens
+    #[arg(long)]
+    no_prefix_cache: bool,
+}
+
+impl EngineArgs {
+    fn options(&self) -> EngineOptions {
+        let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
+        let or = |given: Option<u32>, default| given.map_or(default, count);
+        let default = EngineOptions::default();
+        let megabytes = self.kv_cache.map(|megabytes| count(megabytes).saturating_mul(1 << 20));
+        EngineOptions {
+            max_running: or(self.max_running, default.max_running),
+            kv_cache_bytes: megabytes.unwrap_or(default.kv_cache_bytes),
+            prefill_tokens: or(self.prefill_tokens, default.prefill_tokens),
+            prefill_tokens_beside_decode: or(
+                self.prefill_tokens_beside_decode,
+                default.prefill_tokens_beside_decode,
+            ),
+            prefix_cache: !self.no_prefix_cache,
+        }
     }
 }
 
@@ -161,18 +209,21 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
             "warning: anyone on the network can use this server; --api-key-file keeps them out",
         );
     }
+    let mut bounds = args.bounds.bounds();
+    let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
+    bounds.max_waiting = args.engine.max_waiting.map_or(bounds.max_waiting, count);
     let options = ServerOptions {
         api_keys,
         json_options: args.limits.options(args.json.options()?),
         limits: args.limits.limits(),
-        bounds: args.bounds.bounds(),
+        bounds,
         model_names: args.served_model_name,
         parse_special: args.parse_special,
         formats: args.formats.formats()?,
     };
     // The port first: it is known at once to be taken, where a model may load for minutes.
     let listener = Server::listen((args.host, args.port).into())?;
-    let mut engine = args.model.load()?;
+    let mut engine = args.model.load()?.with_options(args.engine.options());
     if let Some(draft) = &args.draft_model {
         engine = generation::with_draft(engine, draft, &args.model)?;
     }

@@ -4,30 +4,41 @@
 //! beams become the next round's beams. Texts that end are set aside with their score. It is over
 //! when no growing text can become one of the best ([`EarlyStopping`]).
 
-use std::ops::ControlFlow;
-use std::time::Instant;
-
-use super::model_runner::{ModelRunner, PrefilledPrompt};
-use super::request::{BeamSearch, EarlyStopping, Request};
-use super::response::{Event, EventSink, FinishReason, Passes, Response, Step, Timing};
-use super::sequence::{DrawCircumstances, Sequence};
+use super::branch::Branch;
+use super::ranking::RankedText;
+use super::request::{BeamSearch, EarlyStopping};
+use super::response::{FinishReason, Passes, Step, Timing};
+use super::sequence::{DrawCircumstances, PreparedMask, Sequence};
 use crate::error::Result;
-use crate::model::{Chunk, KvCache, Logits};
 use crate::sampling::Draw;
 
+/// The beams of one request, and the texts that have ended.
+///
+/// The score is the log-probability, after penalties and among the tokens that the constraint allows,
+/// divided by the length to the power of the length penalty (as in Hugging Face's `generate`; the end
+/// token counts). Nothing is drawn, so the same request gives the same texts.
+#[derive(Debug)]
+pub(crate) struct Search {
+    search: BeamSearch,
+    /// Greatest number of tokens of a text.
+    max_tokens: usize,
+    beams: Vec<Beam>,
+    finished: Vec<FinishedBeam>,
+}
+
 /// A text that still grows.
-struct Beam<'a> {
-    sequence: Sequence<'a>,
+#[derive(Debug)]
+struct Beam {
+    branch: Branch,
     /// The reports of its tokens, if the request asks for them.
     steps: Vec<Step>,
-    cache: KvCache,
-    logits: Logits,
     logprob: f64,
 }
 
 /// A text that has ended.
-struct FinishedBeam<'a> {
-    sequence: Sequence<'a>,
+#[derive(Debug)]
+struct FinishedBeam {
+    sequence: Sequence,
     steps: Vec<Step>,
     reason: FinishReason,
     score: f64,
@@ -36,8 +47,7 @@ struct FinishedBeam<'a> {
 /// The logits after a beam, and how its mask was computed.
 struct BeamLogits {
     logits: Vec<f32>,
-    yielded: bool,
-    mask_us: f64,
+    mask: PreparedMask,
 }
 
 /// A beam extended by one token.
@@ -52,47 +62,37 @@ struct BeamExtension {
     logprob: f64,
 }
 
-/// Runs a beam search and returns up to `search.width` finished texts, best first, complete ones
-/// before others. The score is the log-probability, after penalties and among the tokens that the
-/// constraint allows, divided by the length to the power of the length penalty (as in Hugging
-/// Face's `generate`; the end token counts).
-///
-/// Nothing is drawn, so the same request gives the same texts. `on_event` gets [`Event::Working`]
-/// each round and may end the search; growing texts then count as they are.
-pub(crate) fn search(
-    runner: &ModelRunner,
-    request: &Request,
-    search: &BeamSearch,
-    prefilled: PrefilledPrompt,
-    on_event: &mut EventSink<'_>,
-) -> Result<Vec<(Response, Vec<Step>)>> {
-    let start = Instant::now();
-    let PrefilledPrompt { prompt, cache, logits, passes, duration: prefill } = prefilled;
-    let sequence = Sequence::start(runner, request, &prompt, Some(0))?;
-    let mut passes = Passes { model: passes, ..Passes::default() };
-    let ends = runner.vocabulary().end_tokens().len() + request.stop_token_ids.len();
-    let most = search.width.saturating_mul(ends.max(1) + 1);
-    let mut beams = vec![Beam { sequence, steps: Vec::new(), cache, logits, logprob: 0.0 }];
-    let mut finished: Vec<FinishedBeam<'_>> = Vec::new();
-    while !beams.is_empty() {
-        if on_event(Event::Working).is_break() {
-            let cut = beams.drain(..).map(|Beam { sequence, steps, logprob, .. }| {
-                let score = search.score(logprob, sequence.tokens.len());
-                FinishedBeam { sequence, steps, reason: FinishReason::Cancelled, score }
-            });
-            finished.extend(cut);
-            finished.sort_by(best_first);
-            break;
-        }
-        let (extensions, rows) = extensions(&mut beams, search, most, &mut finished)?;
-        let mut next: Vec<Beam<'_>> = Vec::with_capacity(search.width);
+impl Search {
+    /// One beam: an empty text.
+    pub(crate) fn new(search: BeamSearch, max_tokens: usize, branch: Branch) -> Self {
+        let beam = Beam { branch, steps: Vec::new(), logprob: 0.0 };
+        Self { search, max_tokens, beams: vec![beam], finished: Vec::new() }
+    }
+
+    /// The beams' texts.
+    pub(crate) fn branches(&self) -> impl Iterator<Item = &Branch> {
+        self.beams.iter().map(|beam| &beam.branch)
+    }
+
+    pub(crate) fn branches_mut(&mut self) -> impl Iterator<Item = &mut Branch> {
+        self.beams.iter_mut().map(|beam| &mut beam.branch)
+    }
+
+    /// Extends all beams, which have logits and masks, by a token. Returns whether the search is over.
+    ///
+    /// Errors where a constraint reaches a limit.
+    pub(crate) fn extend(&mut self) -> Result<bool> {
+        let (extensions, rows) = self.extensions()?;
+        let width = self.search.width;
+        let mut next: Vec<Beam> = Vec::with_capacity(width);
         for extension in extensions {
-            if next.len() == search.width {
+            if next.len() == width {
                 break;
             }
             let BeamExtension { parent, token, logprob, .. } = extension;
-            let (mut sequence, mut steps) =
-                (beams[parent].sequence.clone(), beams[parent].steps.clone());
+            let Beam { branch, steps, .. } = &mut self.beams[parent];
+            let Some(writer) = branch.writer() else { continue };
+            let (mut sequence, mut steps) = (writer.sequence.clone(), steps.clone());
             let forced = sequence.is_forced(token, sequence.forced_need())?;
             if let Some(row) = &rows[parent] {
                 steps.extend(row.report(&mut sequence, extension, forced)?);
@@ -102,107 +102,130 @@ pub(crate) fn search(
             let by_token = matches!(ended, Some(FinishReason::Stop | FinishReason::StopToken));
             let length = sequence.tokens.len() + usize::from(by_token);
             if let Some(reason) = ended.or_else(|| sequence.limit_reached()) {
-                let score = search.score(logprob, length);
-                finish(&mut finished, FinishedBeam { sequence, steps, reason, score });
+                let score = self.search.score(logprob, length);
+                finish(&mut self.finished, FinishedBeam { sequence, steps, reason, score });
                 continue;
             }
-            let (cache, logits) = (beams[parent].cache.fork(), beams[parent].logits.clone());
-            next.push(Beam { sequence, steps, cache, logits, logprob });
+            let branch = self.beams[parent].branch.extended(token, sequence);
+            next.push(Beam { branch, steps, logprob });
         }
-        finished.sort_by(best_first);
-        finished.truncate(search.width);
-        if is_over(&finished, &next, search, request) {
-            break;
-        }
-        // The old caches are dropped first, so that memory that no other beam shares is written in
-        // place.
-        beams = next;
-        let mut chunks = Vec::with_capacity(beams.len());
-        for Beam { sequence, cache, .. } in &mut beams {
-            let last = &sequence.tokens[sequence.tokens.len() - 1..];
-            chunks.push(Chunk::new(last, cache));
-        }
-        let rows = runner.model().forward_batch(&mut chunks)?;
-        passes.model += usize::from(!rows.is_empty());
-        for (beam, mut rows) in beams.iter_mut().zip(rows) {
-            // One row is wanted of each.
-            beam.logits = rows.remove(0);
-        }
+        self.finished.sort_by(best_first);
+        self.finished.truncate(width);
+        let is_over = next.is_empty() || self.is_over(&next);
+        self.beams = next;
+        Ok(is_over)
     }
-    let timing = Timing { prefill, decode: start.elapsed() };
-    let respond = |FinishedBeam { sequence, steps, reason, score }: FinishedBeam<'_>| {
-        let mut response = sequence.end(reason, timing, passes, &mut |_| ControlFlow::Continue(()));
-        response.score = Some(score);
-        (response, steps)
-    };
-    Ok(finished.into_iter().map(respond).collect())
+
+    /// Ends the search: up to `width` finished texts, best first, complete ones before others. If it is
+    /// cancelled, growing texts count as they are.
+    pub(crate) fn end(
+        &mut self,
+        reason: FinishReason,
+        timing: Timing,
+        passes: Passes,
+    ) -> Vec<RankedText> {
+        if reason == FinishReason::Cancelled {
+            for Beam { mut branch, steps, logprob } in self.beams.drain(..) {
+                if let Some(sequence) = branch.take_sequence() {
+                    let score = self.search.score(logprob, sequence.tokens.len());
+                    self.finished.push(FinishedBeam { sequence, steps, reason, score });
+                }
+            }
+            self.finished.sort_by(best_first);
+        }
+        let respond = |FinishedBeam { sequence, steps, reason, score }: FinishedBeam| {
+            let mut response = sequence.end(reason, timing, passes, &mut Vec::new());
+            response.score = Some(score);
+            (response, steps)
+        };
+        self.finished.drain(..).map(respond).collect()
+    }
+
+    /// The best extensions of all beams, best first, and the logits that each beam was extended by. A
+    /// beam whose mask is empty is finished.
+    ///
+    /// There are as many as beams times one more than there are tokens that end a text, so that enough
+    /// remain beside those that end.
+    fn extensions(&mut self) -> Result<(Vec<BeamExtension>, Vec<Option<BeamLogits>>)> {
+        let (mut extensions, mut rows) = (Vec::new(), Vec::with_capacity(self.beams.len()));
+        let mut most = self.search.width;
+        for (parent, beam) in self.beams.iter_mut().enumerate() {
+            let row = beam.branch.logits().map(|logits| logits.to_vec()).transpose()?;
+            let (Some(row), Some(writer)) = (row, beam.branch.writer()) else { continue };
+            let sequence = &mut writer.sequence;
+            most = self.search.width.saturating_mul(sequence.end_token_count().max(1) + 1);
+            let mask = sequence.prepared_mask()?;
+            if sequence.mask().is_empty() {
+                let score = self.search.score(beam.logprob, sequence.tokens.len());
+                let (sequence, steps) = (sequence.clone(), beam.steps.clone());
+                let reason = FinishReason::Stop;
+                finish(&mut self.finished, FinishedBeam { sequence, steps, reason, score });
+                rows.push(None);
+                continue;
+            }
+            let allowed = sequence.mask().clone();
+            let (best, yielded) = sequence.sampler.most_probable(&row, Some(&allowed), most)?;
+            let mask = PreparedMask { yielded: mask.yielded || yielded, ..mask };
+            rows.push(Some(BeamLogits { logits: row, mask }));
+            let extension = |(token, token_logprob)| {
+                let logprob = beam.logprob + token_logprob;
+                BeamExtension { parent, token, token_logprob, logprob }
+            };
+            extensions.extend(best.into_iter().map(extension));
+        }
+        // A stable sort: equal ones stay in the order of beams and tokens.
+        extensions.sort_by(|a, b| b.logprob.total_cmp(&a.logprob));
+        extensions.truncate(most);
+        Ok((extensions, rows))
+    }
+
+    /// Whether no growing beam can become one of the best.
+    fn is_over(&self, growing: &[Beam]) -> bool {
+        let Some(worst) = self.finished.last().filter(|_| self.finished.len() >= self.search.width)
+        else {
+            return false;
+        };
+        let Some(best) = growing.iter().map(|beam| beam.logprob).reduce(f64::max) else {
+            return true;
+        };
+        let length = growing[0].branch.text_len();
+        // Log-probabilities only fall, and a longer text with a penalty above 0 is divided by more.
+        let hope = match self.search.early_stopping {
+            EarlyStopping::Yes => return true,
+            EarlyStopping::No => self.search.score(best, length),
+            EarlyStopping::Never if self.search.length_penalty > 0.0 => {
+                self.search.score(best, self.max_tokens)
+            }
+            EarlyStopping::Never => self.search.score(best, length),
+        };
+        worst.reason != FinishReason::Length && hope <= worst.score
+    }
 }
 
 impl BeamLogits {
     /// The report of an extension. Nothing is truncated: the nucleus is all that is allowed.
     fn report(
         &self,
-        sequence: &mut Sequence<'_>,
+        sequence: &mut Sequence,
         extension: BeamExtension,
         forced: bool,
     ) -> Result<Option<Step>> {
-        let allowed = sequence.mask().count();
+        let (allowed, PreparedMask { yielded, mask_us }) = (sequence.mask().count(), self.mask);
         let draw = Draw {
             token: extension.token,
             probability: extension.token_logprob.exp(),
             allowed,
             nucleus: allowed,
-            yielded: self.yielded,
+            yielded,
         };
-        let circumstances =
-            DrawCircumstances { forced, yielded: self.yielded, mask_us: self.mask_us };
+        let circumstances = DrawCircumstances { forced, yielded, mask_us };
         sequence.report(&self.logits, draw, circumstances)
     }
 }
 
-/// The best `most` extensions of all beams, best first, and the logits that each beam was extended
-/// by. A beam whose mask is empty is finished.
-///
-/// `most` is the number of beams times one more than there are tokens that end a text, so that
-/// enough extensions remain beside those that end.
-fn extensions<'a>(
-    beams: &mut [Beam<'a>],
-    search: &BeamSearch,
-    most: usize,
-    finished: &mut Vec<FinishedBeam<'a>>,
-) -> Result<(Vec<BeamExtension>, Vec<Option<BeamLogits>>)> {
-    let (mut extensions, mut rows) = (Vec::new(), Vec::with_capacity(beams.len()));
-    for (parent, beam) in beams.iter_mut().enumerate() {
-        let clock = Instant::now();
-        let (mask, yielded) = beam.sequence.compute_mask()?;
-        let mask_us = clock.elapsed().as_secs_f64() * 1e6;
-        if mask.is_empty() {
-            let score = search.score(beam.logprob, beam.sequence.tokens.len());
-            let (sequence, steps) = (beam.sequence.clone(), beam.steps.clone());
-            finish(finished, FinishedBeam { sequence, steps, reason: FinishReason::Stop, score });
-            rows.push(None);
-            continue;
-        }
-        let mask = mask.clone();
-        let logits = beam.logits.to_vec()?;
-        let (best, list_yielded) =
-            beam.sequence.sampler.most_probable(&logits, Some(&mask), most)?;
-        rows.push(Some(BeamLogits { logits, yielded: yielded || list_yielded, mask_us }));
-        let extension = |(token, token_logprob)| {
-            let logprob = beam.logprob + token_logprob;
-            BeamExtension { parent, token, token_logprob, logprob }
-        };
-        extensions.extend(best.into_iter().map(extension));
-    }
-    // A stable sort: equal ones stay in the order of beams and tokens.
-    extensions.sort_by(|a, b| b.logprob.total_cmp(&a.logprob));
-    extensions.truncate(most);
-    Ok((extensions, rows))
-}
-
 /// Adds a finished text. Several tokens may end a text: of those that end the same one the best
 /// counts.
-fn finish<'a>(finished: &mut Vec<FinishedBeam<'a>>, new: FinishedBeam<'a>) {
+fn finish(finished: &mut Vec<FinishedBeam>, new: FinishedBeam) {
     match finished.iter_mut().find(|old| old.sequence.tokens == new.sequence.tokens) {
         None => finished.push(new),
         Some(old) if best_first(&new, old).is_lt() => *old = new,
@@ -211,34 +234,7 @@ fn finish<'a>(finished: &mut Vec<FinishedBeam<'a>>, new: FinishedBeam<'a>) {
 }
 
 /// The order of finished texts: complete ones first, then by score.
-fn best_first(a: &FinishedBeam<'_>, b: &FinishedBeam<'_>) -> std::cmp::Ordering {
-    let cut =
-        |f: &FinishedBeam<'_>| matches!(f.reason, FinishReason::Length | FinishReason::Cancelled);
+fn best_first(a: &FinishedBeam, b: &FinishedBeam) -> std::cmp::Ordering {
+    let cut = |f: &FinishedBeam| matches!(f.reason, FinishReason::Length | FinishReason::Cancelled);
     cut(a).cmp(&cut(b)).then(b.score.total_cmp(&a.score))
-}
-
-/// Whether no growing beam can become one of the best.
-fn is_over(
-    finished: &[FinishedBeam<'_>],
-    growing: &[Beam<'_>],
-    search: &BeamSearch,
-    request: &Request,
-) -> bool {
-    let Some(worst) = finished.last().filter(|_| finished.len() >= search.width) else {
-        return false;
-    };
-    let Some(best) = growing.iter().map(|beam| beam.logprob).reduce(f64::max) else {
-        return true;
-    };
-    let length = growing[0].sequence.tokens.len();
-    // Log-probabilities only fall, and a longer text with a penalty above 0 is divided by more.
-    let hope = match search.early_stopping {
-        EarlyStopping::Yes => return true,
-        EarlyStopping::No => search.score(best, length),
-        EarlyStopping::Never if search.length_penalty > 0.0 => {
-            search.score(best, request.max_tokens)
-        }
-        EarlyStopping::Never => search.score(best, length),
-    };
-    worst.reason != FinishReason::Length && hope <= worst.score
 }

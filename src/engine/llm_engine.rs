@@ -1,28 +1,57 @@
 //! The engine: one model, and the requests that it answers.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use super::decoding_loop::write_text;
-use super::model_runner::{ModelRunner, PrefilledPrompt};
+use super::engine_loop::{self, EngineLoop, Inbox, NewSubmission, NewText, SubmissionId};
+use super::engine_options::{EngineOptions, EngineStats};
+use super::mailbox::{Mail, Mailbox};
+use super::model_runner::ModelRunner;
 use super::prompt;
-use super::ranking::{replay, write_ranked};
 use super::request::Request;
-use super::response::{Event, EventSink, Response};
+use super::response::{Event, Response, TextEvent};
+use super::sequence::Sequence;
+use super::submission::Listener;
 use crate::constraint::Compiler;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Model, ModelOptions};
 use crate::vocabulary::Vocabulary;
 
-/// Writes texts with a model. `Send + Sync`, cheap to clone; each call of
-/// [`generate`](Self::generate) has its own state, so threads may share one engine.
+/// Writes texts with a model. `Send + Sync`, cheap to clone: clones are the same engine, and the
+/// requests of all threads are worked on side by side, in one forward pass each step.
+///
+/// There is no thread of its own: whoever waits for a text drives the engine, for all requests. A
+/// server [submits](Self::submit) requests and lets one thread [`drive`](Self::drive).
 #[derive(Clone, Debug)]
 pub struct Engine {
     runner: ModelRunner,
+    options: EngineOptions,
+    shared: Arc<SharedLoop>,
 }
+
+/// The loop, and the requests on their way to it.
+#[derive(Debug, Default)]
+struct SharedLoop {
+    /// Made by the first thread that drives it. Held for a step at a time.
+    engine_loop: Mutex<Option<EngineLoop>>,
+    inbox: Mutex<Inbox>,
+    work: Condvar,
+    /// The figures after the last step.
+    stats: Mutex<EngineStats>,
+}
+
+impl SharedLoop {
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Time after which a thread that waits for another one's step looks for its events.
+const HANDOVER: Duration = Duration::from_millis(1);
 
 impl Engine {
     /// Loads a model. Errors as [`Model::load`] does.
@@ -30,9 +59,19 @@ impl Engine {
         Model::load(options).map(Self::new)
     }
 
-    /// An engine for a loaded model.
+    /// An engine for a loaded model, whose KV cache is its own.
     pub fn new(model: Model) -> Self {
-        Self { runner: ModelRunner::new(model) }
+        Self {
+            runner: ModelRunner::new(model.with_own_blocks()),
+            options: EngineOptions::default(),
+            shared: Arc::default(),
+        }
+    }
+
+    /// The engine with other settings. Requests that were submitted to it before stay with its clones.
+    #[must_use]
+    pub fn with_options(self, options: EngineOptions) -> Self {
+        Self { options, shared: Arc::default(), ..self }
     }
 
     /// The engine with a draft model for [`Speculation::Draft`](super::Speculation::Draft).
@@ -51,7 +90,7 @@ impl Engine {
     /// Errors if its vocabulary is another one.
     pub fn with_draft(mut self, draft: Model) -> Result<Self> {
         self.runner.set_draft(draft)?;
-        Ok(self)
+        Ok(Self { shared: Arc::default(), ..self })
     }
 
     /// The model.
@@ -78,14 +117,15 @@ impl Engine {
     /// # Reproducibility
     ///
     /// The same request with the same seed gives the same text on the same device, streamed or not,
-    /// whatever else runs, and at temperature 0 with or without speculation. There is no such
-    /// promise
+    /// whatever else runs, and at temperature 0 with or without speculation. On the CPU the logits are
+    /// the same, bit for bit, alone or beside others, with the prompt read whole or in pieces, read
+    /// anew or found in the cache, before and after a preemption. There is no such promise
     ///
-    /// - between devices or dtypes, whose sums are rounded differently;
+    /// - between devices, dtypes and processors, whose sums are rounded differently;
     /// - above temperature 0 between a draft model and none: the draft model takes random numbers,
     ///   so the text differs, though not the distribution of texts;
-    /// - with speculation, if two tokens are equally probable up to rounding: a pass over several
-    ///   positions may add in another order than a pass over one.
+    /// - on other devices than the CPU, if two tokens are equally probable up to rounding: a pass over
+    ///   several positions may add in another order than a pass over one.
     ///
     /// Errors on a request that is out of range (naming the field), on a prompt that does not fit
     /// the context, on a conversation that the chat template refuses, on a constraint compiled for
@@ -95,14 +135,12 @@ impl Engine {
         request: &Request,
         on_event: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Response> {
-        let prefilled = self.prefill(request)?;
-        self.answer(request, prefilled, on_event)
+        let mut responses = self.run(&[(request, 1)], &mut |_, _, event| on_event(event))?;
+        responses.pop().and_then(|mut texts| texts.pop()).ok_or_else(no_text)
     }
 
-    /// Writes one text for each request, one after the other. `on_event` gets the events with the
-    /// index of their request; `Break` ends the current text and starts no other. Consecutive
-    /// requests with the same prompt share its prefill; the texts are those of
-    /// [`generate`](Self::generate).
+    /// Writes one text for each request, side by side. `on_event` gets the events with the index of
+    /// their request; `Break` ends all texts. The texts are those of [`generate`](Self::generate).
     ///
     /// ```no_run
     /// use std::ops::ControlFlow;
@@ -121,51 +159,9 @@ impl Engine {
         requests: &[Request],
         on_event: &mut dyn FnMut(usize, Event<'_>) -> ControlFlow<()>,
     ) -> Result<Vec<Response>> {
-        let prompts: Vec<_> = requests
-            .iter()
-            .map(|request| self.runner.tokenize_prompt(request))
-            .collect::<Result<_>>()?;
-        let mut responses = Vec::with_capacity(requests.len());
-        let mut kept: Option<PrefilledPrompt> = None;
-        for (index, request) in requests.iter().enumerate() {
-            let prefilled = match kept.take() {
-                Some(prefilled) => prefilled,
-                None => self.runner.prefill(prompts[index].clone())?,
-            };
-            if prompts.get(index + 1) == Some(&prompts[index]) {
-                kept = Some(prefilled.reuse());
-            }
-            let mut cancelled = false;
-            let response = self.answer(request, prefilled, &mut |event| {
-                let told = on_event(index, event);
-                cancelled |= told.is_break();
-                told
-            })?;
-            responses.push(response);
-            if cancelled {
-                break;
-            }
-        }
-        Ok(responses)
-    }
-
-    /// Writes the text of a request after prefill.
-    fn answer(
-        &self,
-        request: &Request,
-        prefilled: PrefilledPrompt,
-        on_event: &mut EventSink<'_>,
-    ) -> Result<Response> {
-        let response = if request.is_ranked() {
-            let (response, steps) =
-                write_ranked(&self.runner, request, prefilled, on_event)?.swap_remove(0);
-            let _ = replay(self.vocabulary(), request, &response, &steps, on_event);
-            response
-        } else {
-            write_text(&self.runner, request, prefilled, request.sampling.seed, on_event)?
-        };
-        let _ = on_event(Event::Ended(&response));
-        Ok(response)
+        let requests: Vec<(&Request, usize)> = requests.iter().map(|r| (r, 1)).collect();
+        let texts = self.run(&requests, &mut |index, _, event| on_event(index, event))?;
+        texts.into_iter().map(|mut texts| texts.pop().ok_or_else(no_text)).collect()
     }
 
     /// Writes all texts of a request and returns the `n` best, best first: of `best_of` texts by
@@ -191,32 +187,8 @@ impl Engine {
         n: usize,
         on_event: &mut dyn FnMut(usize, Event<'_>) -> ControlFlow<()>,
     ) -> Result<Vec<Response>> {
-        let most = request.beam.as_ref().map_or(request.best_of, |beam| beam.width);
-        if n == 0 || n > most {
-            let message = format!("{n} texts are asked for of {most}");
-            return Err(Error::new(ErrorKind::Request, message)
-                .with_help("ask for at least one, and raise `best_of` or the number of beams"));
-        }
-        let prefilled = self.prefill(request)?;
-        let mut first = |event: Event<'_>| on_event(0, event);
-        if !request.is_ranked() {
-            let response =
-                write_text(&self.runner, request, prefilled, request.sampling.seed, &mut first)?;
-            let _ = on_event(0, Event::Ended(&response));
-            return Ok(vec![response]);
-        }
-        let mut ranked = write_ranked(&self.runner, request, prefilled, &mut first)?;
-        ranked.truncate(n);
-        for (rank, (response, steps)) in ranked.iter().enumerate() {
-            let told = replay(self.vocabulary(), request, response, steps, &mut |event| {
-                on_event(rank, event)
-            })
-            .is_continue();
-            if !told || on_event(rank, Event::Ended(response)).is_break() {
-                break;
-            }
-        }
-        Ok(ranked.into_iter().map(|(response, _)| response).collect())
+        let texts = self.run(&[(request, n)], &mut |_, rank, event| on_event(rank, event))?;
+        Ok(texts.into_iter().flatten().collect())
     }
 
     /// Writes a value of a type: deserialises the text of [`generate`](Self::generate) under the
@@ -264,14 +236,183 @@ impl Engine {
     ///
     /// Errors as [`generate`](Self::generate) does.
     pub fn generate_ranked(&self, request: &Request) -> Result<Vec<Response>> {
-        let prefilled = self.prefill(request)?;
-        let ranked =
-            write_ranked(&self.runner, request, prefilled, &mut |_| ControlFlow::Continue(()))?;
-        Ok(ranked.into_iter().map(|(response, _)| response).collect())
+        self.generate_best(request, request.texts(), &mut |_, _| ControlFlow::Continue(()))
     }
 
-    /// Makes the request's prompt and lets the model read it.
-    fn prefill(&self, request: &Request) -> Result<PrefilledPrompt> {
-        self.runner.prefill(self.runner.tokenize_prompt(request)?)
+    /// Adds a request to those that are worked on, and returns at once. The `best` of its texts are
+    /// told, one unless it writes several. `listener` is told what happens by the threads that
+    /// [`drive`](Self::drive) the engine or wait for texts of their own.
+    ///
+    /// Errors as [`generate`](Self::generate) does on a request that cannot begin; the listener is not
+    /// called then.
+    pub fn submit(
+        &self,
+        request: &Request,
+        best: usize,
+        listener: Box<dyn Listener>,
+    ) -> Result<SubmittedRequest> {
+        let texts = self.texts(request, best)?;
+        Ok(self.submit_texts(request, best, texts, listener))
     }
+
+    /// Works on submitted requests until `stop` returns true, which is asked between forward passes and
+    /// every 100 ms while there is nothing to do. Several threads may drive one engine, though one at a
+    /// time does.
+    ///
+    /// Errors if another thread has panicked while it drove the engine.
+    pub fn drive(&self, stop: &mut dyn FnMut() -> bool) -> Result<()> {
+        const IDLE: Duration = Duration::from_millis(100);
+        while !stop() {
+            let mut guard = self.shared.engine_loop.lock().map_err(|_| panicked())?;
+            if self.step(&mut guard)? {
+                continue;
+            }
+            drop(guard);
+            let inbox = self.shared.inbox();
+            if inbox.is_empty() {
+                drop(self.shared.work.wait_timeout(inbox, IDLE));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a thread that [drives](Self::drive) the engine ask whether to stop.
+    pub fn wake(&self) {
+        self.shared.work.notify_all();
+    }
+
+    /// The figures of the engine's loop now.
+    pub fn stats(&self) -> EngineStats {
+        let stats = *self.shared.stats.lock().unwrap_or_else(PoisonError::into_inner);
+        EngineStats { waiting: stats.waiting + self.shared.inbox().texts(), ..stats }
+    }
+
+    /// Works for one forward pass, for the thread that holds the loop. Returns whether there was
+    /// something to do.
+    fn step(&self, engine_loop: &mut Option<EngineLoop>) -> Result<bool> {
+        if self.shared.inbox().is_empty() && engine_loop.as_ref().is_none_or(EngineLoop::is_idle) {
+            return Ok(false);
+        }
+        let engine_loop = match engine_loop {
+            Some(engine_loop) => engine_loop,
+            None => engine_loop.insert(EngineLoop::new(self.runner.clone(), &self.options)?),
+        };
+        engine_loop.step(&self.shared.inbox);
+        *self.shared.stats.lock().unwrap_or_else(PoisonError::into_inner) = engine_loop.stats();
+        Ok(true)
+    }
+
+    /// The texts of a request, ready to begin.
+    fn texts(&self, request: &Request, best: usize) -> Result<Vec<NewText>> {
+        let prompt = self.runner.tokenize_prompt(request)?;
+        let most = request.texts();
+        if best == 0 || best > most {
+            let message = format!("{best} texts are asked for of {most}");
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("ask for at least one, and raise `best_of` or the number of beams"));
+        }
+        let together = request.beam.map_or(1, |beam| beam.width);
+        let len = prompt.tokens.len();
+        let context = engine_loop::context_length(self.model(), &self.options, together, len);
+        if context <= len {
+            return Err(engine_loop::too_long_for_cache(len, context));
+        }
+        // The order needs the log-probabilities of the model alone.
+        let faithfulness = request.faithfulness || request.best_of > 1;
+        let request = Arc::new(Request { faithfulness, ..request.clone() });
+        let mut seed = request.sampling.seed;
+        let text = |_| {
+            let sequence = Sequence::start(&self.runner, &request, &prompt, seed, context)?;
+            // The first text is the one that this seed writes alone.
+            seed = Some(sequence.sampler.seed().wrapping_add(1));
+            Ok(NewText { prompt: prompt.clone(), sequence })
+        };
+        (0..request.best_of).map(text).collect()
+    }
+
+    fn submit_texts(
+        &self,
+        request: &Request,
+        best: usize,
+        texts: Vec<NewText>,
+        listener: Box<dyn Listener>,
+    ) -> SubmittedRequest {
+        let request = Arc::new(request.clone());
+        let id = self.shared.inbox().submit(NewSubmission { request, best, texts, listener });
+        self.shared.work.notify_one();
+        SubmittedRequest(id)
+    }
+
+    /// Cancels a submitted request: its listener is told the end in the next step.
+    pub fn cancel(&self, request: &SubmittedRequest) {
+        self.shared.inbox().cancel(request.0);
+        self.shared.work.notify_one();
+    }
+
+    /// Works on requests, each with the number of its best texts that are told, until all have ended.
+    /// `on_event` gets the index of a request and the rank of a text.
+    fn run(
+        &self,
+        requests: &[(&Request, usize)],
+        on_event: &mut dyn FnMut(usize, usize, Event<'_>) -> ControlFlow<()>,
+    ) -> Result<Vec<Vec<Response>>> {
+        let texts: Vec<Vec<NewText>> = requests
+            .iter()
+            .map(|(request, best)| self.texts(request, *best))
+            .collect::<Result<_>>()?;
+        let mailbox = Arc::new(Mailbox::default());
+        let mut submitted = Vec::with_capacity(requests.len());
+        for (index, ((request, best), texts)) in requests.iter().zip(texts).enumerate() {
+            let listener = Mailbox::listener(&mailbox, index);
+            submitted.push(self.submit_texts(request, *best, texts, Box::new(listener)));
+        }
+        let mut responses: Vec<Vec<Response>> = vec![Vec::new(); requests.len()];
+        let (mut open, mut failed, mut cancelled) = (requests.len(), None, false);
+        while open > 0 {
+            match self.shared.engine_loop.try_lock() {
+                Ok(mut guard) => {
+                    // Another thread may have worked on these requests meanwhile.
+                    if mailbox.is_empty() {
+                        self.step(&mut guard)?;
+                    }
+                }
+                Err(TryLockError::WouldBlock) => mailbox.wait(HANDOVER),
+                Err(TryLockError::Poisoned(_)) => return Err(panicked()),
+            }
+            for mail in mailbox.take() {
+                match mail {
+                    Mail::Event { request, rank, event } => {
+                        if let TextEvent::Ended(response) = &event {
+                            responses[request].push((**response).clone());
+                        }
+                        if !cancelled && failed.is_none() {
+                            cancelled = on_event(request, rank, event.as_event()).is_break();
+                        }
+                    }
+                    Mail::End(result) => {
+                        open -= 1;
+                        failed = failed.or(result.err());
+                    }
+                }
+            }
+            if cancelled || failed.is_some() {
+                submitted.drain(..).for_each(|request| self.cancel(&request));
+            }
+        }
+        failed.map_or(Ok(responses), Err)
+    }
+}
+
+/// A request that was [submitted](Engine::submit).
+#[derive(Debug)]
+pub struct SubmittedRequest(SubmissionId);
+
+fn no_text() -> Error {
+    Error::new(ErrorKind::Model, "the search ended without a text")
+        .with_help("raise the number of beams, or `max_tokens`")
+}
+
+fn panicked() -> Error {
+    Error::new(ErrorKind::Model, "the engine has stopped: an internal error")
+        .with_help("please report it, with the request; make another engine to go on")
 }

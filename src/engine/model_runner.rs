@@ -1,15 +1,14 @@
-//! The model and its draft model, with everything that all sequences share: vocabulary, the mask of
-//! a step without a constraint, and prefill.
+//! The model and its draft model, with everything that all sequences share: vocabulary, and the mask
+//! of a step without a constraint.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use super::prompt;
 use super::request::{Request, Speculation};
 use super::token_healing;
 use crate::constraint::Constraint;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{KvCache, Logits, Model};
+use crate::model::Model;
 use crate::vocabulary::{TokenMask, Vocabulary};
 
 /// One model, perhaps with a draft model. Cheap to clone.
@@ -29,35 +28,6 @@ pub(crate) struct TokenizedPrompt {
     pub(crate) tokens: Vec<u32>,
     /// Bytes that token healing took off the prompt's end; the text must begin with them.
     pub(crate) healing: Vec<u8>,
-}
-
-/// A prompt that the model has read.
-pub(crate) struct PrefilledPrompt {
-    pub(crate) prompt: TokenizedPrompt,
-    pub(crate) cache: KvCache,
-    /// The logits of the first token of the text.
-    pub(crate) logits: Logits,
-    /// Forward passes of the model; 0 if another text's prefill was reused.
-    pub(crate) passes: usize,
-    /// Time of the prefill; 0 if another text's was reused.
-    pub(crate) duration: Duration,
-}
-
-impl PrefilledPrompt {
-    /// The same prompt for another text. Both share the cache's memory until one of them reads on.
-    pub(crate) fn fork(&self) -> Self {
-        Self {
-            prompt: self.prompt.clone(),
-            cache: self.cache.fork(),
-            logits: self.logits.clone(),
-            ..*self
-        }
-    }
-
-    /// [`fork`](Self::fork) for another request, which is not charged for the prefill.
-    pub(crate) fn reuse(&self) -> Self {
-        Self { passes: 0, duration: Duration::ZERO, ..self.fork() }
-    }
 }
 
 impl ModelRunner {
@@ -94,8 +64,8 @@ impl ModelRunner {
         &self.model
     }
 
-    pub(crate) fn draft_model(&self) -> Option<&Model> {
-        self.draft.as_deref()
+    pub(crate) fn draft_model(&self) -> Option<&Arc<Model>> {
+        self.draft.as_ref()
     }
 
     pub(crate) fn vocabulary(&self) -> &Arc<Vocabulary> {
@@ -129,14 +99,6 @@ impl ModelRunner {
             Vec::new()
         };
         Ok(TokenizedPrompt { tokens, healing })
-    }
-
-    /// Lets the model read a prompt.
-    pub(crate) fn prefill(&self, prompt: TokenizedPrompt) -> Result<PrefilledPrompt> {
-        let start = Instant::now();
-        let mut cache = self.model.new_cache()?;
-        let logits = self.model.forward(&prompt.tokens, &mut cache)?;
-        Ok(PrefilledPrompt { prompt, cache, logits, passes: 1, duration: start.elapsed() })
     }
 
     /// Errors, naming the field, on ids that are no tokens of the vocabulary.

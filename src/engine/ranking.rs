@@ -5,60 +5,24 @@
 
 use std::ops::ControlFlow;
 
-use super::beam_search;
-use super::decoding_loop::write_text;
-use super::model_runner::{ModelRunner, PrefilledPrompt};
 use super::request::Request;
 use super::response::{Event, EventSink, Response, Step};
-use crate::error::Result;
 use crate::vocabulary::Vocabulary;
 
 /// A finished text with the steps that are to be reported of it.
 pub(crate) type RankedText = (Response, Vec<Step>);
 
-/// Writes all texts of a request, at least one, best first: the finished beams by their score, or
-/// `best_of` texts by the log-probability per token that the model alone gives them, complete ones
-/// before others.
-pub(crate) fn write_ranked(
-    runner: &ModelRunner,
-    request: &Request,
-    prefilled: PrefilledPrompt,
-    on_event: &mut EventSink<'_>,
-) -> Result<Vec<RankedText>> {
-    if let Some(search) = &request.beam {
-        return beam_search::search(runner, request, search, prefilled, on_event);
-    }
-    // The order needs the log-probabilities of the model alone.
-    let request = &Request { faithfulness: true, ..request.clone() };
-    let mut seed = request.sampling.seed;
-    let mut ranked = Vec::with_capacity(request.best_of);
-    for _ in 0..request.best_of {
-        let mut steps = Vec::new();
-        let mut cancelled = false;
-        let response = write_text(runner, request, prefilled.fork(), seed, &mut |event| {
-            if let Event::Step(step) = event {
-                steps.push(step.clone());
-            }
-            let told = on_event(Event::Working);
-            cancelled |= told.is_break();
-            told
-        })?;
-        // The first text is the one that this seed writes alone.
-        seed = Some(response.seed.wrapping_add(1));
-        ranked.push((response, steps));
-        if cancelled {
-            break;
-        }
-    }
+/// Puts texts of one request in order, best first: complete ones before others, then by the
+/// log-probability per token that the model alone gives them.
+pub(crate) fn rank(texts: &mut [RankedText]) {
     let quality = |response: &Response| {
         let summary = response.summary.unwrap_or_default();
         (response.complete, summary.raw_logprob / summary.steps.max(1) as f64)
     };
-    ranked.sort_by(|(a, _), (b, _)| {
+    texts.sort_by(|(a, _), (b, _)| {
         let (a, b) = (quality(a), quality(b));
         b.0.cmp(&a.0).then(b.1.total_cmp(&a.1))
     });
-    Ok(ranked)
 }
 
 /// Replays a finished text: its steps, then the text with special tokens in their places where the

@@ -237,6 +237,11 @@ impl Request {
         (0..n).map(seeded).collect()
     }
 
+    /// The number of texts that are written.
+    pub(crate) fn texts(&self) -> usize {
+        self.beam.as_ref().map_or(self.best_of, |beam| beam.width)
+    }
+
     /// Whether several texts are written and the best returned.
     pub(crate) fn is_ranked(&self) -> bool {
         self.beam.is_some() || self.best_of > 1

@@ -19,8 +19,8 @@ pub enum Event<'a> {
     Special(u32),
     /// A token was drawn; comes before the text that it completes.
     Step(&'a Step),
-    /// A step of texts that are sent later: of beams, or of several texts of which the best are
-    /// returned. `Break` ends the search.
+    /// A step of the engine that had nothing else to tell of this request: it waits for its turn, its
+    /// prompt is read, or its texts are sent later (beams, the best of several).
     Working,
     /// The text is finished: its last event.
     Ended(&'a Response),
@@ -28,6 +28,42 @@ pub enum Event<'a> {
 
 /// Receives the events of one text. `Break` ends the text.
 pub(crate) type EventSink<'a> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'a;
+
+/// An [`Event`] that owns its text: on its way from the step of a text to those who listen.
+#[derive(Clone, Debug)]
+pub(crate) enum TextEvent {
+    Text(String),
+    Special(u32),
+    Step(Box<Step>),
+    Working,
+    Ended(Box<Response>),
+}
+
+impl TextEvent {
+    pub(crate) fn step(step: Step) -> Self {
+        Self::Step(Box::new(step))
+    }
+
+    pub(crate) fn new(event: &Event<'_>) -> Self {
+        match *event {
+            Event::Text(text) => Self::Text(text.to_owned()),
+            Event::Special(token) => Self::Special(token),
+            Event::Step(step) => Self::step(step.clone()),
+            Event::Working => Self::Working,
+            Event::Ended(response) => Self::Ended(Box::new(response.clone())),
+        }
+    }
+
+    pub(crate) fn as_event(&self) -> Event<'_> {
+        match self {
+            Self::Text(text) => Event::Text(text),
+            Self::Special(token) => Event::Special(*token),
+            Self::Step(step) => Event::Step(step),
+            Self::Working => Event::Working,
+            Self::Ended(response) => Event::Ended(response),
+        }
+    }
+}
 
 /// The report of one token's draw. Flat, as a line of a trace is.
 ///
@@ -107,8 +143,7 @@ pub enum StopReason {
 /// Numbers of forward passes and guesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passes {
-    /// Forward passes; the prefill counts as one, or as none if another text's was reused
-    /// ([`Engine::generate_each`](super::Engine::generate_each)).
+    /// Forward passes that read tokens of this text or its prompt, alone or among others.
     pub model: usize,
     /// Guessed tokens that were read.
     pub drafted: usize,
@@ -137,12 +172,17 @@ pub struct Usage {
     pub completion_tokens: usize,
     /// Tokens of the text that are reasoning, tags included.
     pub reasoning_tokens: usize,
+    /// Tokens of the prompt that were not read, because another text that began with them had been
+    /// read before.
+    pub cached_tokens: usize,
 }
 
 /// Durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// Prefill: reading the prompt; 0 if another text's was reused.
+    /// Waiting for a place among the requests that are worked on.
+    pub queued: Duration,
+    /// Prefill: reading the prompt, beside what else is worked on.
     pub prefill: Duration,
     /// Decode: everything after the prefill.
     pub decode: Duration,

@@ -1,13 +1,15 @@
 //! One text while it is written: its state, and the step that adds a token.
 //!
-//! A step computes the mask ([`step_mask`]), draws a token ([`draw`]), reports how it was chosen
-//! ([`step_report`]), adds it to matcher, sampler and output, and sends the text that can be shown.
+//! A step draws a token ([`draw`]) under the mask that was computed for it ([`step_mask`]), reports
+//! how it was chosen ([`step_report`]), adds it to matcher, sampler and output, and sends the text
+//! that can be shown. The mask does not depend on the logits: [`Sequence::prepare`] computes it while
+//! the model runs.
 
 mod draw;
 mod step_mask;
 mod step_report;
 
-use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::model_runner::{ModelRunner, TokenizedPrompt};
@@ -15,7 +17,7 @@ use super::prompt;
 use super::reasoning_budget::ReasoningProgress;
 use super::request::Request;
 use super::response::{
-    Event, EventSink, FinishReason, Passes, Rejection, Response, StopReason, Timing, Usage,
+    FinishReason, Passes, Rejection, Response, StopReason, TextEvent, Timing, Usage,
 };
 use super::stop_stream::{LeadingSpace, StopSearch, StopStream, StopString};
 use crate::constraint::{Constraint, Matcher};
@@ -38,21 +40,25 @@ pub(crate) type GuessedToken<'a> = (u32, &'a [(u32, f64)]);
 /// small state, and all advance together, token by token.
 ///
 /// More than 12 fields: the state of one text, which lives and ends as a whole.
-#[derive(Clone)]
-pub(crate) struct Sequence<'a> {
-    pub(crate) runner: &'a ModelRunner,
-    pub(crate) request: &'a Request,
+#[derive(Clone, Debug)]
+pub(crate) struct Sequence {
+    pub(crate) runner: ModelRunner,
+    pub(crate) request: Arc<Request>,
     pub(crate) matcher: Option<Matcher>,
     pub(crate) sampler: Sampler,
     /// The tokens of the text so far.
     pub(crate) tokens: Vec<u32>,
     /// Length of the prompt in tokens.
     prompt_len: usize,
+    /// Greatest length of prompt and text.
+    context: usize,
     /// The mask of the next token.
     mask: TokenMask,
+    /// The circumstances of the mask, if it was computed for the next draw.
+    prepared: Option<PreparedMask>,
     /// Bytes of the prompt's end that the text must begin with; they are no part of it.
     healing: Vec<u8>,
-    canonical: Option<Canonical<'a>>,
+    canonical: Option<Canonical>,
     reasoning: Option<ReasoningProgress>,
     output: StopStream,
     /// Offset in the text at which each token begins; empty unless a stop string may cut some off.
@@ -63,15 +69,26 @@ pub(crate) struct Sequence<'a> {
     rejection: Rejection,
 }
 
-impl<'a> Sequence<'a> {
+/// The circumstances of a mask.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PreparedMask {
+    /// Whether a ban yielded to the constraint.
+    pub(crate) yielded: bool,
+    /// Time that it took, in microseconds; 0 without a constraint.
+    pub(crate) mask_us: f64,
+}
+
+impl Sequence {
     /// An empty text after a prompt.
     ///
-    /// Errors if no text of the constraint fits the budget.
+    /// `context` is the greatest number of tokens of both. Errors if no text of the constraint fits the
+    /// budget.
     pub(crate) fn start(
-        runner: &'a ModelRunner,
-        request: &'a Request,
+        runner: &ModelRunner,
+        request: &Arc<Request>,
         prompt: &TokenizedPrompt,
         seed: Option<u64>,
+        context: usize,
     ) -> Result<Self> {
         let mut params = request.sampling.clone();
         params.seed = seed;
@@ -94,13 +111,15 @@ impl<'a> Sequence<'a> {
             .then(|| Canonical::new(runner.model().tokenizer(), vocabulary))
             .transpose()?;
         let mut this = Self {
-            runner,
-            request,
+            runner: runner.clone(),
+            request: Arc::clone(request),
             matcher,
             sampler,
             tokens: Vec::new(),
             prompt_len: prompt.tokens.len(),
+            context,
             mask: TokenMask::new(vocabulary.len()),
+            prepared: None,
             healing: prompt.healing.clone(),
             canonical,
             reasoning: request.thinking.as_ref().map(ReasoningProgress::new),
@@ -114,6 +133,11 @@ impl<'a> Sequence<'a> {
         Ok(this)
     }
 
+    /// The number of tokens that end the text.
+    pub(crate) fn end_token_count(&self) -> usize {
+        self.runner.vocabulary().end_tokens().len() + self.request.stop_token_ids.len()
+    }
+
     /// Whether this token ends the text.
     fn ends(&self, token: u32) -> bool {
         self.runner.vocabulary().end_tokens().contains(&token)
@@ -125,27 +149,46 @@ impl<'a> Sequence<'a> {
         if self.request.is_measured() { ForcedNeed::Report } else { ForcedNeed::Penalties }
     }
 
+    /// Computes the mask of the next draw, unless that is to be drawn without one.
+    ///
+    /// Errors where the constraint reaches a limit.
+    pub(crate) fn prepare(&mut self) -> Result<()> {
+        if self.request.rejection && !self.is_healing() && self.matcher.is_some() {
+            return Ok(());
+        }
+        self.prepared_mask().map(|prepared| self.prepared = Some(prepared))
+    }
+
+    /// The mask that was computed for the next draw, or that is computed now.
+    pub(crate) fn prepared_mask(&mut self) -> Result<PreparedMask> {
+        if let Some(prepared) = self.prepared.take() {
+            return Ok(prepared);
+        }
+        let clock = Instant::now();
+        let (_, yielded) = self.compute_mask()?;
+        let mask_us = match self.request.constraint {
+            None => 0.0,
+            Some(_) => clock.elapsed().as_secs_f64() * 1e6,
+        };
+        Ok(PreparedMask { yielded, mask_us })
+    }
+
     /// Draws the next token and adds it; `guess` is a token that a draft model drew for it. Returns
     /// why the text ends, if it does.
     pub(crate) fn step(
         &mut self,
         logits: &Logits,
         guess: Option<GuessedToken<'_>>,
-        on_event: &mut EventSink<'_>,
+        events: &mut Vec<TextEvent>,
     ) -> Result<Option<FinishReason>> {
         self.set_temperature();
         if self.request.rejection
             && let Some(token) = self.draw_checked(logits)?
         {
             let forced = self.is_forced(token, ForcedNeed::Penalties)?;
-            return self.write(token, forced, on_event);
+            return self.write(token, forced, events);
         }
-        let clock = Instant::now();
-        let (_, mut yielded) = self.compute_mask()?;
-        let mask_us = match self.request.constraint {
-            None => 0.0,
-            Some(_) => clock.elapsed().as_secs_f64() * 1e6,
-        };
+        let PreparedMask { mut yielded, mask_us } = self.prepared_mask()?;
         if self.mask.is_empty() {
             // Only a vocabulary without an end token leaves nothing to draw after a whole text.
             return Ok(Some(FinishReason::Stop));
@@ -159,12 +202,8 @@ impl<'a> Sequence<'a> {
         yielded |= draw.yielded;
         let forced = self.is_forced(draw.token, self.forced_need())?;
         let circumstances = DrawCircumstances { forced, yielded, mask_us };
-        if let Some(step) = self.report(&row, draw, circumstances)?
-            && on_event(Event::Step(&step)).is_break()
-        {
-            return Ok(Some(FinishReason::Cancelled));
-        }
-        self.write(draw.token, forced, on_event)
+        events.extend(self.report(&row, draw, circumstances)?.map(TextEvent::step));
+        self.write(draw.token, forced, events)
     }
 
     /// Adds a drawn token and sends the text that it completes.
@@ -172,17 +211,14 @@ impl<'a> Sequence<'a> {
         &mut self,
         token: u32,
         forced: bool,
-        on_event: &mut EventSink<'_>,
+        events: &mut Vec<TextEvent>,
     ) -> Result<Option<FinishReason>> {
         let finish = self.add(token, forced)?;
-        let mut shown = self.output.next_chunk().map(|chunk| on_event(Event::Text(chunk)));
+        events.extend(self.output.next_chunk().map(|chunk| TextEvent::Text(chunk.to_owned())));
         if finish.is_none() && self.is_reported_special(token) {
-            shown = Some(on_event(Event::Special(token)));
+            events.push(TextEvent::Special(token));
         }
-        Ok(match (finish, shown) {
-            (None, Some(ControlFlow::Break(()))) => Some(FinishReason::Cancelled),
-            (finish, _) => finish,
-        })
+        Ok(finish)
     }
 
     /// Adds a token to the text. Returns why the text ends, if it does.
@@ -245,8 +281,7 @@ impl<'a> Sequence<'a> {
 
     /// The number of tokens that the text may still grow by.
     pub(crate) fn room(&self) -> usize {
-        let context = self.runner.model().context_length();
-        let left = context.saturating_sub(self.prompt_len + self.tokens.len());
+        let left = self.context.saturating_sub(self.prompt_len + self.tokens.len());
         left.min(self.request.max_tokens.saturating_sub(self.tokens.len()))
     }
 
@@ -256,14 +291,11 @@ impl<'a> Sequence<'a> {
         finish: FinishReason,
         timing: Timing,
         passes: Passes,
-        on_event: &mut EventSink<'_>,
+        events: &mut Vec<TextEvent>,
     ) -> Response {
         self.output.end();
-        if finish != FinishReason::Cancelled
-            && let Some(chunk) = self.output.next_chunk()
-        {
-            // Nothing is left to cancel.
-            let _ = on_event(Event::Text(chunk));
+        if finish != FinishReason::Cancelled {
+            events.extend(self.output.next_chunk().map(|chunk| TextEvent::Text(chunk.to_owned())));
         }
         let stop_reason = match finish {
             FinishReason::StopToken => self.stop_token.map(StopReason::Token),
@@ -277,6 +309,7 @@ impl<'a> Sequence<'a> {
             prompt_tokens: self.prompt_len,
             completion_tokens: self.tokens.len(),
             reasoning_tokens: self.reasoning.as_ref().map_or(0, ReasoningProgress::tokens),
+            cached_tokens: 0,
         };
         let (seed, text, tokens) = (self.sampler.seed(), self.output.into_text(), self.tokens);
         let text_tokens = match finish {

@@ -22,13 +22,15 @@
 
 mod draft_tree;
 
+use std::sync::Arc;
+
 use super::request::Speculation;
 use super::sequence::{ForcedNeed, Sequence};
 use crate::error::Result;
 use crate::model::{KvCache, Model};
 use crate::sampling::Sampler;
 use crate::vocabulary::Encode as _;
-use draft_tree::DraftTree;
+pub(crate) use draft_tree::DraftTree;
 
 /// Greatest number of tokens that are guessed for one pass. On one sequence a pass over a few dozen
 /// positions costs little more than over one.
@@ -45,27 +47,28 @@ const NGRAM_GUESSES: usize = 10;
 const DRAFT_MODEL_GUESSES: usize = 5;
 
 /// The guesser of one sequence.
-pub(crate) struct Drafter<'a> {
+#[derive(Debug)]
+pub(crate) struct Drafter {
     kind: Speculation,
     /// The tokens of the prompt and of the text so far.
     read: Vec<u32>,
     prompt_len: usize,
-    model: Option<(&'a Model, KvCache)>,
+    model: Option<(Arc<Model>, KvCache)>,
     /// The tokens that the draft model's cache holds.
     cached: Vec<u32>,
     /// Passes so far; each draws from another stream of random numbers.
     rounds: u64,
 }
 
-impl<'a> Drafter<'a> {
+impl Drafter {
     /// A guesser for the text after a prompt.
     pub(crate) fn new(
         kind: Speculation,
-        model: Option<&'a Model>,
+        model: Option<&Arc<Model>>,
         prompt: Vec<u32>,
     ) -> Result<Self> {
         let model = match model.filter(|_| kind == Speculation::Draft) {
-            Some(model) => Some((model, model.new_cache()?)),
+            Some(model) => Some((Arc::clone(model), model.new_cache()?)),
             None => None,
         };
         let prompt_len = prompt.len();
@@ -73,7 +76,7 @@ impl<'a> Drafter<'a> {
     }
 
     /// The last token of the text, which is not empty, with guesses after it.
-    pub(crate) fn draft(&mut self, sequence: &Sequence<'_>) -> Result<DraftTree> {
+    pub(crate) fn draft(&mut self, sequence: &Sequence) -> Result<DraftTree> {
         let known = self.read.len() - self.prompt_len;
         self.read.extend_from_slice(&sequence.tokens[known..]);
         let mut tree = DraftTree::new(self.read[self.read.len() - 1]);
@@ -98,7 +101,7 @@ impl<'a> Drafter<'a> {
     fn guess_by_lookup(
         &self,
         tree: &mut DraftTree,
-        sequence: &Sequence<'_>,
+        sequence: &Sequence,
         most: usize,
     ) -> Result<()> {
         let all = &self.read;
@@ -122,7 +125,7 @@ impl<'a> Drafter<'a> {
     fn guess_by_draft_model(
         &mut self,
         tree: &mut DraftTree,
-        sequence: &Sequence<'_>,
+        sequence: &Sequence,
         most: usize,
     ) -> Result<()> {
         let Some((model, cache)) = &mut self.model else { return Ok(()) };
@@ -185,7 +188,7 @@ enum Branching {
 /// continues after each of up to [`MAX_BRANCHES`] possible bytes with what that byte forces.
 fn guess_forced(
     tree: &mut DraftTree,
-    sequence: &Sequence<'_>,
+    sequence: &Sequence,
     most: usize,
     branching: Branching,
 ) -> Result<()> {

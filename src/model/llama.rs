@@ -106,6 +106,12 @@ impl Llama {
         }
     }
 
+    /// The same model with another pool of blocks.
+    pub(super) fn with_own_pool(self) -> Self {
+        let pool = self.pool.as_ref().map(|_| BlockPool::new(cache_shape(&self.config)));
+        Self { pool, ..self }
+    }
+
     /// The blocks of its caches, on the CPU.
     pub(super) fn pool(&self) -> Option<&BlockPool> {
         self.pool.as_deref()

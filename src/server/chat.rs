@@ -1,5 +1,6 @@
 //! Handler of `POST /v1/chat/completions`: reads, compiles, submits, answers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
@@ -27,7 +28,11 @@ pub(super) async fn completions(
     let (parts, body) = request.into_parts();
     let prepared = prepare(&app, &parts.headers, body).await?;
     let head = CompletionHead::new(app.name(), &prepared.protocol);
-    let mut replies = app.worker.submit(prepared.texts, prepared.permit)?;
+    let mut replies = {
+        // The prompt is tokenised there.
+        let (app, texts, permit) = (Arc::clone(&app), prepared.texts, prepared.permit);
+        blocking(move || app.worker.submit(&texts, permit)).await??
+    };
     if prepared.stream {
         // The status line waits for the first reply, so that a request which the model's thread
         // refuses is refused as such, streamed or not; but not so long that a proxy gives up.
@@ -160,24 +165,33 @@ async fn whole(
     first: WorkerReply,
     mut replies: Replies,
 ) -> Result<Json<Value>, ApiError> {
-    let mut message = MessageBuilder::new(protocol);
-    let (mut choices, mut usage) = (Vec::new(), Usage::default());
-    let mut tokens = Vec::new();
+    // The choices that are being written, with their log-probabilities, and those that have ended.
+    let mut open: BTreeMap<usize, (MessageBuilder, Vec<Value>)> = BTreeMap::new();
+    let (mut ended, mut usage) = (BTreeMap::new(), Usage::default());
+    let new = || (MessageBuilder::new(protocol), Vec::new());
     let mut next = first;
     loop {
         match next {
-            WorkerReply::Text(_, text) => message.text(&text),
-            WorkerReply::Special(_, token) => message.special(&app.vocabulary.token_name(token)),
-            WorkerReply::Step(step) => tokens.extend(response::logprob(&app.vocabulary, &step)),
-            WorkerReply::Done(_, response) => {
+            WorkerReply::Text(index, text) => open.entry(index).or_insert_with(new).0.text(&text),
+            WorkerReply::Special(index, token) => {
+                let name = app.vocabulary.token_name(token);
+                open.entry(index).or_insert_with(new).0.special(&name);
+            }
+            WorkerReply::Step(index, step) => {
+                let logprob = response::logprob(&app.vocabulary, &step);
+                open.entry(index).or_insert_with(new).1.extend(logprob);
+            }
+            WorkerReply::Done(index, response) => {
                 add_usage(&mut usage, &response.usage);
-                let message =
-                    std::mem::replace(&mut message, MessageBuilder::new(protocol)).finish();
+                let (message, mut tokens) = open.remove(&index).unwrap_or_else(new);
                 // Tokens that a stop string cut off are not reported.
                 tokens.truncate(response.text_tokens);
-                choices.push(Choice::new(*response, message, std::mem::take(&mut tokens)));
+                ended.insert(index, Choice::new(*response, message.finish(), tokens));
             }
-            WorkerReply::Finished => return Ok(Json(head.completion(&choices, &usage))),
+            WorkerReply::Finished => {
+                let choices: Vec<Choice> = ended.into_values().collect();
+                return Ok(Json(head.completion(&choices, &usage)));
+            }
             WorkerReply::Failed(error) => {
                 return Err(ApiError::from_generation(&error, budget.field));
             }

@@ -13,12 +13,13 @@ use serde_json::json;
 
 use super::api_error::ApiError;
 use super::app::App;
-use super::{chat, models};
+use super::{chat, metrics, models};
 
 /// All routes.
 pub(super) fn router(app: Arc<App>) -> Router {
     let keyed = Router::new()
         .route("/v1/chat/completions", post(chat::completions))
+        .route("/metrics", get(metrics::metrics))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*model}", get(models::get))
         .method_not_allowed_fallback(method)

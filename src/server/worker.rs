@@ -1,168 +1,195 @@
-//! The one thread that owns the model. Jobs wait in a short queue and are done in order.
+//! The thread that drives the engine, and the requests that are handed to it.
 //!
 //! ```text
-//! handlers ── submit(job) ──► queue (64) ──► thread: Engine::generate_each ──► replies ──► handler
+//! handlers ── submit ──► engine: all requests side by side ──► replies ──► handler
+//!                             ▲ one thread drives it
 //! ```
 //!
-//! Invariants: only this thread runs the model; a job whose handler is gone ends at its next token;
-//! a full queue refuses at once instead of waiting.
+//! Invariants: a request whose handler is gone ends at the next forward pass; one that finds too many
+//! waiting is refused at once.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use crate::engine::{Engine, Event, FinishReason, Request, Response, Step};
+use crate::engine::{Engine, Event, FinishReason, Listener, Request, Response, Step};
 use crate::error::{Error, ErrorKind, Result};
 
 use super::admission::BodyPermit;
 use super::api_error::ApiError;
 
-/// Greatest number of waiting jobs; another one is told to come back.
-const MAX_QUEUED_JOBS: usize = 64;
-
-/// A reply of the model's thread to a job; replies come in order.
+/// A reply to a request. Those of one choice come in order, those of several side by side.
 pub(super) enum WorkerReply {
     /// More text of a choice.
     Text(usize, String),
     /// A special token of a choice, if the request asks for them.
     Special(usize, u32),
-    /// The step that drew a token of the current choice, before the text that it completes, if the
-    /// request asks for steps.
-    Step(Box<Step>),
+    /// The step that drew a token of a choice, before the text that it completes, if the request asks
+    /// for steps.
+    Step(usize, Box<Step>),
     /// A choice has ended.
     Done(usize, Box<Response>),
     /// All choices have ended.
     Finished,
     /// The end of all replies: an error.
     Failed(Error),
-    /// The end of all replies: the job took too long.
+    /// The end of all replies: the request took too long.
     OutOfTime,
 }
 
 /// The texts that one request asks for.
 pub(super) enum RequestedTexts {
-    /// One choice for each of these, one after the other.
+    /// One choice for each of these.
     Each(Vec<Request>),
     /// The best texts of one request, and their number.
     Best(Box<Request>, usize),
 }
 
-/// Receives the replies of one job. Dropping it cancels the job at its next token, or before it
-/// starts.
+/// Receives the replies to one request. Dropping it cancels the request at the next forward pass.
 pub(super) type Replies = mpsc::UnboundedReceiver<WorkerReply>;
 
-struct Job {
-    texts: RequestedTexts,
-    /// Held until the job is done.
+/// The handle of the thread, which ends when the handle is dropped.
+pub(super) struct Worker {
+    engine: Engine,
+    time: Option<Duration>,
+    /// Texts that may wait.
+    max_waiting: usize,
+    stop: Arc<AtomicBool>,
+}
+
+impl Worker {
+    /// Starts the thread. Each request is worked on for `time` at most, and at most `max_waiting` texts
+    /// wait for their turn.
+    pub(super) fn start(
+        engine: Engine,
+        time: Option<Duration>,
+        max_waiting: usize,
+    ) -> Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (driven, stopped) = (engine.clone(), Arc::clone(&stop));
+        std::thread::Builder::new()
+            .name("engine".to_owned())
+            // If it fails, requests are told so when they are submitted.
+            .spawn(move || driven.drive(&mut || stopped.load(Ordering::Relaxed)))
+            .map_err(|error| {
+                Error::new(ErrorKind::Io, format!("cannot start the engine's thread: {error}"))
+                    .with_source(error)
+            })?;
+        Ok(Self { engine, time, max_waiting, stop })
+    }
+
+    /// Submits the texts of one request, whose body holds this permit. Blocks while their constraints
+    /// are checked.
+    pub(super) fn submit(
+        &self,
+        texts: &RequestedTexts,
+        permit: Option<BodyPermit>,
+    ) -> std::result::Result<Replies, ApiError> {
+        if self.engine.stats().waiting >= self.max_waiting {
+            return Err(ApiError::busy());
+        }
+        let (replies, receiver) = mpsc::unbounded_channel();
+        let requests: Vec<(&Request, usize)> = match texts {
+            RequestedTexts::Each(requests) => requests.iter().map(|request| (request, 1)).collect(),
+            RequestedTexts::Best(request, n) => vec![(request, *n)],
+        };
+        let shared = Arc::new(SharedReplies {
+            // A time beyond what the clock can tell is no limit.
+            end: self.time.and_then(|time| Instant::now().checked_add(time)),
+            open: AtomicUsize::new(requests.len()),
+            has_ended: AtomicBool::new(false),
+            _permit: permit,
+            replies,
+        });
+        for (first, (request, best)) in requests.into_iter().enumerate() {
+            let choice = ChoiceListener { first, shared: Arc::clone(&shared), is_late: false };
+            if let Err(error) = self.engine.submit(request, best, Box::new(choice)) {
+                // Those that were submitted before it are cancelled, for nobody listens any more.
+                shared.end(WorkerReply::Failed(error));
+                break;
+            }
+        }
+        Ok(receiver)
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.engine.wake();
+    }
+}
+
+/// The state that the choices of one request share.
+struct SharedReplies {
+    /// The time at which the request has taken too long.
+    end: Option<Instant>,
+    /// Choices that have not ended.
+    open: AtomicUsize,
+    /// Whether the last reply was sent.
+    has_ended: AtomicBool,
+    /// Held until the request is answered.
     _permit: Option<BodyPermit>,
     // Unbounded, because a slow reader must not hold up the others; the text is bounded by
     // `max_tokens`.
     replies: mpsc::UnboundedSender<WorkerReply>,
 }
 
-/// The handle of the model's thread, which ends when the last handle is dropped.
-pub(super) struct Worker {
-    jobs: mpsc::Sender<Job>,
-}
-
-impl Worker {
-    /// Starts the thread, which works on each request for `time` at most.
-    pub(super) fn start(engine: Engine, time: Option<Duration>) -> Result<Self> {
-        let (jobs, queue) = mpsc::channel(MAX_QUEUED_JOBS);
-        std::thread::Builder::new()
-            .name("model".to_owned())
-            .spawn(move || work(engine, queue, time))
-            .map_err(|error| {
-                Error::new(ErrorKind::Io, format!("cannot start the model's thread: {error}"))
-                    .with_source(error)
-            })?;
-        Ok(Self { jobs })
-    }
-
-    /// Queues the texts of one request, whose body holds this permit.
-    pub(super) fn submit(
-        &self,
-        texts: RequestedTexts,
-        permit: Option<BodyPermit>,
-    ) -> std::result::Result<Replies, ApiError> {
-        let (replies, receiver) = mpsc::unbounded_channel();
-        match self.jobs.try_send(Job { texts, _permit: permit, replies }) {
-            Ok(()) => Ok(receiver),
-            Err(mpsc::error::TrySendError::Full(_)) => Err(ApiError::busy()),
-            Err(mpsc::error::TrySendError::Closed(_)) => Err(ApiError::gone()),
+impl SharedReplies {
+    /// Sends the last reply, unless it was sent.
+    fn end(&self, last: WorkerReply) {
+        if !self.has_ended.swap(true, Ordering::Relaxed) {
+            // The handler may be gone.
+            let _ = self.replies.send(last);
         }
     }
 }
 
-fn work(engine: Engine, mut queue: mpsc::Receiver<Job>, time: Option<Duration>) {
-    while let Some(job) = queue.blocking_recv() {
-        let mut clock = JobClock::start(time);
-        let last = match write(&engine, &job, &mut clock) {
-            _ if clock.over => WorkerReply::OutOfTime,
-            Ok(()) => WorkerReply::Finished,
-            Err(error) => WorkerReply::Failed(error),
-        };
-        // The handler may be gone.
-        let _ = job.replies.send(last);
-    }
+/// Listens to one submission: a choice, or the best of several texts.
+struct ChoiceListener {
+    /// The index of its first choice.
+    first: usize,
+    shared: Arc<SharedReplies>,
+    is_late: bool,
 }
 
-/// Deadline of a job.
-struct JobClock {
-    end: Option<Instant>,
-    over: bool,
-}
-
-impl JobClock {
-    fn start(time: Option<Duration>) -> Self {
-        // A time beyond what the clock can tell is no limit.
-        Self { end: time.and_then(|time| Instant::now().checked_add(time)), over: false }
-    }
-
-    fn is_over(&mut self) -> bool {
-        self.over |= self.end.is_some_and(|end| Instant::now() >= end);
-        self.over
-    }
-}
-
-/// Generates the texts of a job, and replies as they come.
-fn write(engine: &Engine, job: &Job, clock: &mut JobClock) -> Result<()> {
-    if job.replies.is_closed() {
-        return Ok(());
-    }
-    let mut tell = |index, event: Event<'_>| {
+impl Listener for ChoiceListener {
+    fn on_event(&mut self, rank: usize, event: Event<'_>) -> ControlFlow<()> {
         // A text that was complete in time is sent, with its end.
         let ended = matches!(&event, Event::Ended(text) if text.finish != FinishReason::Cancelled);
-        if !ended && clock.is_over() {
-            ControlFlow::Break(())
-        } else {
-            forward(index, event, &job.replies)
+        self.is_late |= self.shared.end.is_some_and(|end| Instant::now() >= end);
+        if (self.is_late && !ended) || self.shared.has_ended.load(Ordering::Relaxed) {
+            return ControlFlow::Break(());
         }
-    };
-    match &job.texts {
-        RequestedTexts::Each(requests) => engine.generate_each(requests, &mut tell),
-        RequestedTexts::Best(request, n) => engine.generate_best(request, *n, &mut tell),
+        let (index, replies) = (self.first + rank, &self.shared.replies);
+        let is_heard = match event {
+            Event::Text(text) => replies.send(WorkerReply::Text(index, text.to_owned())).is_ok(),
+            Event::Special(token) => replies.send(WorkerReply::Special(index, token)).is_ok(),
+            Event::Step(step) => {
+                replies.send(WorkerReply::Step(index, Box::new(step.clone()))).is_ok()
+            }
+            Event::Working => !replies.is_closed(),
+            Event::Ended(response) => {
+                replies.send(WorkerReply::Done(index, Box::new(response.clone()))).is_ok()
+            }
+        };
+        match is_heard {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
     }
-    .map(drop)
-}
 
-fn forward(
-    index: usize,
-    event: Event<'_>,
-    replies: &mpsc::UnboundedSender<WorkerReply>,
-) -> ControlFlow<()> {
-    let listening = match event {
-        Event::Text(text) => replies.send(WorkerReply::Text(index, text.to_owned())).is_ok(),
-        Event::Special(token) => replies.send(WorkerReply::Special(index, token)).is_ok(),
-        Event::Step(step) => replies.send(WorkerReply::Step(Box::new(step.clone()))).is_ok(),
-        Event::Working => !replies.is_closed(),
-        Event::Ended(response) => {
-            replies.send(WorkerReply::Done(index, Box::new(response.clone()))).is_ok()
+    fn on_end(&mut self, result: Result<()>) {
+        match result {
+            Err(error) => self.shared.end(WorkerReply::Failed(error)),
+            Ok(()) if self.is_late => self.shared.end(WorkerReply::OutOfTime),
+            Ok(()) if self.shared.open.fetch_sub(1, Ordering::Relaxed) == 1 => {
+                self.shared.end(WorkerReply::Finished);
+            }
+            Ok(()) => {}
         }
-    };
-    match listening {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(()),
     }
 }

@@ -4,11 +4,12 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use maskwright::engine::EngineOptions;
 use maskwright::server::{ServerBounds, ServerOptions};
 use serde_json::{Value, json};
 
 use crate::model_support::{hey, parrot};
-use crate::{CHAT, PATIENCE, chat, connect, send, serve, serve_by};
+use crate::{CHAT, PATIENCE, chat, connect, send, serve, serve_by, serve_by_engine};
 
 const SOON: Duration = Duration::from_millis(50);
 
@@ -144,7 +145,9 @@ fn a_request_has_its_time() {
 #[test]
 fn a_stream_that_waits_is_kept_alive() {
     let endless = parrot("http-silence", &[(b'>', 97), (b'a', 97)], 1 << 30);
-    let address = serve_by(endless, bounded(|bounds| bounds.keep_alive_delay = SOON));
+    let options = bounded(|bounds| bounds.keep_alive_delay = SOON);
+    let one_at_a_time = EngineOptions { max_running: 1, ..EngineOptions::default() };
+    let address = serve_by_engine(endless, options, one_at_a_time);
     let body = |tokens: Option<u64>| {
         json!({ "model": "http-silence", "messages": [{ "role": "user", "content": "x" }],
             "temperature": 0, "stream": true, "max_tokens": tokens })

@@ -19,7 +19,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use maskwright::Engine;
+use maskwright::engine::{Engine, EngineOptions};
 use maskwright::model::{ModelOptions, ModelSource};
 use maskwright::server::{Server, ServerOptions};
 use model_support::hey;
@@ -36,11 +36,17 @@ fn serve(folder: PathBuf, api_keys: &[&str]) -> SocketAddr {
 
 /// The same with other options.
 fn serve_by(folder: PathBuf, options: ServerOptions) -> SocketAddr {
+    serve_by_engine(folder, options, EngineOptions::default())
+}
+
+/// The same with an engine of other options, too.
+fn serve_by_engine(folder: PathBuf, options: ServerOptions, engine: EngineOptions) -> SocketAddr {
+    let engine_options = engine;
     let source = ModelSource::Folder(folder);
     let engine = Engine::load(&ModelOptions { source, ..Default::default() }).unwrap();
     // It guesses for itself.
     let draft = engine.model().clone();
-    let engine = engine.with_draft(draft).unwrap();
+    let engine = engine.with_draft(draft).unwrap().with_options(engine_options);
     let listener = Server::listen(([127, 0, 0, 1], 0).into()).unwrap();
     let server = Server::new(listener, engine, options).unwrap();
     let address = server.address();

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+use std::sync::Arc;
+
 use crate::model_support::shared;
 use maskwright::model::{Canonical, Tokenizer};
 use maskwright::vocabulary::{Encode, Vocabulary};
@@ -39,8 +41,8 @@ fn what_the_tokenizer_writes_is_allowed_and_what_is_allowed_it_writes() {
     let Some(folder) = shared("tokenizers") else { return };
     for name in BPE {
         let json = std::fs::read(folder.join(name).join("tokenizer.json")).unwrap();
-        let tokenizer = Tokenizer::from_bytes(&json).unwrap();
-        let vocabulary = Vocabulary::from_tokenizer_json(&json).unwrap();
+        let tokenizer = Arc::new(Tokenizer::from_bytes(&json).unwrap());
+        let vocabulary = Arc::new(Vocabulary::from_tokenizer_json(&json).unwrap());
         let text_tokens = vocabulary.trie().ids();
         for text in TEXTS {
             let ids = encode(&tokenizer, &vocabulary, text);
@@ -115,8 +117,8 @@ fn what_the_tokenizer_writes_is_allowed_and_what_is_allowed_it_writes() {
 fn other_tokenizers_are_refused_by_name() {
     let Some(folder) = shared("tokenizers") else { return };
     let json = std::fs::read(folder.join("t5-small-unigram/tokenizer.json")).unwrap();
-    let tokenizer = Tokenizer::from_bytes(&json).unwrap();
-    let vocabulary = Vocabulary::from_tokens(vec![], &[], &[]).unwrap();
+    let tokenizer = Arc::new(Tokenizer::from_bytes(&json).unwrap());
+    let vocabulary = Arc::new(Vocabulary::from_tokens(vec![], &[], &[]).unwrap());
     let error = Canonical::new(&tokenizer, &vocabulary).unwrap_err().to_string();
     assert!(error.starts_with("canonical tokenisations are known of byte-pair"), "{error}");
 }

@@ -4,6 +4,7 @@ mod batch;
 mod canonical;
 mod chat_templates;
 mod decoding;
+mod engine_loop;
 mod generation;
 mod llama;
 #[path = "../model_support/mod.rs"]

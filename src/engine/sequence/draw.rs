@@ -14,7 +14,7 @@ pub(crate) enum ForcedNeed {
     Report,
 }
 
-impl Sequence<'_> {
+impl Sequence {
     /// Sets the sampler to the temperature of the part of the grammar that the text is in, or to the
     /// request's.
     pub(crate) fn set_temperature(&mut self) {

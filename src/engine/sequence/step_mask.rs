@@ -9,7 +9,7 @@ use crate::engine::token_healing;
 use crate::error::Result;
 use crate::vocabulary::TokenMask;
 
-impl Sequence<'_> {
+impl Sequence {
     /// The mask that [`compute_mask`](Self::compute_mask) has computed.
     pub(crate) fn mask(&self) -> &TokenMask {
         &self.mask

@@ -20,7 +20,7 @@ pub(crate) struct DrawCircumstances {
     pub(crate) mask_us: f64,
 }
 
-impl Sequence<'_> {
+impl Sequence {
     /// Adds a draw to the summary, if the request asks for one. Returns its report, if the request
     /// asks for steps.
     pub(crate) fn report(

@@ -19,7 +19,7 @@ pub(crate) struct DraftTree {
 
 impl DraftTree {
     /// A tree of the text's last token alone.
-    pub(super) fn new(last: u32) -> Self {
+    pub(crate) fn new(last: u32) -> Self {
         Self { tokens: vec![last], ..Self::default() }
     }
 

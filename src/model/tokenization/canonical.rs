@@ -1,5 +1,7 @@
 //! Canonical tokenisations: sequences of tokens that the tokenizer itself writes for their text.
 
+use std::sync::Arc;
+
 use tokenizers::{Model as _, ModelWrapper, PreTokenizerWrapper};
 
 use super::tokenizer::Tokenizer;
@@ -48,29 +50,30 @@ const AFTER_SPACE: [&str; 4] = ["1", "a", "!", "\n"];
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Canonical<'a> {
-    tokenizer: &'a tokenizers::Tokenizer,
-    vocabulary: &'a Vocabulary,
+pub struct Canonical {
+    tokenizer: Arc<Tokenizer>,
+    vocabulary: Arc<Vocabulary>,
     of_bytes: bool,
     /// The first open token; a word begins there.
     start: usize,
 }
 
-impl<'a> Canonical<'a> {
+impl Canonical {
     /// At the beginning of a sequence. Errors if the tokenizer is no byte-pair encoding.
-    pub fn new(tokenizer: &'a Tokenizer, vocabulary: &'a Vocabulary) -> Result<Self> {
-        let tokenizer = &tokenizer.text;
-        if !matches!(tokenizer.get_model(), ModelWrapper::BPE(_)) {
+    pub fn new(tokenizer: &Arc<Tokenizer>, vocabulary: &Arc<Vocabulary>) -> Result<Self> {
+        let text = &tokenizer.text;
+        if !matches!(text.get_model(), ModelWrapper::BPE(_)) {
             let message = "canonical tokenisations are known of byte-pair encodings only";
             return Err(Error::new(ErrorKind::Request, message)
                 .with_help("leave out `canonical` with this model"));
         }
         let is_byte_level =
             |p: &PreTokenizerWrapper| matches!(p, PreTokenizerWrapper::ByteLevel(_));
-        let of_bytes = match tokenizer.get_pre_tokenizer() {
+        let of_bytes = match text.get_pre_tokenizer() {
             Some(PreTokenizerWrapper::Sequence(all)) => all.as_ref().iter().any(is_byte_level),
             one => one.is_some_and(is_byte_level),
         };
+        let (tokenizer, vocabulary) = (Arc::clone(tokenizer), Arc::clone(vocabulary));
         Ok(Self { tokenizer, vocabulary, of_bytes, start: 0 })
     }
 
@@ -125,7 +128,7 @@ impl<'a> Canonical<'a> {
             return Ok(false);
         }
         if window.len() > MAX_OPEN_TOKENS {
-            let words = self.tokenizer.encode(text, false).map_err(failed)?;
+            let words = self.tokenizer.text.encode(text, false).map_err(failed)?;
             let words = words.get_word_ids();
             let begins = |&i: &usize| words[i] != words[i - 1];
             if let Some(at) = (1..window.len() - MIN_OPEN_TOKENS).rev().find(begins) {
@@ -148,25 +151,25 @@ impl<'a> Canonical<'a> {
     }
 
     fn encode(&self, text: &str) -> Result<Vec<u32>> {
-        let encoding = self.tokenizer.encode_fast(text, false).map_err(failed)?;
+        let encoding = self.tokenizer.text.encode_fast(text, false).map_err(failed)?;
         Ok(encoding.get_ids().to_vec())
     }
 
     /// Whether the tokenizer writes these two tokens for their text within a word.
     fn is_pair(&self, before: Option<u32>, token: u32) -> Result<bool> {
-        let name = |id: u32| self.tokenizer.get_model().id_to_token(id);
+        let name = |id: u32| self.tokenizer.text.get_model().id_to_token(id);
         let pair: Vec<u32> = before.into_iter().chain([token]).collect();
         // An added token is no part of a word.
         let Some(names) = pair.iter().map(|&id| name(id)).collect::<Option<Vec<_>>>() else {
             return Ok(true);
         };
-        let tokens = self.tokenizer.get_model().tokenize(&names.concat()).map_err(failed)?;
+        let tokens = self.tokenizer.text.get_model().tokenize(&names.concat()).map_err(failed)?;
         Ok(tokens.iter().map(|token| token.id).eq(pair))
     }
 
     fn writes_characters(&self, before: &[u32], token: u32) -> Result<bool> {
         let before = &before[self.start..];
-        let byte = |id: u32| match self.tokenizer.get_model().id_to_token(id) {
+        let byte = |id: u32| match self.tokenizer.text.get_model().id_to_token(id) {
             Some(name) if name.len() == 6 && name.starts_with("<0x") => {
                 self.vocabulary.token_bytes(id).map(|bytes| bytes[0])
             }
@@ -187,7 +190,7 @@ impl<'a> Canonical<'a> {
         // Spaces are written as U+2581 there.
         let has_token = |c: char| {
             let c = if c == ' ' { '\u{2581}' } else { c };
-            self.tokenizer.token_to_id(c.encode_utf8(&mut [0; 4])).is_some()
+            self.tokenizer.text.token_to_id(c.encode_utf8(&mut [0; 4])).is_some()
         };
         Ok(!whole.is_some_and(has_token))
     }

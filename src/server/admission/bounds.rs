@@ -26,8 +26,10 @@ pub struct ServerBounds {
     /// Time after which a streamed answer that has not begun begins with comments, so that no proxy
     /// takes the connection for dead.
     pub keep_alive_delay: Duration,
+    /// Choices that wait for the model to have room for them; another request is told to come back.
+    pub max_waiting: usize,
     /// Constraints that are compiled, and large bodies that are parsed, at a time. One less than the
-    /// cores by default, which leaves one to the model's thread.
+    /// cores by default, which leaves one to the engine's thread.
     pub max_compiles: usize,
 }
 
@@ -43,6 +45,7 @@ impl Default for ServerBounds {
             write_timeout: Duration::from_secs(60),
             request_timeout: Some(Duration::from_secs(600)),
             keep_alive_delay: Duration::from_secs(10),
+            max_waiting: 256,
             max_compiles: (cores - 1).max(1),
         }
     }

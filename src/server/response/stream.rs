@@ -1,6 +1,6 @@
 //! An answer as server-sent events: each choice's role, text and end, then `[DONE]`.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,35 +27,36 @@ const DONE: &str = "[DONE]";
 const KEEP_ALIVE: &str = "keep-alive";
 
 /// Stream of events from the worker's replies. Dropping it, as happens when the client hangs up,
-/// cancels the job.
-///
-/// More than 12 fields: the state of one stream, which lives and ends as a whole.
+/// cancels the request.
 pub(crate) struct ChunkStream {
     head: CompletionHead,
     app: Arc<App>,
-    /// Log-probabilities of tokens whose text was not sent yet.
-    tokens: Vec<Value>,
-    /// Number of tokens of this choice whose log-probabilities were sent.
-    logprobs_sent: usize,
     replies: Replies,
-    /// The choice that is being written.
-    speaking: Option<usize>,
-    /// Whether its role was sent.
-    role_sent: bool,
     protocol: Protocol,
     /// The field that bounds the tokens of the answer.
     max_tokens_field: Option<&'static str>,
-    /// Takes the message apart; `None` once a choice has ended.
-    reader: Option<MessageReader>,
-    message: AssistantMessage,
-    /// Reads the arguments of the current call, if it is of a custom tool.
-    input: Option<InputReader>,
+    /// The choices that have begun and not ended, by index.
+    choices: BTreeMap<usize, StreamedChoice>,
     usage: Usage,
     include_usage: bool,
     ready: VecDeque<String>,
     /// Whether a comment comes first, because the answer had not begun when the stream did.
     begins_with_comment: bool,
     ended: bool,
+}
+
+/// A choice while it is streamed; several are, side by side.
+struct StreamedChoice {
+    /// Takes the message apart.
+    reader: MessageReader,
+    role_sent: bool,
+    message: AssistantMessage,
+    /// Reads the arguments of the current call, if it is of a custom tool.
+    input: Option<InputReader>,
+    /// Log-probabilities of tokens whose text was not sent yet.
+    tokens: Vec<Value>,
+    /// Number of tokens whose log-probabilities were sent.
+    logprobs_sent: usize,
 }
 
 impl ChunkStream {
@@ -74,16 +75,10 @@ impl ChunkStream {
         let mut chunks = Self {
             head,
             app,
-            tokens: Vec::new(),
-            logprobs_sent: 0,
             replies,
-            speaking: None,
-            role_sent: false,
             protocol,
             max_tokens_field,
-            reader: None,
-            message: AssistantMessage::default(),
-            input: None,
+            choices: BTreeMap::new(),
             usage: Usage::default(),
             include_usage,
             ready: VecDeque::new(),
@@ -99,32 +94,34 @@ impl ChunkStream {
     /// Turns a reply into chunks.
     fn take(&mut self, reply: WorkerReply) {
         match reply {
-            WorkerReply::Step(step) => {
-                self.tokens.extend(response::logprob(&self.app.vocabulary, &step));
+            WorkerReply::Step(index, step) => {
+                let logprob = response::logprob(&self.app.vocabulary, &step);
+                self.choice(index).tokens.extend(logprob);
             }
             WorkerReply::Text(index, text) => {
-                self.speak(index);
-                let parts = self.reader.as_mut().map(|reader| reader.text(&text));
-                self.send(index, parts.unwrap_or_default());
+                let parts = self.choice(index).reader.text(&text);
+                self.send(index, parts);
             }
             WorkerReply::Special(index, token) => {
-                self.speak(index);
-                let name = self.app.vocabulary.token_name(token);
-                let parts = self.reader.as_mut().map(|reader| reader.special(&name));
-                self.send(index, parts.unwrap_or_default());
+                let name = self.app.vocabulary.token_name(token).into_owned();
+                let parts = self.choice(index).reader.special(&name);
+                self.send(index, parts);
             }
             WorkerReply::Done(index, response) => {
-                self.speak(index);
                 add_usage(&mut self.usage, &response.usage);
-                let parts = self.reader.take().map(MessageReader::finish);
-                self.send(index, parts.unwrap_or_default());
+                let protocol = &self.protocol;
+                let choice = self.choices.entry(index).or_insert_with(|| new_choice(protocol));
+                let reader = std::mem::replace(&mut choice.reader, protocol.reader());
+                let parts = reader.finish();
+                self.send(index, parts);
                 self.send_role(index, None);
+                let Some(StreamedChoice { message, mut tokens, logprobs_sent, .. }) =
+                    self.choices.remove(&index)
+                else {
+                    return;
+                };
                 // The tokens that completed no text of their own, less those a stop string cut off.
-                let mut tokens = std::mem::take(&mut self.tokens);
-                tokens.truncate(
-                    response.text_tokens.saturating_sub(std::mem::take(&mut self.logprobs_sent)),
-                );
-                let message = std::mem::take(&mut self.message);
+                tokens.truncate(response.text_tokens.saturating_sub(logprobs_sent));
                 self.push(self.head.finish_chunk(index, &Choice::new(*response, message, tokens)));
             }
             WorkerReply::Finished => self.end(),
@@ -135,17 +132,15 @@ impl ChunkStream {
         }
     }
 
-    /// Begins a choice, unless it is the current one.
-    fn speak(&mut self, index: usize) {
-        if self.speaking.replace(index) != Some(index) {
-            self.reader = Some(self.protocol.reader());
-            self.role_sent = false;
-        }
+    /// The choice of this index, which begins unless it has.
+    fn choice(&mut self, index: usize) -> &mut StreamedChoice {
+        let protocol = &self.protocol;
+        self.choices.entry(index).or_insert_with(|| new_choice(protocol))
     }
 
     /// Sends the role, before the first part of a choice.
     fn send_role(&mut self, index: usize, first: Option<&MessagePart>) {
-        if !std::mem::replace(&mut self.role_sent, true) {
+        if !std::mem::replace(&mut self.choice(index).role_sent, true) {
             self.push(self.head.role_chunk(index, first));
         }
     }
@@ -154,13 +149,18 @@ impl ChunkStream {
     fn send(&mut self, index: usize, parts: Vec<MessagePart>) {
         for part in parts {
             self.send_role(index, Some(&part));
-            self.message.add(&part);
+            let is_custom =
+                matches!(&part, MessagePart::Call { name, .. } if self.head.is_custom(name));
+            let choice = self.choice(index);
+            choice.message.add(&part);
             let input = match &part {
-                MessagePart::Call { name, .. } => {
-                    self.input = self.head.is_custom(name).then(InputReader::default);
-                    self.input.as_ref().map(|_| String::new())
+                MessagePart::Call { .. } => {
+                    choice.input = is_custom.then(InputReader::default);
+                    choice.input.as_ref().map(|_| String::new())
                 }
-                MessagePart::Arguments(text) => self.input.as_mut().map(|reader| reader.read(text)),
+                MessagePart::Arguments(text) => {
+                    choice.input.as_mut().map(|reader| reader.read(text))
+                }
                 MessagePart::Text(_) | MessagePart::Reasoning(_) => None,
             };
             if matches!((&part, &input), (MessagePart::Arguments(_), Some(text)) if text.is_empty())
@@ -168,9 +168,9 @@ impl ChunkStream {
                 // JSON around the text, or a character that has not ended.
                 continue;
             }
-            let tokens = std::mem::take(&mut self.tokens);
-            self.logprobs_sent += tokens.len();
-            let calls = self.message.calls.len();
+            let tokens = std::mem::take(&mut choice.tokens);
+            choice.logprobs_sent += tokens.len();
+            let calls = choice.message.calls.len();
             self.push(self.head.part_chunk(index, &part, (calls, input), tokens));
         }
     }
@@ -195,6 +195,18 @@ impl ChunkStream {
             chunk["usage"] = Value::Null;
         }
         self.ready.push_back(chunk.to_string());
+    }
+}
+
+/// A choice of which nothing was sent.
+fn new_choice(protocol: &Protocol) -> StreamedChoice {
+    StreamedChoice {
+        reader: protocol.reader(),
+        role_sent: false,
+        message: AssistantMessage::default(),
+        input: None,
+        tokens: Vec::new(),
+        logprobs_sent: 0,
     }
 }
 

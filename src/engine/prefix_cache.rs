@@ -1,0 +1,124 @@
+//! Blocks of the KV cache that texts with the same beginning share.
+//!
+//! A full block is known by its tokens and by the block before it, as in vLLM's automatic prefix
+//! caching:
+//!
+//! ```text
+//! tokens      t0 … t15      t16 … t31     t32 … t40
+//! key         h(0, t0…t15)  h(key, t16…)  not full: not shared
+//! ```
+//!
+//! Blocks stay when their text has ended, until the memory is needed: then those go first that were
+//! used least recently, and of one text the last ones. A lookup is O(blocks) and compares all tokens,
+//! so that equal hashes of unequal texts do no harm.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasher as _, RandomState};
+
+use super::scheduler::BLOCK;
+use crate::model::SharedBlock;
+
+/// The key of a block. That of "no block" is 0.
+pub(crate) type BlockKey = u64;
+
+/// A block that texts share.
+#[derive(Debug)]
+struct CachedBlock {
+    before: BlockKey,
+    tokens: [u32; BLOCK],
+    block: SharedBlock,
+    place: Place,
+}
+
+/// The order in which blocks go: by the time of their last use, then from the last block of a text to
+/// its first.
+type Place = (u64, std::cmp::Reverse<usize>, BlockKey);
+
+/// All blocks that texts share.
+#[derive(Debug, Default)]
+pub(crate) struct PrefixCache {
+    hasher: RandomState,
+    blocks: HashMap<BlockKey, CachedBlock>,
+    order: BTreeSet<Place>,
+    /// Counts lookups and insertions.
+    time: u64,
+}
+
+impl PrefixCache {
+    /// The keys of the full blocks of a text.
+    pub(crate) fn keys(&self, tokens: &[u32]) -> Vec<BlockKey> {
+        let mut before = 0;
+        let blocks = tokens.chunks_exact(BLOCK);
+        blocks
+            .map(|tokens| {
+                before = self.hasher.hash_one((before, tokens)).max(1);
+                before
+            })
+            .collect()
+    }
+
+    /// The blocks, from the first on, that hold the beginning of a text.
+    pub(crate) fn find(&mut self, tokens: &[u32]) -> Vec<SharedBlock> {
+        self.time += 1;
+        let (mut found, mut before) = (Vec::new(), 0);
+        for (key, tokens) in self.keys(tokens).into_iter().zip(tokens.chunks_exact(BLOCK)) {
+            let Some(cached) = self.blocks.get_mut(&key) else { break };
+            if cached.before != before || cached.tokens != tokens {
+                break;
+            }
+            self.order.remove(&cached.place);
+            cached.place.0 = self.time;
+            self.order.insert(cached.place);
+            found.push(cached.block.clone());
+            before = key;
+        }
+        found
+    }
+
+    /// Whether a block is there.
+    pub(crate) fn contains(&self, key: BlockKey) -> bool {
+        self.blocks.contains_key(&key)
+    }
+
+    /// Adds the blocks of a text from index `from` on, which are full; those that are there stay.
+    pub(crate) fn insert(
+        &mut self,
+        tokens: &[u32],
+        from: usize,
+        block: impl Fn(usize) -> Option<SharedBlock>,
+    ) {
+        self.time += 1;
+        let keys = self.keys(tokens);
+        for (index, content) in tokens.chunks_exact(BLOCK).enumerate().skip(from) {
+            let key = keys[index];
+            let before = index.checked_sub(1).map_or(0, |index| keys[index]);
+            let (false, Some(block)) = (self.contains(key), block(index)) else { continue };
+            let Ok(content) = content.try_into() else { continue };
+            let place = (self.time, std::cmp::Reverse(index), key);
+            self.order.insert(place);
+            self.blocks.insert(key, CachedBlock { before, tokens: content, block, place });
+        }
+    }
+
+    /// The number of blocks that no text holds.
+    pub(crate) fn unused(&self) -> usize {
+        self.blocks.values().filter(|cached| cached.block.is_only_holder()).count()
+    }
+
+    /// The number of blocks.
+    pub(crate) fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Lets go of up to `count` blocks that no text holds.
+    pub(crate) fn evict(&mut self, count: usize) {
+        let unused = self.order.iter().filter(|place| {
+            self.blocks.get(&place.2).is_some_and(|cached| cached.block.is_only_holder())
+        });
+        let places: Vec<Place> = unused.take(count).copied().collect();
+        for place in places {
+            self.order.remove(&place);
+            self.blocks.remove(&place.2);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! A request on its way through the loop, and those who listen to it.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::ranking::{RankedText, rank, replay};
+use super::request::Request;
+use super::response::{Event, FinishReason, TextEvent};
+use crate::error::{Error, Result};
+use crate::vocabulary::Vocabulary;
+
+/// Receives what happens to a request that was [submitted](super::Engine::submit). It is called by the
+/// thread that drives the engine, between forward passes, and should return at once.
+pub trait Listener: Send {
+    /// An event of one of the request's texts, by its rank. `Break` cancels the request.
+    fn on_event(&mut self, rank: usize, event: Event<'_>) -> ControlFlow<()>;
+
+    /// The last call: all texts have ended, or an error has ended them.
+    fn on_end(&mut self, result: Result<()>);
+}
+
+/// The state of one request: the texts that are still written, and those that have ended.
+pub(crate) struct Submission {
+    request: Arc<Request>,
+    /// The number of texts that are told, of those that are written.
+    best: usize,
+    listener: Box<dyn Listener>,
+    /// Texts that are still written.
+    open: usize,
+    ended: Vec<RankedText>,
+    /// The steps of each text so far, where they are told at the end.
+    steps: Vec<Vec<super::response::Step>>,
+    error: Option<Error>,
+    is_cancelled: bool,
+    /// Whether something was told since the last step.
+    has_told: bool,
+}
+
+impl Submission {
+    /// The submission of a request that writes `texts` texts, of which the `best` are told.
+    pub(crate) fn new(
+        request: Arc<Request>,
+        (texts, best): (usize, usize),
+        listener: Box<dyn Listener>,
+    ) -> Self {
+        let steps = vec![Vec::new(); texts];
+        Self {
+            request,
+            best,
+            listener,
+            open: texts,
+            ended: Vec::new(),
+            steps,
+            error: None,
+            is_cancelled: false,
+            has_told: false,
+        }
+    }
+
+    /// Tells events of the text of this index, or keeps them until the end.
+    pub(crate) fn tell(&mut self, index: usize, events: Vec<TextEvent>) {
+        for event in events {
+            if self.request.is_ranked() {
+                if let TextEvent::Step(step) = event {
+                    self.steps[index].push(*step);
+                }
+            } else if !self.is_cancelled {
+                self.has_told = true;
+                self.is_cancelled = self.listener.on_event(0, event.as_event()).is_break();
+            }
+        }
+    }
+
+    /// Tells that it is still worked on, if a step had nothing else to tell.
+    pub(crate) fn tell_step(&mut self) {
+        if !std::mem::take(&mut self.has_told) && !self.is_cancelled {
+            self.is_cancelled = self.listener.on_event(0, Event::Working).is_break();
+        }
+    }
+
+    /// Cancels the request.
+    pub(crate) fn cancel(&mut self) {
+        self.is_cancelled = true;
+    }
+
+    /// Whether its texts are to end.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.is_cancelled || self.error.is_some()
+    }
+
+    /// Takes the outcome of the task of this index.
+    pub(crate) fn take(&mut self, index: usize, outcome: Result<Vec<RankedText>>) {
+        self.open -= 1;
+        match outcome {
+            Err(error) => self.error = self.error.take().or(Some(error)),
+            Ok(texts) => self.ended.extend(texts.into_iter().map(|(response, steps)| {
+                let kept = std::mem::take(&mut self.steps[index]);
+                (response, if steps.is_empty() { kept } else { steps })
+            })),
+        }
+    }
+
+    /// Whether all texts have ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.open == 0
+    }
+
+    /// Tells the end: the best texts, if they were not told while they were written.
+    pub(crate) fn end(mut self, vocabulary: &Vocabulary) {
+        if let Some(error) = self.error {
+            return self.listener.on_end(Err(error));
+        }
+        let listener = &mut self.listener;
+        if self.request.is_ranked() {
+            if self.request.beam.is_none() {
+                rank(&mut self.ended);
+            }
+            self.ended.truncate(self.best);
+            for (rank, (response, steps)) in self.ended.iter().enumerate() {
+                let cancelled = response.finish == FinishReason::Cancelled;
+                let mut told = ControlFlow::Continue(());
+                if !cancelled {
+                    told = replay(vocabulary, &self.request, response, steps, &mut |event| {
+                        listener.on_event(rank, event)
+                    });
+                }
+                if told.is_break() {
+                    break;
+                }
+                if listener.on_event(rank, Event::Ended(response)).is_break() {
+                    break;
+                }
+            }
+        } else {
+            for (response, _) in &self.ended {
+                // Nothing is left to cancel.
+                let _ = listener.on_event(0, Event::Ended(response));
+            }
+        }
+        self.listener.on_end(Ok(()));
+    }
+}
+
+impl std::fmt::Debug for Submission {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Submission").field("request", &self.request).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,215 @@
+//! One request in the loop: its texts, and the times and figures that its response tells.
+
+use std::time::Instant;
+
+use super::beam_search::Search;
+use super::branch::{Branch, Writer};
+use super::model_runner::{ModelRunner, TokenizedPrompt};
+use super::ranking::RankedText;
+use super::request::Speculation;
+use super::response::{FinishReason, Passes, TextEvent, Timing};
+use super::scheduler::{TaskId, Unread};
+use super::sequence::Sequence;
+use super::speculation::Drafter;
+use crate::error::Result;
+
+/// A text, or the beams of a search, from submission to end.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) id: TaskId,
+    runner: ModelRunner,
+    texts: Texts,
+    /// Whether it is among those that are worked on, and not waiting.
+    pub(crate) is_running: bool,
+    clock: TaskClock,
+    passes: Passes,
+    /// Tokens of the prompt that it found in the prefix cache.
+    cached_tokens: usize,
+    /// Events since the last time that they were told.
+    pub(crate) events: Vec<TextEvent>,
+    /// Its end: the texts, best first, or an error.
+    outcome: Option<Result<Vec<RankedText>>>,
+    /// Ends as soon as the writers that are lent are back.
+    is_cancelled: bool,
+}
+
+#[derive(Debug)]
+enum Texts {
+    One(Box<Branch>),
+    Beams(Search),
+}
+
+/// When a task was submitted, began, and had its first logits.
+#[derive(Debug)]
+struct TaskClock {
+    submitted: Instant,
+    began: Option<Instant>,
+    prefilled: Option<Instant>,
+}
+
+impl Task {
+    /// A task that waits. `sequence` is its empty text.
+    ///
+    /// Errors if the draft model has no cache for it.
+    pub(crate) fn new(
+        id: TaskId,
+        runner: &ModelRunner,
+        prompt: TokenizedPrompt,
+        sequence: Sequence,
+    ) -> Result<Self> {
+        let request = &sequence.request;
+        let drafter = match request.speculate {
+            Speculation::Off => None,
+            kind => Some(Drafter::new(kind, runner.draft_model(), prompt.tokens.clone())?),
+        };
+        let (search, max_tokens) = (request.beam, request.max_tokens);
+        let writer = Writer::new(sequence, drafter);
+        let branch = Branch::new(prompt.tokens, runner.model().new_cache()?, writer);
+        let texts = match search {
+            None => Texts::One(Box::new(branch)),
+            Some(search) => Texts::Beams(Search::new(search, max_tokens, branch)),
+        };
+        let clock = TaskClock { submitted: Instant::now(), began: None, prefilled: None };
+        Ok(Self {
+            id,
+            runner: runner.clone(),
+            texts,
+            is_running: false,
+            clock,
+            passes: Passes::default(),
+            cached_tokens: 0,
+            events: Vec::new(),
+            outcome: None,
+            is_cancelled: false,
+        })
+    }
+
+    pub(crate) fn branches(&self) -> Vec<&Branch> {
+        match &self.texts {
+            Texts::One(branch) => vec![branch],
+            Texts::Beams(search) => search.branches().collect(),
+        }
+    }
+
+    pub(crate) fn branches_mut(&mut self) -> Vec<&mut Branch> {
+        match &mut self.texts {
+            Texts::One(branch) => vec![branch],
+            Texts::Beams(search) => search.branches_mut().collect(),
+        }
+    }
+
+    /// The tokens that its texts could read in the next pass.
+    pub(crate) fn unread(&self) -> Vec<Unread> {
+        if self.is_cancelled || self.outcome.is_some() {
+            return Vec::new();
+        }
+        let branches = self.branches().into_iter().enumerate();
+        branches.filter_map(|(index, branch)| branch.unread(self.id, index)).collect()
+    }
+
+    /// Begins, or goes on after a preemption; `cached` tokens need not be read.
+    pub(crate) fn begin(&mut self, cached: usize) {
+        self.is_running = true;
+        if self.clock.began.is_none() {
+            self.clock.began = Some(Instant::now());
+            self.cached_tokens = cached;
+        }
+    }
+
+    /// Counts a forward pass, in which one of its texts may have had logits.
+    pub(crate) fn count_pass(&mut self, has_logits: bool, passes: Passes) {
+        self.passes.model += 1;
+        self.passes.drafted += passes.drafted;
+        if has_logits && self.clock.prefilled.is_none() {
+            self.clock.prefilled = Some(Instant::now());
+        }
+    }
+
+    /// Whether its next draw is to be prepared: it runs, or was preempted before a draw.
+    pub(crate) fn is_written(&self) -> bool {
+        let has_logits = || self.branches().into_iter().any(Branch::has_logits);
+        !self.is_cancelled && self.outcome.is_none() && (self.is_running || has_logits())
+    }
+
+    /// Whether all of its texts have logits and masks.
+    pub(crate) fn can_draw(&self) -> bool {
+        self.outcome.is_none()
+            && !self.is_cancelled
+            && self.branches().into_iter().all(Branch::can_draw)
+    }
+
+    /// Whether a text can do nothing before its writer is back, which the others wait for.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        let awaited = |branch: &&Branch| branch.awaits_writer() && !branch.is_late;
+        self.outcome.is_none() && self.branches().iter().any(awaited)
+    }
+
+    /// Draws a token of each text.
+    pub(crate) fn draw(&mut self) {
+        let (runner, passes) = (&self.runner, &mut self.passes);
+        let drawn = match &mut self.texts {
+            Texts::One(branch) => branch.draw(runner, passes, &mut self.events),
+            Texts::Beams(search) => search.extend().map(|over| over.then_some(FinishReason::Stop)),
+        };
+        match drawn {
+            Ok(None) => {}
+            Ok(Some(reason)) => self.finish(reason),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Ends it with an error.
+    pub(crate) fn fail(&mut self, error: crate::Error) {
+        self.outcome.get_or_insert(Err(error));
+    }
+
+    /// Ends it as soon as the writers that are lent are back: at once if none is.
+    pub(crate) fn cancel(&mut self) {
+        self.is_cancelled = true;
+        let is_lent = self.branches().iter().any(|branch| branch.is_lent());
+        if self.outcome.is_none() && !is_lent {
+            self.finish(FinishReason::Cancelled);
+        }
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.is_cancelled
+    }
+
+    /// Its texts, best first, or its error, once it has ended.
+    pub(crate) fn take_outcome(&mut self) -> Option<Result<Vec<RankedText>>> {
+        self.outcome.take()
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.outcome.is_some()
+    }
+
+    /// Ends it and makes the responses.
+    fn finish(&mut self, reason: FinishReason) {
+        let now = Instant::now();
+        let began = self.clock.began.unwrap_or(now);
+        let prefilled = self.clock.prefilled.unwrap_or(now);
+        let timing = Timing {
+            queued: began.duration_since(self.clock.submitted),
+            prefill: prefilled.duration_since(began),
+            decode: now.duration_since(prefilled),
+        };
+        let (passes, cached) = (self.passes, self.cached_tokens);
+        let ended = match &mut self.texts {
+            Texts::One(branch) => {
+                let sequence = branch.take_sequence();
+                let end = |sequence: Sequence| {
+                    (sequence.end(reason, timing, passes, &mut self.events), Vec::new())
+                };
+                sequence.map(end).into_iter().collect()
+            }
+            Texts::Beams(search) => search.end(reason, timing, passes),
+        };
+        let count = |(mut response, steps): RankedText| {
+            response.usage.cached_tokens = cached;
+            (response, steps)
+        };
+        self.outcome = Some(Ok(ended.into_iter().map(count).collect()));
+    }
+}

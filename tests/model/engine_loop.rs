@@ -1,0 +1,232 @@
+//! The engine's loop: many requests side by side write what each of them writes alone, with few blocks
+//! and many, with prompts read whole and in pieces, and whoever hangs up.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::llama::{config, random_tensors};
+use crate::model_support::{load, write_model};
+use maskwright::engine::{
+    BeamSearch, Engine, EngineOptions, Event, Listener, Request, Response, Speculation, Step,
+};
+use maskwright::sampling::SamplingParams;
+use maskwright::{Compiler, Constraint, Error};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
+use serde_json::json;
+
+/// Requests of all kinds: every way to draw and to guess, with prompts that begin alike.
+fn requests(engine: &Engine, count: usize, rng: &mut ChaCha8Rng) -> Vec<Request> {
+    let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
+    let constraints: Vec<Constraint> = vec![
+        compiler.choice(&["abcabcabcabcabcabc", "abcd", "fed"]).unwrap(),
+        compiler.regex("(ab|cd|fe)*").unwrap(),
+        compiler.regex("a{3}b{5}[a-f]{2,9}").unwrap(),
+    ];
+    let mut next = |below: u32| (rng.next_u32() % below) as usize;
+    let request = |_| {
+        let prompt: String = "abcdefabcdef".chars().cycle().take(1 + next(70)).collect();
+        let prompt = if next(3) == 0 { prompt + "ffaa" } else { prompt };
+        let mut request = Request {
+            max_tokens: 1 + next(40),
+            budget: false,
+            sampling: SamplingParams { seed: Some(next(1000) as u64), ..Default::default() },
+            constraint: constraints.get(next(5)).cloned(),
+            logprobs: next(3) == 0,
+            ignore_eos: next(2) == 0,
+            ..Request::text(prompt)
+        };
+        match next(12) {
+            0 => request.beam = Some(BeamSearch::new(3)),
+            1 => request.best_of = 3,
+            2 => request.speculate = Speculation::Forced,
+            3 => request.speculate = Speculation::Grammar,
+            4 => request.speculate = Speculation::Ngram,
+            5 => request.speculate = Speculation::Draft,
+            6 => request.token_healing = true,
+            7 => (request.rejection, request.logprobs) = (true, false),
+            8 => request.sampling.temperature = 0.0,
+            9 => request.stop = vec!["ab".to_owned(), "ffe".to_owned()],
+            10 => request.sampling.presence_penalty = 1.5,
+            _ => request.min_tokens = request.max_tokens / 2,
+        }
+        request
+    };
+    (0..count).map(request).collect()
+}
+
+/// The result of a text, down to the bits of its probabilities.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Outcome {
+    text: String,
+    tokens: Vec<u32>,
+    probabilities: Vec<u64>,
+}
+
+impl Outcome {
+    fn new(response: &Response, steps: &[Step]) -> Self {
+        let bits = |step: &Step| [step.logprob.to_bits(), step.raw_logprob.to_bits()];
+        let probabilities = steps.iter().flat_map(bits).collect();
+        Self { text: response.text.clone(), tokens: response.tokens.clone(), probabilities }
+    }
+}
+
+/// The outcomes of requests that are written side by side.
+fn outcomes(engine: &Engine, requests: &[Request]) -> Vec<Outcome> {
+    let mut steps = vec![Vec::new(); requests.len()];
+    let responses = engine.generate_each(requests, &mut |index, event| {
+        if let Event::Step(step) = event {
+            steps[index].push(step.clone());
+        }
+        ControlFlow::Continue(())
+    });
+    let responses = responses.unwrap();
+    responses.iter().zip(&steps).map(|(response, steps)| Outcome::new(response, steps)).collect()
+}
+
+fn engine(name: &str, options: EngineOptions) -> Engine {
+    let config = config(json!({}));
+    let model = load(write_model(name, &config, &random_tensors(&config, 3), "F32", 1));
+    let draft = model.clone();
+    Engine::new(model).with_draft(draft).unwrap().with_options(options)
+}
+
+/// Few enough blocks that texts drive each other out.
+fn small_cache(engine: &Engine, blocks: usize) -> usize {
+    blocks * engine.model().kv_blocks().unwrap().bytes_per_block
+}
+
+#[test]
+fn texts_side_by_side_are_those_that_are_written_alone() {
+    let plain = engine("loop-texts", EngineOptions { prefix_cache: false, ..Default::default() });
+    let requests = requests(&plain, 64, &mut ChaCha8Rng::seed_from_u64(4));
+    let alone: Vec<Outcome> =
+        requests.iter().map(|r| outcomes(&plain, std::slice::from_ref(r)).remove(0)).collect();
+    let tight = small_cache(&plain, 40);
+    for (max_running, kv_cache_bytes, prefill_tokens, prefix_cache) in [
+        (1, 1 << 30, 512, true),
+        (2, 1 << 30, 16, false),
+        (7, 1 << 30, 24, true),
+        (64, 1 << 30, 512, false),
+        (64, 1 << 30, 100, true),
+        (64, tight, 32, true),
+        (64, tight, 512, false),
+    ] {
+        let options = EngineOptions {
+            max_running,
+            kv_cache_bytes,
+            prefill_tokens,
+            prefill_tokens_beside_decode: prefill_tokens,
+            prefix_cache,
+        };
+        let together = plain.clone().with_options(options);
+        for (index, outcome) in outcomes(&together, &requests).into_iter().enumerate() {
+            assert_eq!(outcome, alone[index], "{index} {options:?}: {:?}", requests[index]);
+        }
+        let stats = together.stats();
+        assert_eq!((stats.running, stats.waiting, stats.kv_blocks_held), (0, 0, 0), "{options:?}");
+        assert!(stats.kv_blocks_cached <= stats.kv_blocks);
+        assert_eq!(stats.preemptions > 0, kv_cache_bytes == tight, "{stats:?}");
+        assert_eq!(stats.prefix_hits > 0, prefix_cache, "{stats:?}");
+    }
+}
+
+/// Hears the texts of one request, and may hang up after some events.
+struct Hearer {
+    patience: usize,
+    outcome: Outcome,
+    steps: Vec<Step>,
+    heard: Arc<Heard>,
+    class: usize,
+}
+
+/// The results of all requests of a simulation.
+#[derive(Default)]
+struct Heard {
+    ended: AtomicUsize,
+    /// Outcomes of those that were heard to their end, by the class of the request.
+    outcomes: Mutex<VecDeque<(usize, Outcome)>>,
+    errors: Mutex<Vec<Error>>,
+}
+
+impl Listener for Hearer {
+    fn on_event(&mut self, _: usize, event: Event<'_>) -> ControlFlow<()> {
+        match event {
+            Event::Step(step) => self.steps.push(step.clone()),
+            Event::Ended(response) => self.outcome = Outcome::new(response, &self.steps),
+            _ => {}
+        }
+        self.patience = self.patience.saturating_sub(1);
+        if self.patience == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn on_end(&mut self, result: Result<(), Error>) {
+        self.heard.ended.fetch_add(1, Ordering::Relaxed);
+        if let Err(error) = result {
+            self.heard.errors.lock().unwrap().push(error);
+        } else if self.patience > 0 {
+            let outcome = std::mem::take(&mut self.outcome);
+            self.heard.outcomes.lock().unwrap().push_back((self.class, outcome));
+        }
+    }
+}
+
+/// Random arrivals, lengths, kinds and cancellations, with a KV cache that is too small for all:
+/// `MASKWRIGHT_ARRIVALS` of them.
+#[test]
+fn random_arrivals_lose_no_block_and_starve_nobody() {
+    let arrivals = std::env::var("MASKWRIGHT_ARRIVALS").ok().and_then(|n| n.parse().ok());
+    let arrivals: usize = arrivals.unwrap_or(2_000);
+    let plain = engine("loop-arrivals", EngineOptions::default());
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
+    let classes = requests(&plain, 200, &mut rng);
+    let alone: Vec<Outcome> =
+        classes.iter().map(|r| outcomes(&plain, std::slice::from_ref(r)).remove(0)).collect();
+    let options = EngineOptions {
+        max_running: 24,
+        kv_cache_bytes: small_cache(&plain, 32),
+        prefill_tokens: 64,
+        prefill_tokens_beside_decode: 32,
+        prefix_cache: true,
+    };
+    let engine = plain.with_options(options);
+    let heard = Arc::new(Heard::default());
+    let (mut submitted, mut checked, mut asked) = (0, 0, HashMap::<usize, usize>::new());
+    engine
+        .drive(&mut || {
+            // Between two forward passes a few requests arrive, and now and then many.
+            let burst = if rng.next_u32() % 200 == 0 { 60 } else { rng.next_u32() % 3 };
+            for _ in 0..burst.min((arrivals - submitted) as u32) {
+                let class = (rng.next_u32() % classes.len() as u32) as usize;
+                let impatient = rng.next_u32() % 4 == 0;
+                let patience =
+                    if impatient { 1 + rng.next_u32() as usize % 20 } else { usize::MAX };
+                let hearer = Hearer {
+                    patience,
+                    outcome: Outcome::default(),
+                    steps: Vec::new(),
+                    heard: Arc::clone(&heard),
+                    class,
+                };
+                engine.submit(&classes[class], 1, Box::new(hearer)).unwrap();
+                *asked.entry(class).or_default() += 1;
+                submitted += 1;
+            }
+            for (class, outcome) in heard.outcomes.lock().unwrap().drain(..) {
+                assert_eq!(outcome, alone[class], "{:?}", classes[class]);
+                checked += 1;
+            }
+            heard.ended.load(Ordering::Relaxed) == arrivals
+        })
+        .unwrap();
+    let stats = engine.stats();
+    assert!(heard.errors.lock().unwrap().is_empty());
+    assert!(checked > arrivals / 2, "{checked} of {arrivals}");
+    assert_eq!((stats.running, stats.waiting, stats.kv_blocks_held), (0, 0, 0), "{stats:?}");
+    assert!(stats.preemptions > 0 && stats.prefix_hits > 0, "{stats:?}");
+    println!("{arrivals} arrivals, {checked} texts compared: {stats:?}");
+}
