@@ -1,6 +1,7 @@
 //! Captures against the definition of the parse that counts, on random grammars: which texts a part
 //! reads is a least fixed point over all pairs of positions, and the parse is found by trying the
 //! choices in their order.
+#![allow(clippy::unwrap_used)]
 
 use maskwright::grammar::{GrammarBuilder, NodeId, RuleId};
 use maskwright::{Compiler, Constraint, Vocabulary};

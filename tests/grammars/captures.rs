@@ -153,9 +153,12 @@ fn attributes_that_mean_nothing_are_refused() {
     }
 }
 
+/// Texts with the temperature behind each.
+type Temperatures = &'static [(&'static str, Option<f32>)];
+
 #[test]
 fn the_temperature_in_force_is_the_greatest_of_the_innermost() {
-    let cases: &[(Dialect, &str, &[(&str, Option<f32>)])] = &[
+    let cases: &[(Dialect, &str, Temperatures)] = &[
         // As XGrammar tells them; a way on without a temperature does not count.
         (
             Dialect::Lark,
