@@ -197,7 +197,7 @@ impl EngineLoop {
     pub(crate) fn stats(&mut self) -> EngineStats {
         const COUNT_EVERY: u64 = 32;
         let state = &mut self.state;
-        if self.submissions.is_empty() || state.stats.steps % COUNT_EVERY == 0 {
+        if self.submissions.is_empty() || state.stats.steps.is_multiple_of(COUNT_EVERY) {
             state.unused.set(None);
             state.stats.kv_blocks_held =
                 state.blocks_in_use().saturating_sub(state.unused_blocks());
