@@ -9,23 +9,23 @@
 //! several (He 2025, "Defeating Nondeterminism in LLM Inference").
 //!
 //! ```text
-//! rows together     1         2, 3 …           many
-//! tile              1 × 8     2 × 8, 3 × 8     6 × 4       (rows × columns in registers)
-//! one result        lane i of a register sums the products k = i, i + L, i + 2L, …; then the
-//!                   lanes are added in a fixed order: the same for each tile
+//! rows together     1         2, 3 …       many
+//! tile              1 × 8     3 × 4        6 × 4       (rows × registers of 16 columns, AVX-512)
+//! one result        a lane takes the products k = 0, 1, 2, … one after the other: the same for each
 //! ```
 //!
 //! ```
-//! use maskwright_kernels::{WeightSlice, linear};
+//! use maskwright_kernels::{PackedWeights, WeightSlice, linear};
 //! // Two rows of three numbers, and two columns: (rows, k) · (columns, k)ᵀ.
 //! let (x, w) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 0.0, 0.0, 1.0, 1.0, 1.0]);
-//! let y = linear(&x, WeightSlice::F32(&w), 3);
+//! let w = PackedWeights::new(WeightSlice::F32(&w), 3);
+//! let y = linear(&x, &w);
 //! assert_eq!(y, [1.0, 6.0, 4.0, 15.0]);
-//! assert_eq!(linear(&x[3..], WeightSlice::F32(&w), 3), y[2..]);
+//! assert_eq!(linear(&x[3..], &w), y[2..]);
 //! ```
 //!
-//! Instructions are chosen once a process by `pulp` (AVX-512, AVX2, NEON, scalar); results may differ
-//! between machines whose registers are of different length.
+//! Instructions are chosen once a process by `pulp` (AVX-512, AVX2, NEON, scalar); products are the same
+//! on all that multiply and add in one rounding, attention may differ with the length of registers.
 
 mod attention;
 mod block;
@@ -37,5 +37,5 @@ mod rows;
 
 pub use attention::{Segment, attend};
 pub use block::{BLOCK_POSITIONS, BlockLayout};
-pub use linear::{Product, WeightSlice, linear, linear_into};
+pub use linear::{PackedWeights, Product, WeightSlice, linear, linear_into};
 pub use rows::{add, add_bias, gate_by_silu, rms_norm, rotate};

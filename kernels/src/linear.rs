@@ -1,23 +1,34 @@
 //! Products of rows with a weight matrix: y = x · Wᵀ, with x (rows, k), W (columns, k), y
-//! (rows, columns), all row-major.
+//! (rows, columns).
 //!
-//! Weights are read once for all rows of a batch, in tiles that stay in registers. Narrow weights
-//! are widened to `f32`, a tile at a time, into a buffer that stays in the first-level cache. Threads
-//! share the columns, and no sum is shared by two threads.
+//! Weights are [packed](PackedWeights) once, when a model is loaded: 16 columns side by side, so that
+//! the lanes of a register are columns of the result.
+//!
+//! ```text
+//! W, row-major      c0: k0 k1 k2 …        packed      k0: c0 c1 … c15
+//!                   c1: k0 k1 k2 …                    k1: c0 c1 … c15
+//!                   …                                 …
+//! ```
+//!
+//! A register of sums takes one number of x times 16 weights after the other, k in ascending order: no
+//! sum runs across lanes, and the order is the same for any number of rows. The weights of a tile are
+//! read once for all rows, and stay in the first-level cache meanwhile; narrow ones are widened to `f32`
+//! first. Threads share the columns, and no sum is shared by two threads. (Goto and van de Geijn 2008,
+//! "Anatomy of High-Performance Matrix Multiplication", pack for each product; weights do not change.)
 
 use half::{bf16, f16};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-/// Length of the part of k that one pass over the tiles covers, so that a tile's rows of both
-/// matrices fit the first-level cache (4 rows of 4 KiB). The sums of the parts are added in order.
-const K_PART: usize = 1024;
+/// Columns that lie side by side.
+const PANEL: usize = 16;
 
-/// Rows that are computed before the next columns: 240 KiB of x, which fit the second-level cache.
-const ROW_PART: usize = 60;
+/// Length of the part of k that one pass over the rows covers: the weights of a tile of four AVX-512
+/// registers fill half of the first-level cache (32 KiB).
+const K_PART: usize = 128;
 
-/// Greatest number of columns of one task: its weights fit the second-level cache.
-const TASK_COLUMNS: usize = 128;
+/// Greatest number of panels of one task: few enough that all threads end together.
+const TASK_PANELS: usize = 8;
 
 /// Multiplications below which a product (about 30 µs) is not worth a second thread, which takes about
 /// 10 µs to begin.
@@ -37,48 +48,116 @@ pub enum WeightSlice<'a> {
     BF16(&'a [bf16]),
 }
 
-impl<'a> WeightSlice<'a> {
-    /// The number of numbers.
-    pub fn len(self) -> usize {
-        match self {
-            Self::F32(weights) => weights.len(),
-            Self::F16(weights) => weights.len(),
-            Self::BF16(weights) => weights.len(),
+/// A weight matrix (columns, k) in panels of 16 columns; the last is filled up with zeros.
+#[derive(Clone, Debug)]
+pub struct PackedWeights {
+    numbers: Packed,
+    columns: usize,
+    k: usize,
+}
+
+/// (panels, k, 16).
+#[derive(Clone, Debug)]
+enum Packed {
+    F32(Vec<f32>),
+    F16(Vec<f16>),
+    BF16(Vec<bf16>),
+}
+
+/// A part of packed numbers.
+#[derive(Clone, Copy)]
+enum PackedSlice<'a> {
+    F32(&'a [f32]),
+    F16(&'a [f16]),
+    BF16(&'a [bf16]),
+}
+
+impl PackedWeights {
+    /// Packs a matrix whose rows, the columns of products, have `k` numbers each. O(columns · k), on all
+    /// threads.
+    pub fn new(weights: WeightSlice<'_>, k: usize) -> Self {
+        let numbers = match weights {
+            WeightSlice::F32(weights) => Packed::F32(packed(weights, k)),
+            WeightSlice::F16(weights) => Packed::F16(packed(weights, k)),
+            WeightSlice::BF16(weights) => Packed::BF16(packed(weights, k)),
+        };
+        let len = match weights {
+            WeightSlice::F32(weights) => weights.len(),
+            WeightSlice::F16(weights) => weights.len(),
+            WeightSlice::BF16(weights) => weights.len(),
+        };
+        Self { numbers, columns: len.checked_div(k).unwrap_or(0), k }
+    }
+
+    /// The number of columns of products.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The length of a row of x.
+    pub fn k(&self) -> usize {
+        self.k
+    }
+
+    /// Writes the `k` weights of a column as `f32`: a row of the matrix that was packed.
+    pub fn read(&self, column: usize, y: &mut [f32]) {
+        let from = column / PANEL * PANEL * self.k + column % PANEL;
+        for (index, number) in (from..).step_by(PANEL).zip(y.iter_mut().take(self.k)) {
+            *number = match &self.numbers {
+                Packed::F32(numbers) => numbers[index],
+                Packed::F16(numbers) => numbers[index].to_f32(),
+                Packed::BF16(numbers) => numbers[index].to_f32(),
+            };
         }
     }
 
-    /// Whether there are none.
-    pub fn is_empty(self) -> bool {
-        self.len() == 0
+    fn panels(&self) -> usize {
+        self.columns.div_ceil(PANEL)
     }
 
-    /// Writes the row of this index, of `y.len()` numbers, as `f32`.
-    pub fn read_row(self, row: usize, y: &mut [f32]) {
-        self.part(row * y.len(), (row + 1) * y.len()).widen(y);
+    /// The numbers of some panels.
+    fn part(&self, from: usize, to: usize) -> PackedSlice<'_> {
+        let (from, to) = (from * PANEL * self.k, to * PANEL * self.k);
+        match &self.numbers {
+            Packed::F32(numbers) => PackedSlice::F32(&numbers[from..to]),
+            Packed::F16(numbers) => PackedSlice::F16(&numbers[from..to]),
+            Packed::BF16(numbers) => PackedSlice::BF16(&numbers[from..to]),
+        }
     }
+}
 
-    /// The numbers as `f32`.
+/// The numbers of a matrix (columns, k) as (panels, k, 16).
+fn packed<T: Copy + Default + Send + Sync>(weights: &[T], k: usize) -> Vec<T> {
+    if k == 0 {
+        return Vec::new();
+    }
+    let columns = weights.len() / k;
+    let mut all = vec![T::default(); columns.div_ceil(PANEL) * PANEL * k];
+    all.par_chunks_mut(PANEL * k).zip(weights.par_chunks(PANEL * k)).for_each(|(panel, rows)| {
+        for (column, row) in rows.chunks_exact(k).enumerate() {
+            for (place, number) in panel[column..].iter_mut().step_by(PANEL).zip(row) {
+                *place = *number;
+            }
+        }
+    });
+    all
+}
+
+impl PackedSlice<'_> {
+    /// The numbers from `from` on as `f32`.
     #[inline(always)]
-    fn widen(self, y: &mut [f32]) {
+    fn widen(self, from: usize, y: &mut [f32]) {
+        let to = from + y.len();
         match self {
-            Self::F32(numbers) => y.copy_from_slice(numbers),
+            Self::F32(numbers) => y.copy_from_slice(&numbers[from..to]),
             Self::F16(numbers) => {
-                half::slice::HalfFloatSliceExt::convert_to_f32_slice(numbers, y);
+                half::slice::HalfFloatSliceExt::convert_to_f32_slice(&numbers[from..to], y);
             }
             Self::BF16(numbers) => {
-                for (wide, narrow) in y.iter_mut().zip(numbers) {
+                for (wide, narrow) in y.iter_mut().zip(&numbers[from..to]) {
                     *wide = f32::from_bits(u32::from(narrow.to_bits()) << 16);
                 }
             }
-        }
-    }
-
-    /// A part of the numbers.
-    fn part(self, from: usize, to: usize) -> Self {
-        match self {
-            Self::F32(weights) => Self::F32(&weights[from..to]),
-            Self::F16(weights) => Self::F16(&weights[from..to]),
-            Self::BF16(weights) => Self::BF16(&weights[from..to]),
         }
     }
 }
@@ -87,30 +166,29 @@ impl<'a> WeightSlice<'a> {
 #[derive(Debug)]
 pub struct Product<'a> {
     /// (columns, k).
-    pub weights: WeightSlice<'a>,
+    pub weights: &'a PackedWeights,
     /// (rows, columns); its length becomes that of the product.
     pub y: &'a mut Vec<f32>,
 }
 
-/// The product of the rows of `x` with a weight matrix: (rows, columns). `k` is the length of a row
-/// of both.
+/// The product of the rows of `x` with a weight matrix: (rows, columns).
 ///
 /// Batch-invariant: a row of the result depends on its row of `x` alone.
-pub fn linear(x: &[f32], weights: WeightSlice<'_>, k: usize) -> Vec<f32> {
+pub fn linear(x: &[f32], weights: &PackedWeights) -> Vec<f32> {
     let mut y = Vec::new();
-    linear_into(x, k, &mut [Product { weights, y: &mut y }]);
+    linear_into(x, &mut [Product { weights, y: &mut y }]);
     y
 }
 
-/// The products of the rows of `x` with several weight matrices, in one round of threads: see
+/// The products of the rows of `x` with several weight matrices of one `k`, in one round of threads: see
 /// [`linear`].
-pub fn linear_into(x: &[f32], k: usize, products: &mut [Product<'_>]) {
+pub fn linear_into(x: &[f32], products: &mut [Product<'_>]) {
+    let k = products.first().map_or(0, |product| product.weights.k);
     let rows = x.len().checked_div(k).unwrap_or(0);
     let mut columns = 0;
     for Product { weights, y } in products.iter_mut() {
-        let n = weights.len().checked_div(k).unwrap_or(0);
-        columns += n;
-        y.resize(rows * n, 0.0);
+        columns += weights.columns;
+        y.resize(rows * weights.columns, 0.0);
     }
     if rows == 0 || columns == 0 {
         return;
@@ -120,192 +198,211 @@ pub fn linear_into(x: &[f32], k: usize, products: &mut [Product<'_>]) {
         (rows + MULTIPLICATIONS_OF_A_LOAD) * columns * k >= MIN_PARALLEL_MULTIPLICATIONS;
     if !is_parallel {
         for Product { weights, y } in products.iter_mut() {
-            arch.dispatch(ColumnTask { x, weights: *weights, y, k });
+            let panels = weights.part(0, weights.panels());
+            arch.dispatch(PanelTask { x, panels, y, columns: weights.columns, k });
         }
         return;
     }
-    let per_task = columns.div_ceil(rayon::current_num_threads() * 4).next_multiple_of(8);
-    let per_task = per_task.min(TASK_COLUMNS);
+    let per_thread = columns.div_ceil(PANEL).div_ceil(rayon::current_num_threads() * 4);
+    let per_task = per_thread.clamp(1, TASK_PANELS);
     if rows == 1 {
-        let tasks: Vec<ColumnTask<'_>> = products
+        let tasks: Vec<PanelTask<'_>> = products
             .iter_mut()
             .flat_map(|Product { weights, y }| {
                 let weights = *weights;
-                y.chunks_mut(per_task).enumerate().map(move |(i, y)| {
+                y.chunks_mut(per_task * PANEL).enumerate().map(move |(i, y)| {
                     let from = i * per_task;
-                    let weights = weights.part(from * k, (from + y.len()) * k);
-                    ColumnTask { x, weights, y, k }
+                    let panels = weights.part(from, from + y.len().div_ceil(PANEL));
+                    PanelTask { x, panels, columns: y.len(), y, k }
                 })
             })
             .collect();
         tasks.into_par_iter().for_each(|task| arch.dispatch(task));
         return;
     }
-    let tasks: Vec<(usize, WeightSlice<'_>, usize)> = products
+    let tasks: Vec<(usize, &PackedWeights, usize)> = products
         .iter()
         .enumerate()
         .flat_map(|(product, Product { weights, .. })| {
-            let (weights, n) = (*weights, weights.len() / k);
-            (0..n).step_by(per_task).map(move |from| {
-                let to = n.min(from + per_task);
-                (product, weights.part(from * k, to * k), from)
-            })
+            let weights = *weights;
+            (0..weights.panels()).step_by(per_task).map(move |from| (product, weights, from))
         })
         .collect();
     let parts: Vec<Vec<f32>> = tasks
         .par_iter()
-        .map(|(_, weights, _)| {
-            let mut y = vec![0.0; rows * (weights.len() / k)];
-            arch.dispatch(ColumnTask { x, weights: *weights, y: &mut y, k });
+        .map(|&(_, weights, from)| {
+            let to = weights.panels().min(from + per_task);
+            let columns = weights.columns.min(to * PANEL) - from * PANEL;
+            let mut y = vec![0.0; rows * columns];
+            arch.dispatch(PanelTask { x, panels: weights.part(from, to), y: &mut y, columns, k });
             y
         })
         .collect();
     for ((product, _, from), part) in tasks.into_iter().zip(parts) {
         let y = &mut *products[product].y;
-        let (n, width) = (y.len() / rows, part.len() / rows);
+        let (n, width, from) = (y.len() / rows, part.len() / rows, from * PANEL);
         for (row, numbers) in part.chunks_exact(width).enumerate() {
             y[row * n + from..row * n + from + width].copy_from_slice(numbers);
         }
     }
 }
 
-/// The product of all rows with some columns.
-struct ColumnTask<'a> {
+/// The product of all rows with some panels.
+struct PanelTask<'a> {
     x: &'a [f32],
-    weights: WeightSlice<'a>,
-    /// (rows, columns of this task).
+    panels: PackedSlice<'a>,
+    /// (rows, columns).
     y: &'a mut [f32],
+    columns: usize,
     k: usize,
 }
 
-impl WithSimd for ColumnTask<'_> {
+impl WithSimd for PanelTask<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { x, weights, y, k } = self;
-        let (rows, columns) = (x.len() / k, weights.len() / k);
-        // One row is bound by memory, and more streams of weights hide its latency; a tile of many
-        // rows fills the registers.
-        let tile_columns = if rows < 6 { 8 } else { 4 };
-        let mut widened = match weights {
-            WeightSlice::F32(_) => Vec::new(),
-            _ => vec![0.0; tile_columns * K_PART.min(k)],
+        let lanes = size_of::<S::f32s>() / size_of::<f32>();
+        // One row is bound by memory, and more streams of weights hide its latency.
+        let most = if self.x.len() / self.k == 1 { 8 } else { 4 };
+        match lanes {
+            16 => self.run::<S, 1>(simd, most),
+            8 => self.run::<S, 2>(simd, most),
+            4 => self.run::<S, 4>(simd, most),
+            _ => self.run::<S, 16>(simd, 16),
+        }
+    }
+}
+
+impl PanelTask<'_> {
+    /// All tiles, for a panel of `N` registers; a tile has up to `most` registers of columns.
+    #[inline(always)]
+    fn run<S: Simd, const N: usize>(mut self, simd: S, most: usize) {
+        let (rows, k) = (self.x.len() / self.k, self.k);
+        let panels = self.columns.div_ceil(PANEL);
+        let tile = (most / N).max(1);
+        let mut widened = match self.panels {
+            PackedSlice::F32(_) => Vec::new(),
+            _ => vec![0.0; tile * PANEL * K_PART.min(k)],
         };
-        for k_from in (0..k).step_by(K_PART) {
-            let k_to = k.min(k_from + K_PART);
-            for row_from in (0..rows).step_by(ROW_PART) {
-                let row_to = rows.min(row_from + ROW_PART);
-                let mut column = 0;
-                while column < columns {
-                    let n = if columns - column < tile_columns { 1 } else { tile_columns };
-                    let slices = TileSlices { x, k, k_from, k_to, column };
-                    let tile = WeightTile::new(slices, weights, n, &mut widened);
-                    let mut sums = TileSums { y: &mut *y, columns, column, first: k_from == 0 };
-                    let mut row = row_from;
-                    while row < row_to {
-                        row += match (row_to - row, n) {
-                            (6.., 4) => tile.add::<S, 6, 4>(simd, row, &mut sums),
-                            (2.., 4) => tile.add::<S, 2, 4>(simd, row, &mut sums),
-                            (_, 4) => tile.add::<S, 1, 4>(simd, row, &mut sums),
-                            (3.., 8) => tile.add::<S, 3, 8>(simd, row, &mut sums),
-                            (2.., 8) => tile.add::<S, 2, 8>(simd, row, &mut sums),
-                            (_, 8) => tile.add::<S, 1, 8>(simd, row, &mut sums),
-                            (4.., _) => tile.add::<S, 4, 1>(simd, row, &mut sums),
-                            _ => tile.add::<S, 1, 1>(simd, row, &mut sums),
-                        };
-                    }
-                    column += n;
+        // Weights of one row are read once: they need not stay in a cache.
+        let k_part = if rows == 1 && widened.is_empty() { k } else { K_PART };
+        let mut panel = 0;
+        while panel < panels {
+            let count = if panels - panel < tile { 1 } else { tile };
+            for k_from in (0..k).step_by(k_part) {
+                let part = KPart { panel, from: k_from, to: k.min(k_from + k_part) };
+                match count {
+                    8 => self.tile::<S, N, 8>(simd, part, &mut widened),
+                    4 => self.tile::<S, N, 4>(simd, part, &mut widened),
+                    2 => self.tile::<S, N, 2>(simd, part, &mut widened),
+                    _ => self.tile::<S, N, 1>(simd, part, &mut widened),
                 }
             }
+            panel += count;
         }
     }
-}
 
-/// Where a tile lies: some columns from `column` on, and the part of k from `k_from` to `k_to`.
-#[derive(Clone, Copy)]
-struct TileSlices<'a> {
-    x: &'a [f32],
-    k: usize,
-    k_from: usize,
-    k_to: usize,
-    column: usize,
-}
-
-/// The `f32` weights of a tile.
-struct WeightTile<'a> {
-    slices: TileSlices<'a>,
-    /// Rows of `stride` numbers, of which the first of the tile begins at 0.
-    weights: &'a [f32],
-    stride: usize,
-}
-
-/// The numbers that a tile adds to.
-struct TileSums<'a> {
-    y: &'a mut [f32],
-    columns: usize,
-    column: usize,
-    /// Whether this is the first part of k: sums begin here.
-    first: bool,
-}
-
-impl<'a> WeightTile<'a> {
-    /// The tile of `n` columns. Narrow weights are widened into the buffer.
+    /// Adds the products of all rows with `P` panels and a part of k.
     #[inline(always)]
-    fn new(
-        slices: TileSlices<'a>,
-        weights: WeightSlice<'a>,
-        n: usize,
-        widened: &'a mut [f32],
-    ) -> Self {
-        let TileSlices { k, k_from, k_to, column, .. } = slices;
-        let stride = k_to - k_from;
-        if let WeightSlice::F32(weights) = weights {
-            return Self { slices, weights: &weights[column * k + k_from..], stride: k };
-        }
-        for (i, row) in widened[..n * stride].chunks_exact_mut(stride).enumerate() {
-            let from = (column + i) * k + k_from;
-            weights.part(from, from + stride).widen(row);
-        }
-        Self { slices, weights: widened, stride }
-    }
-
-    /// Adds the products of `R` rows of x from `row` on with the `C` columns. Returns `R`.
-    #[inline(always)]
-    fn add<S: Simd, const R: usize, const C: usize>(
-        &self,
+    fn tile<S: Simd, const N: usize, const P: usize>(
+        &mut self,
         simd: S,
-        row: usize,
-        sums: &mut TileSums<'_>,
+        part: KPart,
+        widened: &mut [f32],
+    ) {
+        let (k, len) = (self.k, (part.to - part.from) * PANEL);
+        let start = |i: usize| (part.panel + i) * k * PANEL + part.from * PANEL;
+        let slices: [&[f32]; P] = match self.panels {
+            PackedSlice::F32(numbers) => {
+                std::array::from_fn(|i| &numbers[start(i)..start(i) + len])
+            }
+            narrow => {
+                for (i, wide) in widened.chunks_exact_mut(len).take(P).enumerate() {
+                    narrow.widen(start(i), wide);
+                }
+                let widened = &*widened;
+                std::array::from_fn(|i| &widened[i * len..(i + 1) * len])
+            }
+        };
+        let weights: [&[[S::f32s; N]]; P] =
+            slices.map(|slice| S::as_simd_f32s(slice).0.as_chunks::<N>().0);
+        let rows = self.x.len() / k;
+        let mut row = 0;
+        while row < rows {
+            let mut tile = Tile { task: self, part, row };
+            row += match rows - row {
+                6.. if P * N <= 4 => tile.add::<S, N, P, 6>(simd, weights),
+                3.. if P * N <= 4 => tile.add::<S, N, P, 3>(simd, weights),
+                2.. if P * N <= 8 => tile.add::<S, N, P, 2>(simd, weights),
+                _ => tile.add::<S, N, P, 1>(simd, weights),
+            };
+        }
+    }
+}
+
+/// A part of k of the panels from `panel` on.
+#[derive(Clone, Copy)]
+struct KPart {
+    panel: usize,
+    from: usize,
+    to: usize,
+}
+
+/// The rows from `row` on, with a part of some panels.
+struct Tile<'a, 'b> {
+    task: &'a mut PanelTask<'b>,
+    part: KPart,
+    row: usize,
+}
+
+impl Tile<'_, '_> {
+    /// Adds the products of `R` rows with `P` panels of `N` registers. Returns `R`.
+    #[inline(always)]
+    fn add<S: Simd, const N: usize, const P: usize, const R: usize>(
+        &mut self,
+        simd: S,
+        weights: [&[[S::f32s; N]]; P],
     ) -> usize {
-        let TileSlices { x, k, k_from, k_to, .. } = self.slices;
-        let x: [_; R] = std::array::from_fn(|i| {
-            S::as_simd_f32s(&x[(row + i) * k + k_from..(row + i) * k + k_to])
+        let PanelTask { x, y, columns, k, .. } = &mut *self.task;
+        let KPart { panel, from, to } = self.part;
+        let len = to - from;
+        let x: [&[f32]; R] = std::array::from_fn(|i| {
+            let start = (self.row + i) * *k + from;
+            &x[start..start + len]
         });
-        let w: [_; C] = std::array::from_fn(|i| {
-            let from = i * self.stride;
-            S::as_simd_f32s(&self.weights[from..from + k_to - k_from])
-        });
-        let len = x[0].0.len();
-        let x_registers: [&[S::f32s]; R] = std::array::from_fn(|i| &x[i].0[..len]);
-        let w_registers: [&[S::f32s]; C] = std::array::from_fn(|i| &w[i].0[..len]);
-        let mut lanes = [[simd.splat_f32s(0.0); C]; R];
-        for p in 0..len {
-            let columns: [S::f32s; C] = std::array::from_fn(|i| w_registers[i][p]);
-            for (lanes, x) in lanes.iter_mut().zip(x_registers) {
-                for (sum, column) in lanes.iter_mut().zip(columns) {
-                    *sum = simd.mul_add_f32s(x[p], column, *sum);
+        let weights: [&[[S::f32s; N]]; P] = std::array::from_fn(|i| &weights[i][..len]);
+        let mut sums = [[[simd.splat_f32s(0.0); N]; P]; R];
+        let mut buffer = [0.0; PANEL];
+        if from > 0 {
+            for (i, sums) in sums.iter_mut().enumerate() {
+                for (j, sums) in sums.iter_mut().enumerate() {
+                    let column = (panel + j) * PANEL;
+                    let n = PANEL.min(*columns - column);
+                    let at = (self.row + i) * *columns + column;
+                    buffer[..n].copy_from_slice(&y[at..at + n]);
+                    sums.copy_from_slice(S::as_simd_f32s(&buffer).0);
                 }
             }
         }
-        for (i, lanes) in lanes.iter().enumerate() {
-            for (j, lanes) in lanes.iter().enumerate() {
-                let mut sum = simd.reduce_sum_f32s(*lanes);
-                for (a, b) in x[i].1.iter().zip(w[j].1) {
-                    sum += a * b;
+        for p in 0..len {
+            let weights: [[S::f32s; N]; P] = std::array::from_fn(|i| weights[i][p]);
+            for (sums, x) in sums.iter_mut().zip(x) {
+                let x = simd.splat_f32s(x[p]);
+                for (sums, weights) in sums.iter_mut().zip(weights) {
+                    for (sum, weights) in sums.iter_mut().zip(weights) {
+                        *sum = simd.mul_add_f32s(x, weights, *sum);
+                    }
                 }
-                let y = &mut sums.y[(row + i) * sums.columns + sums.column + j];
-                *y = if sums.first { sum } else { *y + sum };
+            }
+        }
+        for (i, sums) in sums.iter().enumerate() {
+            for (j, sums) in sums.iter().enumerate() {
+                let column = (panel + j) * PANEL;
+                let n = PANEL.min(*columns - column);
+                let at = (self.row + i) * *columns + column;
+                S::as_mut_simd_f32s(&mut buffer).0.copy_from_slice(sums);
+                y[at..at + n].copy_from_slice(&buffer[..n]);
             }
         }
         R
@@ -327,7 +424,8 @@ mod tests {
         for (k, columns) in [(1, 1), (5, 3), (24, 260), (67, 9), (1024, 33), (1100, 300), (2100, 8)]
         {
             let (x, w) = (numbers(70 * k, 1), numbers(columns * k, 2));
-            let all = linear(&x, WeightSlice::F32(&w), k);
+            let packed = PackedWeights::new(WeightSlice::F32(&w), k);
+            let all = linear(&x, &packed);
             for (row, x) in x.chunks_exact(k).enumerate() {
                 for (column, w) in w.chunks_exact(k).enumerate() {
                     let exact: f64 =
@@ -338,7 +436,7 @@ mod tests {
             }
             for rows in [1, 2, 3, 4, 5, 6, 7, 13, 61] {
                 for from in [0, 70 - rows] {
-                    let y = linear(&x[from * k..(from + rows) * k], WeightSlice::F32(&w), k);
+                    let y = linear(&x[from * k..(from + rows) * k], &packed);
                     assert_eq!(y, all[from * columns..(from + rows) * columns], "{k} {rows}");
                 }
             }
@@ -351,17 +449,36 @@ mod tests {
         let (x, w) = (numbers(9 * k, 3), numbers(columns * k, 4));
         let half: Vec<f16> = w.iter().copied().map(f16::from_f32).collect();
         let wide: Vec<f32> = half.iter().copied().map(f16::to_f32).collect();
-        let expected = linear(&x, WeightSlice::F32(&wide), k);
-        assert_eq!(linear(&x, WeightSlice::F16(&half), k), expected);
+        let expected = linear(&x, &PackedWeights::new(WeightSlice::F32(&wide), k));
+        assert_eq!(linear(&x, &PackedWeights::new(WeightSlice::F16(&half), k)), expected);
         let brain: Vec<bf16> = w.iter().copied().map(bf16::from_f32).collect();
         let wide: Vec<f32> = brain.iter().copied().map(bf16::to_f32).collect();
-        let expected = linear(&x, WeightSlice::F32(&wide), k);
-        assert_eq!(linear(&x, WeightSlice::BF16(&brain), k), expected);
+        let expected = linear(&x, &PackedWeights::new(WeightSlice::F32(&wide), k));
+        assert_eq!(linear(&x, &PackedWeights::new(WeightSlice::BF16(&brain), k)), expected);
     }
 
     #[test]
     fn nothing_times_anything_is_nothing() {
-        assert!(linear(&[], WeightSlice::F32(&[1.0]), 1).is_empty());
-        assert!(linear(&[], WeightSlice::F32(&[]), 0).is_empty());
+        assert!(linear(&[], &PackedWeights::new(WeightSlice::F32(&[1.0]), 1)).is_empty());
+        assert!(linear(&[], &PackedWeights::new(WeightSlice::F32(&[]), 0)).is_empty());
+    }
+
+    #[test]
+    fn rows_of_the_matrix_are_read_as_they_were_packed() {
+        let (k, columns) = (7, 35);
+        let w = numbers(columns * k, 5);
+        let half: Vec<f16> = w.iter().copied().map(f16::from_f32).collect();
+        let packed = [
+            PackedWeights::new(WeightSlice::F32(&w), k),
+            PackedWeights::new(WeightSlice::F16(&half), k),
+        ];
+        for (column, expected) in w.chunks_exact(k).enumerate() {
+            let mut row = vec![0.0; k];
+            packed[0].read(column, &mut row);
+            assert_eq!(row, expected);
+            packed[1].read(column, &mut row);
+            let half = &half[column * k..(column + 1) * k];
+            assert!(row.iter().zip(half).all(|(wide, narrow)| *wide == narrow.to_f32()));
+        }
     }
 }

@@ -28,7 +28,7 @@ use super::config::Config;
 use super::kv_cache::{BlockPool, CacheShape, KvCache, SharedBlock};
 use crate::error::{self, Error, ErrorKind};
 use attention::{Attention, Positions};
-use linear::Linear;
+use linear::{Linear, Matrix};
 use rotary::RotaryFrequencies;
 
 const EMBEDDING: &str = "model.embed_tokens.weight";
@@ -38,7 +38,7 @@ const HEAD: &str = "lm_head.weight";
 /// A decoder with its weights.
 #[derive(Clone, Debug)]
 pub(super) struct Llama {
-    embedding: Tensor,
+    embedding: Matrix,
     blocks: Vec<DecoderBlock>,
     norm: RmsNorm,
     logits: Linear,
@@ -60,7 +60,7 @@ impl Llama {
         device: &Device,
     ) -> error::Result<Self> {
         let (vocab, hidden) = (config.vocab_size, config.hidden_size);
-        let embedding = weights.get(EMBEDDING, &[vocab, hidden])?;
+        let embedding = Matrix::new(weights.get(EMBEDDING, &[vocab, hidden])?)?;
         let tied = config.tie_word_embeddings;
         if tied && weights.has(HEAD) && !weights.are_equal(EMBEDDING, HEAD)? {
             let message = format!("`{HEAD}` differs from `{EMBEDDING}`, which config.json ties");
@@ -129,7 +129,7 @@ impl Llama {
         let tokens: Vec<u32> = chunks.iter().flat_map(|chunk| chunk.tokens).copied().collect();
         let positions = Positions::new(chunks, &self.rope, self.dtype, &self.device)?;
         let tokens = Tensor::from_vec(tokens, positions.rows.len(), &self.device)?;
-        let mut x = self.embedding.embedding(&tokens)?;
+        let mut x = self.embedding.tensor()?.embedding(&tokens)?;
         for (layer, block) in self.blocks.iter().enumerate() {
             x = block.forward(&x, &positions, layer, chunks)?;
         }

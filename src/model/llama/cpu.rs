@@ -12,8 +12,8 @@
 
 use std::ops::Deref;
 
-use candle_core::{CpuStorage, Error, Result, Storage as TensorStorage, Tensor};
-use maskwright_kernels::{self as kernels, Product, Segment, WeightSlice};
+use candle_core::{CpuStorage, DType, Error, Result, Storage as TensorStorage, Tensor};
+use maskwright_kernels::{self as kernels, Product, Segment};
 
 use super::attention::{Attention, Rows};
 use super::linear::Linear;
@@ -56,10 +56,10 @@ impl Pass {
         }
         let hidden = llama.config.hidden_size;
         let mut stream = vec![0.0; rows.len() * hidden];
-        let embedding = numbers(&llama.embedding);
+        let embedding = llama.embedding.packed()?;
         let tokens = chunks.iter().flat_map(|chunk| chunk.tokens);
         for (row, token) in stream.chunks_exact_mut(hidden).zip(tokens) {
-            embedding.weights()?.read_row(*token as usize, row);
+            embedding.read(*token as usize, row);
         }
         let (cosines, sines) = llama.rope.numbers(&rows.positions);
         let normed = vec![0.0; stream.len()];
@@ -145,20 +145,14 @@ fn norm(norm: &RmsNorm, x: &[f32], y: &mut [f32]) -> Result<()> {
 
 /// The outputs of several layers for the rows of `x`.
 fn products(x: &[f32], layers: &mut [(&Linear, &mut Vec<f32>)]) -> Result<()> {
-    let weights: Vec<_> = layers.iter().map(|(layer, _)| numbers(&layer.weight)).collect();
     let mut products = Vec::with_capacity(layers.len());
-    let mut k = 0;
-    for ((layer, y), weights) in layers.iter_mut().zip(&weights) {
-        k = layer.weight.dim(1)?;
-        products.push(Product { weights: weights.weights()?, y });
+    for (layer, y) in layers.iter_mut() {
+        products.push(Product { weights: layer.weight.packed()?, y });
     }
-    kernels::linear_into(x, k, &mut products);
+    kernels::linear_into(x, &mut products);
     for (layer, y) in layers {
         if let Some(bias) = &layer.bias {
-            let bias = numbers(bias);
-            let mut wide = vec![0.0; bias.weights()?.len()];
-            bias.weights()?.read_row(0, &mut wide);
-            kernels::add_bias(y, &wide);
+            kernels::add_bias(y, &bias.to_dtype(DType::F32)?.to_vec1::<f32>()?);
         }
     }
     Ok(())
@@ -181,20 +175,10 @@ fn numbers(tensor: &Tensor) -> Numbers<impl Deref<Target = TensorStorage>> {
 }
 
 impl<G: Deref<Target = TensorStorage>> Numbers<G> {
-    fn weights(&self) -> Result<WeightSlice<'_>> {
-        let (from, to) = (self.from, self.to);
-        match &*self.storage {
-            TensorStorage::Cpu(CpuStorage::F32(n)) => Ok(WeightSlice::F32(&n[from..to])),
-            TensorStorage::Cpu(CpuStorage::F16(n)) => Ok(WeightSlice::F16(&n[from..to])),
-            TensorStorage::Cpu(CpuStorage::BF16(n)) => Ok(WeightSlice::BF16(&n[from..to])),
-            _ => Err(Error::msg("weights on the CPU are f32, f16 or bf16")),
-        }
-    }
-
     fn f32(&self) -> Result<&[f32]> {
-        match self.weights()? {
-            WeightSlice::F32(numbers) => Ok(numbers),
-            _ => Err(Error::msg("the weights of a norm are f32")),
+        match &*self.storage {
+            TensorStorage::Cpu(CpuStorage::F32(numbers)) => Ok(&numbers[self.from..self.to]),
+            _ => Err(Error::msg("the weights of a norm are f32 on the CPU")),
         }
     }
 }
