@@ -201,3 +201,171 @@ fn free_after(resources: &impl Resources, grants: &[Grant]) -> usize {
     };
     resources.free_blocks().saturating_sub(grants.iter().map(needed).sum())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request that reads a prompt and then a token a pass, until it has so many.
+    #[derive(Clone, Debug)]
+    struct Fake {
+        prompt: usize,
+        len: usize,
+        end: usize,
+        read: usize,
+        is_running: bool,
+        /// Passes since it last read a token.
+        idle: usize,
+    }
+
+    impl Fake {
+        fn blocks(&self) -> usize {
+            self.read.div_ceil(BLOCK)
+        }
+    }
+
+    /// Requests by name, and a cache of so many blocks.
+    #[derive(Debug)]
+    struct World {
+        fakes: Vec<Option<Fake>>,
+        blocks: usize,
+        preemptions: usize,
+    }
+
+    impl World {
+        fn get(&self, task: TaskId) -> Option<&Fake> {
+            self.fakes[task as usize].as_ref()
+        }
+
+        /// Reads what was granted: the requests that this ends leave.
+        fn read(&mut self, grants: &[Grant]) {
+            for fake in self.fakes.iter_mut().flatten() {
+                fake.idle += usize::from(fake.is_running);
+            }
+            for grant in grants {
+                let slot = &mut self.fakes[grant.task as usize];
+                let fake = slot.as_mut().unwrap();
+                fake.read += grant.tokens;
+                fake.idle = 0;
+                if fake.read == fake.len {
+                    fake.len += 1;
+                }
+                if fake.len > fake.end {
+                    *slot = None;
+                }
+            }
+            let held: usize = self.fakes.iter().flatten().map(Fake::blocks).sum();
+            assert!(held <= self.blocks, "{held} of {}", self.blocks);
+        }
+    }
+
+    impl Resources for World {
+        fn running(&self) -> Vec<TaskId> {
+            let running = |task: &TaskId| self.get(*task).is_some_and(|fake| fake.is_running);
+            (0..self.fakes.len() as TaskId).filter(running).collect()
+        }
+
+        fn unread(&self, task: TaskId) -> Vec<Unread> {
+            let unread = |fake: &Fake| Unread {
+                task,
+                branch: 0,
+                tokens: fake.len - fake.read,
+                is_decode: fake.len > fake.prompt && fake.read + 1 == fake.len,
+                room: fake.read.next_multiple_of(BLOCK) - fake.read,
+                copies: false,
+            };
+            self.get(task).map(unread).into_iter().collect()
+        }
+
+        fn free_blocks(&self) -> usize {
+            self.blocks - self.fakes.iter().flatten().map(Fake::blocks).sum::<usize>()
+        }
+
+        fn preempt(&mut self, task: TaskId) {
+            let fake = self.fakes[task as usize].as_mut().unwrap();
+            (fake.is_running, fake.read) = (false, 0);
+            self.preemptions += 1;
+        }
+
+        fn next_waiting(&self) -> Option<Unread> {
+            let waits = |task: &TaskId| self.get(*task).is_some_and(|fake| !fake.is_running);
+            let task = (0..self.fakes.len() as TaskId).find(waits)?;
+            self.unread(task).pop()
+        }
+
+        fn admit(&mut self, task: TaskId) -> Option<Unread> {
+            self.fakes[task as usize].as_mut().unwrap().is_running = true;
+            self.unread(task).pop()
+        }
+    }
+
+    /// Numbers that look random.
+    fn random(state: &mut u64, below: u64) -> usize {
+        *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        ((*state >> 33) % below) as usize
+    }
+
+    #[test]
+    fn random_requests_end_in_few_blocks_and_none_waits_for_long() {
+        let limits = SchedulerLimits {
+            max_running: 20,
+            prefill_tokens: 128,
+            prefill_tokens_beside_decode: 48,
+        };
+        let (mut scheduler, mut state) = (Scheduler::new(limits), 5);
+        let mut world = World { fakes: Vec::new(), blocks: 40, preemptions: 0 };
+        let arrivals = 2_000;
+        let mut passes = 0;
+        while world.fakes.len() < arrivals || world.fakes.iter().any(Option::is_some) {
+            if world.fakes.len() < arrivals && random(&mut state, 8) == 0 {
+                let prompt = 1 + random(&mut state, 300);
+                let end = prompt + 1 + random(&mut state, 60);
+                let fake = Fake { prompt, len: prompt, end, read: 0, is_running: false, idle: 0 };
+                world.fakes.push(Some(fake));
+            }
+            // Some hang up.
+            if random(&mut state, 200) == 0 && !world.fakes.is_empty() {
+                let task = random(&mut state, world.fakes.len() as u64);
+                world.fakes[task] = None;
+            }
+            let grants = scheduler.plan(&mut world);
+            let running = world.running();
+            assert!(grants.is_empty() <= running.is_empty(), "nobody reads: {world:?}");
+            assert!(running.len() <= limits.max_running);
+            world.read(&grants);
+            // Everybody who runs has a share every few passes, or waits for blocks until older texts of
+            // at most 60 tokens have ended.
+            let turns = limits.max_running * MIN_SHARE / limits.prefill_tokens_beside_decode + 1;
+            assert!(world.fakes.iter().flatten().all(|fake| fake.idle <= turns + 60));
+            passes += 1;
+            assert!(passes < 200 * arrivals, "it does not end");
+        }
+        assert!(world.preemptions > 0, "{world:?}");
+        assert_eq!(world.free_blocks(), world.blocks);
+    }
+
+    #[test]
+    fn decodes_go_on_beside_a_long_prompt_which_gets_its_share() {
+        let limits = SchedulerLimits {
+            max_running: 8,
+            prefill_tokens: 512,
+            prefill_tokens_beside_decode: 32,
+        };
+        let mut scheduler = Scheduler::new(limits);
+        let fake = |prompt, len, read| {
+            Some(Fake { prompt, len, end: 10_000, read, is_running: read > 0, idle: 0 })
+        };
+        let fakes = vec![fake(8, 10, 9), fake(8, 20, 19), fake(2000, 2000, 0), fake(5, 5, 0)];
+        let mut world = World { fakes, blocks: 1000, preemptions: 0 };
+        let grant = |task, tokens| Grant { task, branch: 0, tokens };
+        let grants = scheduler.plan(&mut world);
+        // The short prompt behind the long one is read at once.
+        assert_eq!(grants, [grant(0, 1), grant(1, 1), grant(2, 16), grant(3, 5)]);
+        world.read(&grants);
+        let grants = scheduler.plan(&mut world);
+        assert_eq!(grants, [grant(0, 1), grant(1, 1), grant(3, 1), grant(2, 32)]);
+        // Alone, a prompt is read in large pieces.
+        let mut world = World { fakes: vec![fake(2000, 2000, 0)], blocks: 1000, preemptions: 0 };
+        assert_eq!(scheduler.plan(&mut world), [grant(0, 512)]);
+    }
+}

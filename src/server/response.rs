@@ -311,6 +311,7 @@ pub(super) fn add_usage(sum: &mut Usage, one: &Usage) {
     sum.prompt_tokens = one.prompt_tokens;
     sum.completion_tokens += one.completion_tokens;
     sum.reasoning_tokens += one.reasoning_tokens;
+    sum.cached_tokens = sum.cached_tokens.max(one.cached_tokens);
 }
 
 fn usage_object(usage: &Usage) -> Value {
@@ -318,6 +319,7 @@ fn usage_object(usage: &Usage) -> Value {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+        "prompt_tokens_details": { "cached_tokens": usage.cached_tokens },
         "completion_tokens_details": { "reasoning_tokens": usage.reasoning_tokens },
     })
 }

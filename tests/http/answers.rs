@@ -34,7 +34,8 @@ fn an_answer_has_the_shape_that_clients_know() {
                 "prompt_tokens": 6,
                 "completion_tokens": 3,
                 "total_tokens": 9,
-                "completion_tokens_details": { "reasoning_tokens": 0 },
+                "prompt_tokens_details": { "cached_tokens": 0 },
+            "completion_tokens_details": { "reasoning_tokens": 0 },
             },
         })
     );
@@ -68,6 +69,7 @@ fn a_stream_tells_the_role_the_text_and_the_end() {
             "prompt_tokens": 6,
             "completion_tokens": 6,
             "total_tokens": 12,
+            "prompt_tokens_details": { "cached_tokens": 0 },
             "completion_tokens_details": { "reasoning_tokens": 0 },
         })
     );
