@@ -24,11 +24,15 @@ use rayon::prelude::*;
 const PANEL: usize = 16;
 
 /// Length of the part of k that one pass over the rows covers: the weights of a tile of four AVX-512
-/// registers fill half of the first-level cache (32 KiB).
-const K_PART: usize = 128;
+/// registers (128 KiB) stay in the second-level cache.
+const K_PART: usize = 512;
 
 /// Greatest number of panels of one task: few enough that all threads end together.
 const TASK_PANELS: usize = 8;
+
+/// Rows of one task where there are enough for all threads: each task then writes whole rows of the
+/// result, and reads all weights, which costs little beside so many multiplications.
+const TASK_ROWS: usize = 64;
 
 /// Multiplications below which a product (about 30 µs) is not worth a second thread, which takes about
 /// 10 µs to begin.
@@ -220,6 +224,19 @@ pub fn linear_into(x: &[f32], products: &mut [Product<'_>]) {
         tasks.into_par_iter().for_each(|task| arch.dispatch(task));
         return;
     }
+    if rows >= TASK_ROWS * rayon::current_num_threads() {
+        let tasks: Vec<PanelTask<'_>> = products
+            .iter_mut()
+            .flat_map(|Product { weights, y }| {
+                let (weights, columns) = (*weights, weights.columns);
+                let parts = x.chunks(TASK_ROWS * k).zip(y.chunks_mut(TASK_ROWS * columns.max(1)));
+                let panels = weights.part(0, weights.panels());
+                parts.map(move |(x, y)| PanelTask { x, panels, y, columns, k })
+            })
+            .collect();
+        tasks.into_par_iter().for_each(|task| arch.dispatch(task));
+        return;
+    }
     let tasks: Vec<(usize, &PackedWeights, usize)> = products
         .iter()
         .enumerate()
@@ -386,15 +403,14 @@ impl Tile<'_, '_> {
             }
         }
         for p in 0..len {
+            // Built anew, so that the sums are values, which stay in registers, and not places in memory.
             let weights: [[S::f32s; N]; P] = std::array::from_fn(|i| weights[i][p]);
-            for (sums, x) in sums.iter_mut().zip(x) {
-                let x = simd.splat_f32s(x[p]);
-                for (sums, weights) in sums.iter_mut().zip(weights) {
-                    for (sum, weights) in sums.iter_mut().zip(weights) {
-                        *sum = simd.mul_add_f32s(x, weights, *sum);
-                    }
-                }
-            }
+            let x: [S::f32s; R] = std::array::from_fn(|i| simd.splat_f32s(x[i][p]));
+            sums = std::array::from_fn(|i| {
+                std::array::from_fn(|j| {
+                    std::array::from_fn(|n| simd.mul_add_f32s(x[i], weights[j][n], sums[i][j][n]))
+                })
+            });
         }
         for (i, sums) in sums.iter().enumerate() {
             for (j, sums) in sums.iter().enumerate() {
@@ -420,10 +436,11 @@ mod tests {
 
     #[test]
     fn rows_are_the_same_alone_and_together_and_close_to_the_exact_sum() {
-        // Widths that fill no register, parts of k, columns that fill no tile, a task for a thread.
+        // Widths that fill no register, parts of k, columns that fill no tile, tasks by columns and by
+        // rows.
         for (k, columns) in [(1, 1), (5, 3), (24, 260), (67, 9), (1024, 33), (1100, 300), (2100, 8)]
         {
-            let (x, w) = (numbers(70 * k, 1), numbers(columns * k, 2));
+            let (x, w) = (numbers(270 * k, 1), numbers(columns * k, 2));
             let packed = PackedWeights::new(WeightSlice::F32(&w), k);
             let all = linear(&x, &packed);
             for (row, x) in x.chunks_exact(k).enumerate() {
@@ -434,8 +451,8 @@ mod tests {
                     assert!(near.abs() < 1e-4, "{k} {columns}: {near} at {row}, {column}");
                 }
             }
-            for rows in [1, 2, 3, 4, 5, 6, 7, 13, 61] {
-                for from in [0, 70 - rows] {
+            for rows in [1, 2, 3, 4, 5, 6, 7, 13, 61, 200] {
+                for from in [0, 270 - rows] {
                     let y = linear(&x[from * k..(from + rows) * k], &packed);
                     assert_eq!(y, all[from * columns..(from + rows) * columns], "{k} {rows}");
                 }
