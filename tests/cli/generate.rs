@@ -48,6 +48,7 @@ fn generate_writes_the_text_to_standard_output_and_nothing_else() {
         json,
         json!({
             "text": "Hey", "finish_reason": "stop", "stop_reason": null, "complete": true,
+            "captures": [],
             "yielded": 0, "faithfulness": null, "rejection": null, "score": null, "seed": 7,
             "tokens": [b'H', b'e', b'y'],
             "usage": { "prompt_tokens": 2, "completion_tokens": 3, "reasoning_tokens": 0 },

@@ -258,7 +258,7 @@ fn tools_come_from_json_and_from_types() {
     assert!(!accepts(&constraint, "{\"name\": \"point\", \"parameters\": {\"x\": 128}}"));
     for (tools, place, message) in [
         (json!({}), "", "a JSON array"),
-        (json!([{"type": "retrieval"}]), "/0/type", "only functions"),
+        (json!([{"type": "retrieval"}]), "/0/type", "a function or a custom tool"),
         (json!([{"type": "function", "function": {}}]), "/0/function/name", "needs a name"),
         (json!([{"name": "a b"}]), "/0/name", "no name"),
         (json!([{"name": "a"}, {"name": "a"}]), "/1/name", "one name"),

@@ -106,7 +106,8 @@ fn texts_side_by_side_are_those_that_are_written_alone() {
     let requests = requests(&plain, 64, &mut ChaCha8Rng::seed_from_u64(4));
     let alone: Vec<Outcome> =
         requests.iter().map(|r| outcomes(&plain, std::slice::from_ref(r)).remove(0)).collect();
-    let tight = small_cache(&plain, 40);
+    let tight = small_cache(&plain, 24);
+    let mut preemptions = 0;
     for (max_running, kv_cache_bytes, prefill_tokens, prefix_cache) in [
         (1, 1 << 30, 512, true),
         (2, 1 << 30, 16, false),
@@ -130,9 +131,11 @@ fn texts_side_by_side_are_those_that_are_written_alone() {
         let stats = together.stats();
         assert_eq!((stats.running, stats.waiting, stats.kv_blocks_held), (0, 0, 0), "{options:?}");
         assert!(stats.kv_blocks_cached <= stats.kv_blocks);
-        assert_eq!(stats.preemptions > 0, kv_cache_bytes == tight, "{stats:?}");
+        assert!(stats.preemptions == 0 || kv_cache_bytes == tight, "{stats:?}");
+        preemptions += stats.preemptions;
         assert_eq!(stats.prefix_hits > 0, prefix_cache, "{stats:?}");
     }
+    assert!(preemptions > 0);
 }
 
 /// Hears the texts of one request, and may hang up after some events.
