@@ -236,7 +236,11 @@ impl EngineLoop {
                 }
             }
         }
-        self.draw(if is_idle { IDLE_PATIENCE } else { MASK_PATIENCE });
+        if is_idle && !self.state.tasks.values().any(|entry| entry.task.can_draw()) {
+            // All that there is to do is late.
+            self.take_prepared(IDLE_PATIENCE);
+        }
+        self.draw();
         self.state.publish();
         self.tell();
     }
@@ -265,10 +269,9 @@ impl EngineLoop {
         }
     }
 
-    /// Takes all writers that are prepared, the first after a wait. Returns whether there was one.
-    fn take_prepared(&mut self, patience: Duration) -> bool {
+    /// Takes all writers that are prepared, the first after a wait.
+    fn take_prepared(&mut self, patience: Duration) {
         let mut next = self.preparation.take(patience);
-        let any = next.is_some();
         while let Some(Prepared { task, branch, writer, result }) = next {
             if let Some(entry) = self.state.tasks.get_mut(&task) {
                 if let Some(branch) = entry.task.branches_mut().into_iter().nth(branch) {
@@ -283,11 +286,10 @@ impl EngineLoop {
             }
             next = self.preparation.take(Duration::ZERO);
         }
-        any
     }
 
     /// Draws from all logits whose masks come in time, and begins the preparation of the next draws.
-    fn draw(&mut self, patience: Duration) {
+    fn draw(&mut self) {
         let clock = Instant::now();
         loop {
             let tasks = self.state.tasks.values_mut().map(|entry| &mut entry.task);
@@ -301,7 +303,7 @@ impl EngineLoop {
             self.prepare();
             let entries = self.state.tasks.values();
             let is_waiting = entries.into_iter().any(|entry| entry.task.is_waited_for());
-            let left = patience.saturating_sub(clock.elapsed());
+            let left = MASK_PATIENCE.saturating_sub(clock.elapsed());
             if !is_waiting {
                 return;
             }
@@ -380,12 +382,10 @@ impl LoopState {
                 .extend(texts.filter_map(|(i, branch)| Some((branch, *wanted.get(&(id, i))?, id))));
         }
         let mut chunks: Vec<Chunk<'_>> = Vec::with_capacity(branches.len());
-        let mut tasks = Vec::with_capacity(branches.len());
-        for (branch, tokens, id) in &mut branches {
+        for (branch, tokens, _) in &mut branches {
             branch.begin_read();
             let chunk = branch.chunk(*tokens);
             self.stats.tokens_read += chunk.tokens.len() as u64;
-            tasks.push(*id);
             chunks.push(chunk);
         }
         let rows = self.runner.model().forward_batch(&mut chunks)?;

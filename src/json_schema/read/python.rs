@@ -4,7 +4,7 @@
 //! {"a": True, "b": [None, 'say "x"']}     {"a": true, "b": [null, "say \"x\""]}
 //! ```
 //!
-//! What JSON and Python write alike stays as it is.
+//! Text that JSON and Python write alike stays as it is.
 
 /// Words of Python, which are no words of JSON, with those of JSON.
 const WORDS: [(&str, &str); 3] = [("True", "true"), ("False", "false"), ("None", "null")];
