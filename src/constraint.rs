@@ -44,6 +44,7 @@ mod matcher;
 mod memory;
 mod memory_pool;
 mod named_grammars;
+mod settings;
 
 pub use batch::{DraftToken, fill_masks};
 pub use captures::Capture;

@@ -29,7 +29,7 @@ pub enum LimitName {
 
 impl LimitName {
     /// The name of the field that holds the limit.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::GrammarSize => "grammar_size",
             Self::LanguageStates => "language_states",
