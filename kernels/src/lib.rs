@@ -31,6 +31,7 @@ mod attention;
 mod block;
 mod exponential;
 mod linear;
+mod quantised;
 #[cfg(test)]
 mod random;
 mod rows;
@@ -38,4 +39,5 @@ mod rows;
 pub use attention::{Segment, attend};
 pub use block::{BLOCK_POSITIONS, BlockLayout};
 pub use linear::{PackedWeights, Product, WeightSlice, linear, linear_into};
+pub use quantised::BlockFormat;
 pub use rows::{add, add_bias, gate_by_silu, rms_norm, rotate};

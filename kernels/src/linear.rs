@@ -20,12 +20,18 @@ use half::{bf16, f16};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+use crate::quantised::{BlockFormat, QuantisedPanels, QuantisedSlice};
+
 /// Columns that lie side by side.
-const PANEL: usize = 16;
+pub(crate) const PANEL: usize = 16;
 
 /// Length of the part of k that one pass over the rows covers: the weights of a tile of four AVX-512
 /// registers (128 KiB) stay in the second-level cache.
 const K_PART: usize = 512;
+
+/// Length of the part of k that is widened at a time for a single row: the `f32` numbers of a tile (16 KiB)
+/// stay in the first-level cache.
+const K_PART_OF_ONE_ROW: usize = 64;
 
 /// Greatest number of panels of one task: few enough that all threads end together.
 const TASK_PANELS: usize = 8;
@@ -50,6 +56,8 @@ pub enum WeightSlice<'a> {
     F16(&'a [f16]),
     /// The upper half of a single-precision number.
     BF16(&'a [bf16]),
+    /// Quantised blocks, those of a row one after the other; `k` is a multiple of a block's weights.
+    Blocks(BlockFormat, &'a [u8]),
 }
 
 /// A weight matrix (columns, k) in panels of 16 columns; the last is filled up with zeros.
@@ -66,6 +74,7 @@ enum Packed {
     F32(Vec<f32>),
     F16(Vec<f16>),
     BF16(Vec<bf16>),
+    Quantised(QuantisedPanels),
 }
 
 /// A part of packed numbers.
@@ -74,6 +83,7 @@ enum PackedSlice<'a> {
     F32(&'a [f32]),
     F16(&'a [f16]),
     BF16(&'a [bf16]),
+    Quantised(QuantisedSlice<'a>),
 }
 
 impl PackedWeights {
@@ -84,11 +94,15 @@ impl PackedWeights {
             WeightSlice::F32(weights) => Packed::F32(packed(weights, k)),
             WeightSlice::F16(weights) => Packed::F16(packed(weights, k)),
             WeightSlice::BF16(weights) => Packed::BF16(packed(weights, k)),
+            WeightSlice::Blocks(format, blocks) => {
+                Packed::Quantised(QuantisedPanels::new(format, blocks, k))
+            }
         };
         let len = match weights {
             WeightSlice::F32(weights) => weights.len(),
             WeightSlice::F16(weights) => weights.len(),
             WeightSlice::BF16(weights) => weights.len(),
+            WeightSlice::Blocks(format, blocks) => blocks.len() / format.bytes() * format.weights(),
         };
         Self { numbers, columns: len.checked_div(k).unwrap_or(0), k }
     }
@@ -105,12 +119,16 @@ impl PackedWeights {
 
     /// Writes the `k` weights of a column as `f32`: a row of the matrix that was packed.
     pub fn read(&self, column: usize, y: &mut [f32]) {
+        if let Packed::Quantised(panels) = &self.numbers {
+            return panels.read(column, y);
+        }
         let from = column / PANEL * PANEL * self.k + column % PANEL;
         for (index, number) in (from..).step_by(PANEL).zip(y.iter_mut().take(self.k)) {
             *number = match &self.numbers {
                 Packed::F32(numbers) => numbers[index],
                 Packed::F16(numbers) => numbers[index].to_f32(),
                 Packed::BF16(numbers) => numbers[index].to_f32(),
+                Packed::Quantised(_) => continue,
             };
         }
     }
@@ -121,8 +139,10 @@ impl PackedWeights {
 
     /// The numbers of some panels.
     fn part(&self, from: usize, to: usize) -> PackedSlice<'_> {
+        let first = from;
         let (from, to) = (from * PANEL * self.k, to * PANEL * self.k);
         match &self.numbers {
+            Packed::Quantised(panels) => PackedSlice::Quantised(panels.slice(first)),
             Packed::F32(numbers) => PackedSlice::F32(&numbers[from..to]),
             Packed::F16(numbers) => PackedSlice::F16(&numbers[from..to]),
             Packed::BF16(numbers) => PackedSlice::BF16(&numbers[from..to]),
@@ -148,11 +168,23 @@ fn packed<T: Copy + Default + Send + Sync>(weights: &[T], k: usize) -> Vec<T> {
 }
 
 impl PackedSlice<'_> {
-    /// The numbers from `from` on as `f32`.
+    /// The numbers of a panel from `from` of `k` on as `f32`: (numbers, 16).
     #[inline(always)]
-    fn widen(self, from: usize, y: &mut [f32]) {
+    fn widen<S: Simd, const N: usize>(
+        self,
+        simd: S,
+        panel: usize,
+        k: usize,
+        from: usize,
+        y: &mut [f32],
+    ) {
+        if let Self::Quantised(panels) = self {
+            return panels.widen::<S, N>(simd, panel, from, y);
+        }
+        let from = (panel * k + from) * PANEL;
         let to = from + y.len();
         match self {
+            Self::Quantised(_) => {}
             Self::F32(numbers) => y.copy_from_slice(&numbers[from..to]),
             Self::F16(numbers) => {
                 half::slice::HalfFloatSliceExt::convert_to_f32_slice(&numbers[from..to], y);
@@ -281,10 +313,12 @@ impl WithSimd for PanelTask<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         let lanes = size_of::<S::f32s>() / size_of::<f32>();
         // One row is bound by memory, and more streams of weights hide its latency.
-        let most = if self.x.len() / self.k == 1 { 8 } else { 4 };
+        let rows = self.x.len() / self.k;
+        let most = if rows == 1 { 8 } else { 4 };
         match lanes {
             16 => self.run::<S, 1>(simd, most),
-            8 => self.run::<S, 2>(simd, most),
+            // Six rows with four registers of columns would take more sums than AVX2 has registers.
+            8 => self.run::<S, 2>(simd, if rows >= 6 { 2 } else { most }),
             4 => self.run::<S, 4>(simd, most),
             _ => self.run::<S, 16>(simd, 16),
         }
@@ -303,7 +337,11 @@ impl PanelTask<'_> {
             _ => vec![0.0; tile * PANEL * K_PART.min(k)],
         };
         // Weights of one row are read once: they need not stay in a cache.
-        let k_part = if rows == 1 && widened.is_empty() { k } else { K_PART };
+        let k_part = match rows {
+            1 if widened.is_empty() => k,
+            1 => K_PART_OF_ONE_ROW,
+            _ => K_PART,
+        };
         let mut panel = 0;
         while panel < panels {
             let count = if panels - panel < tile { 1 } else { tile };
@@ -336,7 +374,7 @@ impl PanelTask<'_> {
             }
             narrow => {
                 for (i, wide) in widened.chunks_exact_mut(len).take(P).enumerate() {
-                    narrow.widen(start(i), wide);
+                    narrow.widen::<S, N>(simd, part.panel + i, k, part.from, wide);
                 }
                 let widened = &*widened;
                 std::array::from_fn(|i| &widened[i * len..(i + 1) * len])
@@ -403,14 +441,15 @@ impl Tile<'_, '_> {
             }
         }
         for p in 0..len {
-            // Built anew, so that the sums are values, which stay in registers, and not places in memory.
-            let weights: [[S::f32s; N]; P] = std::array::from_fn(|i| weights[i][p]);
-            let x: [S::f32s; R] = std::array::from_fn(|i| simd.splat_f32s(x[i][p]));
-            sums = std::array::from_fn(|i| {
-                std::array::from_fn(|j| {
-                    std::array::from_fn(|n| simd.mul_add_f32s(x[i], weights[j][n], sums[i][j][n]))
-                })
-            });
+            // Loops, because closures with many instructions of a register are not inlined.
+            for i in 0..R {
+                let x = simd.splat_f32s(x[i][p]);
+                for j in 0..P {
+                    for n in 0..N {
+                        sums[i][j][n] = simd.mul_add_f32s(x, weights[j][p][n], sums[i][j][n]);
+                    }
+                }
+            }
         }
         for (i, sums) in sums.iter().enumerate() {
             for (j, sums) in sums.iter().enumerate() {
@@ -472,6 +511,33 @@ mod tests {
         let wide: Vec<f32> = brain.iter().copied().map(bf16::to_f32).collect();
         let expected = linear(&x, &PackedWeights::new(WeightSlice::F32(&wide), k));
         assert_eq!(linear(&x, &PackedWeights::new(WeightSlice::BF16(&brain), k)), expected);
+    }
+
+    #[test]
+    fn quantised_weights_are_the_numbers_that_they_hold() {
+        for format in BlockFormat::ALL {
+            for (blocks, columns) in [(1, 3), (3, 37), (70, 16)] {
+                let k = blocks * format.weights();
+                let mut random = Random(7);
+                let mut bytes = random.bytes(columns * blocks * format.bytes());
+                // No infinities among the half-precision numbers, wherever they lie.
+                bytes.iter_mut().for_each(|byte| *byte &= 0xbf);
+                let mut wide = vec![0.0; columns * k];
+                format.read(&bytes, &mut wide);
+                let packed = PackedWeights::new(WeightSlice::Blocks(format, &bytes), k);
+                assert_eq!((packed.columns(), packed.k()), (columns, k));
+                let mut row = vec![0.0; k];
+                for (column, expected) in wide.chunks_exact(k).enumerate() {
+                    packed.read(column, &mut row);
+                    assert_eq!(row, expected, "{format:?}");
+                }
+                let expected = PackedWeights::new(WeightSlice::F32(&wide), k);
+                for rows in [1, 2, 3, 7, 130] {
+                    let x = random.numbers(rows * k);
+                    assert_eq!(linear(&x, &packed), linear(&x, &expected), "{format:?} {rows}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -12,4 +12,9 @@ impl Random {
         };
         (0..n).map(|_| next()).collect()
     }
+
+    /// Some bytes.
+    pub(crate) fn bytes(&mut self, n: usize) -> Vec<u8> {
+        self.numbers(n).into_iter().map(|number| ((number + 0.5) * 256.0) as u8).collect()
+    }
 }

@@ -1,0 +1,12 @@
+//! Quantised weight matrices: blocks of small integers with a scale, as ggml defines them.
+//!
+//! A block of 32 or 256 weights of a row holds for each weight a *code* of 2 to 8 bits, and a scale and
+//! perhaps an offset for each group of 16 or 32 of them: weight = code · scale + offset.
+//! [`BlockFormat`] reads the blocks of files; [`QuantisedPanels`] holds the same numbers with 16 columns
+//! side by side, in as many bits, so that registers of `f32` are made of them on the way.
+
+mod block_format;
+mod panels;
+
+pub use block_format::BlockFormat;
+pub(crate) use panels::{QuantisedPanels, QuantisedSlice};

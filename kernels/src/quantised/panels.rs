@@ -1,0 +1,339 @@
+//! Quantised weights in panels of 16 columns.
+//!
+//! Codes lie in units of 32 numbers of k. A word of 32 bits holds the lower bits of the codes of
+//! consecutive k, the lowest first, and the words of 16 columns lie side by side; then the further bits
+//! in the same way:
+//!
+//! ```text
+//! Q5_0   c0: k0 … k7   c1: k0 … k7   …   c15   (4 bits each)
+//!        c0: k8 … k15  …                        4 rows of 16 words
+//!        c0: k0 … k31  …                        1 row of 16 words (the fifth bit of each)
+//! ```
+//!
+//! Scales are (blocks, 16) or (groups, 16) as in the file. A register of `f32` is made of a register of
+//! words by a shift, a mask, and the bits of 2²³, below which lies an integer's value: nothing is rounded
+//! before code · scale + offset is, once.
+
+use pulp::{NullaryFnOnce, Simd};
+use rayon::prelude::*;
+
+use super::block_format::{BlockFormat, Offset};
+use crate::linear::PANEL;
+
+/// Numbers of k that lie together.
+pub(crate) const UNIT: usize = 32;
+
+/// Half of a unit: numbers of k of the smallest group.
+const HALF: usize = UNIT / 2;
+
+/// The bits of 2²³ in single precision. The numbers from there to 2²⁴ are the integers.
+const INTEGERS: u32 = 0x4b00_0000;
+
+/// A quantised matrix in panels of 16 columns; the last is filled up with zeros.
+#[derive(Clone, Debug)]
+pub(crate) struct QuantisedPanels {
+    format: BlockFormat,
+    k: usize,
+    /// (panels, units, bits, 16).
+    words: Vec<[u32; PANEL]>,
+    /// The scale of each block as half-precision bits: (panels, blocks, 16).
+    d: Vec<[u16; PANEL]>,
+    /// The offset of each block, if it has one.
+    m: Vec<[u16; PANEL]>,
+    /// The factor of each group, if groups have one: (panels, groups, 16).
+    scales: Vec<[i8; PANEL]>,
+    /// The min of each group, if groups have one.
+    mins: Vec<[u8; PANEL]>,
+}
+
+/// Some panels.
+#[derive(Clone, Copy)]
+pub(crate) struct QuantisedSlice<'a> {
+    panels: &'a QuantisedPanels,
+    /// The first panel.
+    from: usize,
+}
+
+impl QuantisedPanels {
+    /// Packs the blocks of a matrix (columns, k), row after row. `k` is a multiple of a block's weights.
+    pub(crate) fn new(format: BlockFormat, blocks: &[u8], k: usize) -> Self {
+        let row = k / format.weights() * format.bytes();
+        let columns = blocks.len().checked_div(row).unwrap_or(0);
+        let panels = columns.div_ceil(PANEL);
+        let (low, high) = format.bits();
+        let (units, blocks_of_row, groups) = (k / UNIT, k / format.weights(), k / format.group());
+        let only_if = |yes: bool, n: usize| if yes { panels * n } else { 0 };
+        let offset = format.offset();
+        let mut packed = Self {
+            format,
+            k,
+            words: vec![[0; PANEL]; panels * units * (low + high) as usize],
+            d: vec![[0; PANEL]; panels * blocks_of_row],
+            m: vec![[0; PANEL]; only_if(!matches!(offset, Offset::ZeroCode(_)), blocks_of_row)],
+            scales: vec![[0; PANEL]; only_if(format.has_scales(), groups)],
+            mins: vec![[0; PANEL]; only_if(offset == Offset::OfGroup, groups)],
+        };
+        if panels == 0 {
+            return packed;
+        }
+        // Parts of every field belong to one panel.
+        let mut parts: Vec<Panel<'_>> = Vec::with_capacity(panels);
+        let mut words = packed.words.chunks_exact_mut(units * (low + high) as usize);
+        let mut d = packed.d.chunks_exact_mut(blocks_of_row);
+        let mut m = packed.m.chunks_exact_mut(blocks_of_row);
+        let mut scales = packed.scales.chunks_exact_mut(groups);
+        let mut mins = packed.mins.chunks_exact_mut(groups);
+        for _ in 0..panels {
+            parts.push(Panel {
+                format,
+                words: words.next().unwrap_or_default(),
+                d: d.next().unwrap_or_default(),
+                m: m.next().unwrap_or_default(),
+                scales: scales.next().unwrap_or_default(),
+                mins: mins.next().unwrap_or_default(),
+            });
+        }
+        parts.into_par_iter().zip(blocks.par_chunks(PANEL * row)).for_each(|(mut panel, rows)| {
+            for (column, row) in rows.chunks_exact(row).enumerate() {
+                panel.write(column, row);
+            }
+        });
+        packed
+    }
+
+    pub(crate) fn slice(&self, from: usize) -> QuantisedSlice<'_> {
+        QuantisedSlice { panels: self, from }
+    }
+
+    /// Writes the weights of a column.
+    pub(crate) fn read(&self, column: usize, y: &mut [f32]) {
+        let (panel, column) = (column / PANEL, column % PANEL);
+        let (low, high) = self.format.bits();
+        let bits = (low + high) as usize;
+        for (k, y) in y.iter_mut().enumerate().take(self.k) {
+            let unit = &self.words[(panel * (self.k / UNIT) + k / UNIT) * bits..][..bits];
+            let (word, shift) = place(k % UNIT, low);
+            let mut code = unit[word][column] >> shift & ((1 << low) - 1);
+            if high > 0 {
+                let (word, shift) = place(k % UNIT, high);
+                code |= (unit[low as usize + word][column] >> shift & ((1 << high) - 1)) << low;
+            }
+            let scales = self.scale_and_offset(panel, k);
+            *y = (code as f32).mul_add(scales.scale[column], scales.offset[column]);
+        }
+    }
+
+    /// The scales and offsets of the group that the number `k` of a panel's columns lies in.
+    #[inline(always)]
+    fn scale_and_offset(&self, panel: usize, k: usize) -> Scales {
+        let format = self.format;
+        let block = panel * (self.k / format.weights()) + k / format.weights();
+        let group = panel * (self.k / format.group()) + k / format.group();
+        let mut scale = widen(&self.d[block]);
+        if format.has_scales() {
+            let factors = &self.scales[group];
+            for (scale, factor) in scale.iter_mut().zip(factors) {
+                *scale *= f32::from(*factor);
+            }
+        }
+        let mut offset = [0.0; PANEL];
+        match format.offset() {
+            Offset::ZeroCode(zero) => {
+                for (offset, scale) in offset.iter_mut().zip(&scale) {
+                    *offset = -zero * scale;
+                }
+            }
+            Offset::OfBlock => offset = widen(&self.m[block]),
+            Offset::OfGroup => {
+                offset = widen(&self.m[block]);
+                for (offset, min) in offset.iter_mut().zip(&self.mins[group]) {
+                    *offset *= -f32::from(*min);
+                }
+            }
+        }
+        Scales { scale, offset }
+    }
+}
+
+/// The factors and offsets of a group of 16 columns.
+struct Scales {
+    scale: [f32; PANEL],
+    offset: [f32; PANEL],
+}
+
+/// Half-precision numbers as single-precision ones: their bits are those of a number 2¹¹² times smaller.
+/// Infinities, which no sound file holds, become 65536.
+#[inline(always)]
+fn widen(bits: &[u16; PANEL]) -> [f32; PANEL] {
+    const SCALE: f32 = f32::from_bits((127 + 112) << 23);
+    let mut wide = [0.0; PANEL];
+    for (wide, bits) in wide.iter_mut().zip(bits) {
+        let bits = u32::from(*bits);
+        *wide = f32::from_bits((bits & 0x8000) << 16 | (bits & 0x7fff) << 13) * SCALE;
+    }
+    wide
+}
+
+/// The word that holds the bits of a number of k, and the place of the lowest in it.
+const fn place(k: usize, bits: u32) -> (usize, u32) {
+    let of_word = 32 / bits as usize;
+    (k / of_word, (k % of_word) as u32 * bits)
+}
+
+/// The fields of one panel, to be written.
+struct Panel<'a> {
+    format: BlockFormat,
+    words: &'a mut [[u32; PANEL]],
+    d: &'a mut [[u16; PANEL]],
+    m: &'a mut [[u16; PANEL]],
+    scales: &'a mut [[i8; PANEL]],
+    mins: &'a mut [[u8; PANEL]],
+}
+
+impl Panel<'_> {
+    fn write(&mut self, column: usize, row: &[u8]) {
+        let format = self.format;
+        let (low, high) = format.bits();
+        let bits = (low + high) as usize;
+        let groups = format.weights() / format.group();
+        for (index, bytes) in row.chunks_exact(format.bytes()).enumerate() {
+            let block = format.block(bytes);
+            self.d[index][column] = block.d.to_bits();
+            if let Some(m) = self.m.get_mut(index) {
+                m[column] = block.m.to_bits();
+            }
+            for group in 0..groups {
+                if let Some(scales) = self.scales.get_mut(index * groups + group) {
+                    scales[column] = block.scales[group];
+                }
+                if let Some(mins) = self.mins.get_mut(index * groups + group) {
+                    mins[column] = block.mins[group];
+                }
+            }
+            let units = &mut self.words[index * format.weights() / UNIT * bits..];
+            for (k, code) in block.codes[..format.weights()].iter().enumerate() {
+                let unit = &mut units[k / UNIT * bits..][..bits];
+                let code = u32::from(*code);
+                let (word, shift) = place(k % UNIT, low);
+                unit[word][column] |= (code & ((1 << low) - 1)) << shift;
+                if high > 0 {
+                    let (word, shift) = place(k % UNIT, high);
+                    unit[low as usize + word][column] |= code >> low << shift;
+                }
+            }
+        }
+    }
+}
+
+impl QuantisedSlice<'_> {
+    /// Writes the weights of a panel from the number `k` on, (numbers, 16), in registers of which `N` are
+    /// 16 columns. `k` and the count of numbers are multiples of 32.
+    #[inline(always)]
+    pub(crate) fn widen<S: Simd, const N: usize>(
+        self,
+        simd: S,
+        panel: usize,
+        k: usize,
+        y: &mut [f32],
+    ) {
+        let Self { panels, from } = self;
+        let panel = from + panel;
+        match panels.format.bits() {
+            (8, _) => simd.vectorize(Widen::<S, N, 8, 0> { simd, panels, panel, k, y }),
+            (4, 0) => simd.vectorize(Widen::<S, N, 4, 0> { simd, panels, panel, k, y }),
+            (4, 1) => simd.vectorize(Widen::<S, N, 4, 1> { simd, panels, panel, k, y }),
+            (4, _) => simd.vectorize(Widen::<S, N, 4, 2> { simd, panels, panel, k, y }),
+            (_, 0) => simd.vectorize(Widen::<S, N, 2, 0> { simd, panels, panel, k, y }),
+            (_, _) => simd.vectorize(Widen::<S, N, 2, 1> { simd, panels, panel, k, y }),
+        }
+    }
+}
+
+/// Writes weights of codes with `LOW` lower and `HIGH` further bits. Loops instead of closures: these are
+/// not inlined where they call many instructions of a register, and cost twenty times as much then.
+struct Widen<'a, S, const N: usize, const LOW: u32, const HIGH: u32> {
+    simd: S,
+    panels: &'a QuantisedPanels,
+    panel: usize,
+    k: usize,
+    y: &'a mut [f32],
+}
+
+impl<S: Simd, const N: usize, const LOW: u32, const HIGH: u32> NullaryFnOnce
+    for Widen<'_, S, N, LOW, HIGH>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { simd, panels, panel, k, y } = self;
+        let bits = (LOW + HIGH) as usize;
+        let unit = (panel * (panels.k / UNIT) + k / UNIT) * bits;
+        let units = panels.words[unit..].chunks_exact(bits);
+        let group = panels.format.group();
+        for (index, (words, y)) in units.zip(y.chunks_exact_mut(UNIT * PANEL)).enumerate() {
+            let k = k + index * UNIT;
+            let mut scales = panels.scale_and_offset(panel, k);
+            let (first, second) = y.split_at_mut(HALF * PANEL);
+            half_unit::<S, N, LOW, HIGH, 0>(simd, words, &scales, first);
+            if group == HALF {
+                scales = panels.scale_and_offset(panel, k + HALF);
+            }
+            half_unit::<S, N, LOW, HIGH, 1>(simd, words, &scales, second);
+        }
+    }
+}
+
+/// Writes 16 numbers of 16 columns: the first or the second half of a unit.
+#[inline(always)]
+fn half_unit<S: Simd, const N: usize, const LOW: u32, const HIGH: u32, const HALF_INDEX: usize>(
+    simd: S,
+    words: &[[u32; PANEL]],
+    scales: &Scales,
+    y: &mut [f32],
+) {
+    let low_mask = simd.splat_u32s((1 << LOW) - 1);
+    let high_mask = simd.splat_u32s(if HIGH == 1 { 1 << LOW } else { (1 << HIGH) - 1 });
+    let (low_shift, high_shift) = (simd.splat_u32s(LOW), simd.splat_u32s(HIGH));
+    let integers = simd.splat_u32s(INTEGERS);
+    let zero = simd.splat_f32s(f32::from_bits(INTEGERS));
+    let y = S::as_mut_simd_f32s(y).0;
+    let (scale, offset) = (S::as_simd_f32s(&scales.scale).0, S::as_simd_f32s(&scales.offset).0);
+    let of_word = 32 / LOW as usize;
+    for n in 0..N {
+        let (scale, offset) = (scale[n], offset[n]);
+        let mut high = simd.splat_u32s(0);
+        if HIGH > 0 {
+            let (word, shift) = place(HALF_INDEX * HALF, HIGH);
+            high = S::as_simd_u32s(&words[LOW as usize + word]).0[n];
+            // One bit of each number leaves room to shift it beside the lower bits once for all.
+            if HIGH == 1 && shift > LOW {
+                high = simd.wrapping_dyn_shr_u32s(high, simd.splat_u32s(shift - LOW));
+            } else if HIGH == 1 {
+                high = simd.wrapping_dyn_shl_u32s(high, simd.splat_u32s(LOW - shift));
+            }
+        }
+        for index in 0..HALF / of_word {
+            let (word, shift) = place(HALF_INDEX * HALF + index * of_word, LOW);
+            let mut low = S::as_simd_u32s(&words[word]).0[n];
+            if shift > 0 {
+                low = simd.wrapping_dyn_shr_u32s(low, simd.splat_u32s(shift));
+            }
+            for k in 0..of_word {
+                let mut code = simd.and_u32s(low, low_mask);
+                low = simd.wrapping_dyn_shr_u32s(low, low_shift);
+                if HIGH > 0 {
+                    let mut further = simd.and_u32s(high, high_mask);
+                    if HIGH > 1 {
+                        further = simd.wrapping_dyn_shl_u32s(further, low_shift);
+                    }
+                    code = simd.or_u32s(code, further);
+                    high = simd.wrapping_dyn_shr_u32s(high, high_shift);
+                }
+                let float = simd.transmute_f32s_u32s(simd.or_u32s(code, integers));
+                let weight = simd.mul_add_f32s(simd.sub_f32s(float, zero), scale, offset);
+                y[(index * of_word + k) * N + n] = weight;
+            }
+        }
+    }
+}
