@@ -151,25 +151,24 @@ fn read(name: &str, value: &Value, options: &mut Options, limits: &mut Limits) -
 }
 
 fn limit(name: &str, value: &Value, options: &mut Options, limits: &mut Limits) -> Result<()> {
-    let size = match name {
-        "time_per_constraint" => return Ok(limits.time_per_constraint = time(value)?),
-        "time_per_mask" => return Ok(limits.time_per_mask = time(value)?),
-        "work" => &mut options.work,
-        "alternatives" => &mut options.alternatives,
-        "grammar_size" => &mut limits.grammar_size,
-        "language_states" => &mut limits.language_states,
-        "states_per_step" => &mut limits.states_per_step,
-        "depth" => &mut limits.depth,
-        "cache_bytes" => &mut limits.cache_bytes,
-        "split_bytes" => &mut limits.split_bytes,
-        "split_nodes" => &mut limits.split_nodes,
+    match name {
+        "time_per_constraint" => limits.time_per_constraint = time(value)?,
+        "time_per_mask" => limits.time_per_mask = time(value)?,
+        "work" => options.work = count(value)?,
+        "alternatives" => options.alternatives = count(value)?,
+        "grammar_size" => limits.grammar_size = count(value)?,
+        "language_states" => limits.language_states = count(value)?,
+        "states_per_step" => limits.states_per_step = count(value)?,
+        "depth" => limits.depth = count(value)?,
+        "cache_bytes" => limits.cache_bytes = count(value)?,
+        "split_bytes" => limits.split_bytes = count(value)?,
+        "split_nodes" => limits.split_nodes = count(value)?,
         _ => {
             let message = format!("there is no limit `{name}`");
             let help = format!("there are {}", listed(LIMITS));
             return Err(Error::new(ErrorKind::Request, message).with_help(help));
         }
-    };
-    *size = count(value)?;
+    }
     Ok(())
 }
 
