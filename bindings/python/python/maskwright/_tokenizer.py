@@ -1,0 +1,169 @@
+"""`Tokenizer`: the vocabulary of a model, from whatever a host has of it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+
+from . import _native
+from ._errors import error
+
+Encode = Callable[[bytes], List[int]]
+
+
+class Tokenizer:
+    """The tokens of a model.
+
+    `source` is one of
+
+    - a path of a `tokenizer.json` (or its folder), of a tiktoken file, or of a GGUF file; the text of a
+      `tokenizer.json`
+    - a tokenizer of `transformers` (fast) or of `tokenizers`, an encoding of `tiktoken`
+    - a list with the bytes of each token, `None` for ids without text
+
+    `width` is the width of the model's logits where it is padded (`config.vocab_size`); mask rows are
+    `ceil(width / 32)` words of 32 bits, bit `t % 32` of word `t / 32` being token `t`. `stop_token_ids` are the
+    tokens that end a text, instead of those that the source names.
+
+    >>> import maskwright
+    >>> tokenizer = maskwright.Tokenizer([b"a", b"b", None], stop_token_ids=[2], width=64)
+    >>> tokenizer.width, tokenizer.words, tokenizer.decode([0, 1, 2])
+    (64, 2, b'ab')
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        width: Optional[int] = None,
+        stop_token_ids: Optional[Iterable[int]] = None,
+        special_tokens: Optional[Mapping[str, int]] = None,
+        index: Union[str, "os.PathLike[str]", None] = None,
+    ) -> None:
+        stop = None if stop_token_ids is None else list(stop_token_ids)
+        self._native: _native.Tokenizer
+        self._encode: Optional[Encode]
+        native, encode = _read(source, special_tokens, index)
+        if width is not None or stop is not None:
+            native = native._with(width, stop)
+        self._native = native
+        self._encode = encode
+
+    @classmethod
+    def of_bytes(cls, stop_token_ids: Optional[Iterable[int]] = None) -> "Tokenizer":
+        """A token for each byte, and token 256 as the end: for checks without a model."""
+        stop = [256] if stop_token_ids is None else stop_token_ids
+        return cls([bytes([byte]) for byte in range(256)] + [None], stop_token_ids=stop)
+
+    @property
+    def width(self) -> int:
+        """The width of the logits in tokens, padding included."""
+        return self._native.width
+
+    @property
+    def words(self) -> int:
+        """The words of a mask row."""
+        return (self._native.width + 31) // 32
+
+    @property
+    def stop_token_ids(self) -> List[int]:
+        """The tokens that end a text."""
+        return self._native.stop_token_ids
+
+    def with_stop_token_ids(self, stop_token_ids: Iterable[int]) -> "Tokenizer":
+        """The same with other tokens that end a text."""
+        made = object.__new__(Tokenizer)
+        made._native = self._native._with(None, list(stop_token_ids))
+        made._encode = self._encode
+        return made
+
+    def encode(self, text: Union[str, bytes]) -> List[int]:
+        """The tokens of a text: by the tokenizer that this was made from, or where there is none, the longest
+        token first at each place."""
+        text = text.encode() if isinstance(text, str) else bytes(text)
+        return self._native.encode_greedily(text) if self._encode is None else self._encode(text)
+
+    def decode(self, ids: Sequence[int]) -> bytes:
+        """The bytes that tokens write."""
+        return self._native.decode(list(ids))
+
+    def token_bytes(self, token: int) -> Optional[bytes]:
+        """The bytes that a token writes; `None` for special and end tokens and ids without a token."""
+        return self._native.token_bytes(token)
+
+    def token_name(self, token: int) -> str:
+        """A token as messages show it."""
+        return self._native.token_name(token)
+
+    def special(self, name: str) -> Optional[int]:
+        """The id of a special or added token."""
+        return self._native.special(name)
+
+    def is_special(self, token: int) -> bool:
+        """Whether a token writes no text."""
+        return self._native.is_special(token)
+
+    def __len__(self) -> int:
+        return self._native.width
+
+    def __repr__(self) -> str:
+        return repr(self._native)
+
+
+_Read = Tuple[_native.Tokenizer, Optional[Encode]]
+
+
+def _read(source: Any, special: Optional[Mapping[str, int]], index: Any) -> _Read:
+    """The native tokenizer of a source, and its function from text to tokens, if it has one."""
+    if special is not None and not isinstance(source, (list, tuple)):
+        raise error("`special_tokens` is for a list of token bytes", "leave it out")
+    if isinstance(source, Tokenizer):
+        return source._native, source._encode
+    if isinstance(source, (str, bytes)) and source.lstrip()[:1] in ("{", b"{"):
+        text = source.encode() if isinstance(source, str) else source
+        return _native.Tokenizer._from_json(text), None
+    if isinstance(source, (str, os.PathLike)):
+        return _native.Tokenizer._from_file(source, index), None
+    if isinstance(source, (list, tuple)):
+        names = [(token, name) for name, token in (special or {}).items()]
+        tokens = [None if token is None else bytes(token) for token in source]
+        return _native.Tokenizer._from_tokens(tokens, names, []), None
+    if hasattr(source, "_mergeable_ranks") and hasattr(source, "_special_tokens"):
+        return _tiktoken(source)
+    backend = getattr(source, "backend_tokenizer", None) or getattr(source, "_tokenizer", None)
+    backend = source if backend is None else backend
+    if hasattr(backend, "to_str"):
+        return _hugging_face(source, backend)
+    raise error(
+        f"{type(source).__name__} is no tokenizer whose tokens are known",
+        "give a fast tokenizer, the path of its tokenizer.json, or the bytes of each token",
+        "vocabulary",
+    )
+
+
+def _hugging_face(source: Any, backend: Any) -> _Read:
+    native = _native.Tokenizer._from_json(backend.to_str().encode())
+    end = getattr(source, "eos_token_id", None)
+    ends = end if isinstance(end, (list, tuple)) else [] if end is None else [end]
+    missing = [token for token in ends if token not in native.stop_token_ids]
+    if missing:
+        native = native._with(None, missing + native.stop_token_ids)
+
+    def encode(text: bytes) -> List[int]:
+        return list(backend.encode(text.decode(errors="replace"), add_special_tokens=False).ids)
+
+    return native, encode
+
+
+def _tiktoken(source: Any) -> _Read:
+    tokens: List[Optional[bytes]] = [None] * source.n_vocab
+    for text, token in source._mergeable_ranks.items():
+        tokens[token] = text
+    special = [(token, name) for name, token in source._special_tokens.items()]
+    end = source._special_tokens.get("<|endoftext|>")
+    native = _native.Tokenizer._from_tokens(tokens, special, [] if end is None else [end])
+
+    def encode(text: bytes) -> List[int]:
+        return list(source.encode_ordinary(text.decode(errors="replace")))
+
+    return native, encode

@@ -1,0 +1,105 @@
+//! `Compiler`: constraints of one tokenizer, with a cache.
+
+use std::sync::{Mutex, PoisonError};
+
+use maskwright::Error;
+use pyo3::prelude::*;
+use serde_json::Value;
+
+use crate::cache::Cache;
+use crate::constraint::Constraint;
+use crate::error::{NativeError, request};
+use crate::spec::Spec;
+use crate::tokenizer::Tokenizer;
+
+/// Sets of stop tokens whose tables are kept beside those of the tokenizer's own: each costs about what a
+/// compiler costs, and servers have one or two.
+const MAX_STOP_SETS: usize = 4;
+
+/// Compiles constraints for one tokenizer. Any number of threads may use one.
+#[pyclass(frozen, module = "maskwright._native")]
+pub(crate) struct Compiler {
+    base: maskwright::Compiler,
+    /// Compilers whose texts end with other tokens, the last used last.
+    others: Mutex<Vec<(Vec<u32>, maskwright::Compiler)>>,
+    cache: Cache,
+}
+
+impl Compiler {
+    /// The compiler whose texts end with these tokens.
+    fn ending_with(&self, stop: &[u32]) -> Result<maskwright::Compiler, Error> {
+        let mut own = self.base.vocabulary().end_tokens().to_vec();
+        own.sort_unstable();
+        if own == stop {
+            return Ok(self.base.clone());
+        }
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = others.iter().position(|(ids, _)| ids == stop);
+        let entry = match known {
+            Some(index) => others.remove(index),
+            None => {
+                let vocabulary = (**self.base.vocabulary()).clone().with_end_tokens(stop)?;
+                let compiler = maskwright::Compiler::new(vocabulary)
+                    .with_json_options(self.base.json_options().clone());
+                (stop.to_vec(), compiler)
+            }
+        };
+        let compiler = entry.1.clone();
+        others.push(entry);
+        if others.len() > MAX_STOP_SETS {
+            others.remove(0);
+        }
+        Ok(compiler)
+    }
+}
+
+#[pymethods]
+impl Compiler {
+    #[new]
+    #[pyo3(signature = (tokenizer, cache_bytes))]
+    fn new(py: Python<'_>, tokenizer: &Tokenizer, cache_bytes: usize) -> Self {
+        let vocabulary = tokenizer.vocabulary.clone();
+        let base = py.detach(|| maskwright::Compiler::new(vocabulary));
+        Self { base, others: Mutex::default(), cache: Cache::new(cache_bytes) }
+    }
+
+    /// The constraint of a spec, whose texts end with these tokens (the tokenizer's own without).
+    #[pyo3(signature = (spec, stop_token_ids=None))]
+    fn _compile(
+        &self,
+        py: Python<'_>,
+        spec: String,
+        stop_token_ids: Option<Vec<u32>>,
+    ) -> Result<Constraint, NativeError> {
+        let mut stop =
+            stop_token_ids.unwrap_or_else(|| self.base.vocabulary().end_tokens().to_vec());
+        stop.sort_unstable();
+        stop.dedup();
+        py.detach(|| {
+            let read = Spec::read(&spec)?;
+            let native = self
+                .cache
+                .get((spec.clone(), stop.clone()), || read.compile(&self.ending_with(&stop)?))?;
+            Ok(Constraint { native, spec: spec.into(), kind: read.kind })
+        })
+    }
+
+    /// Checks settings and limits by name.
+    fn _check_settings(&self, settings: &str) -> Result<(), NativeError> {
+        let settings: Value = serde_json::from_str(settings)
+            .map_err(|error| request(error.to_string(), "write a JSON object"))?;
+        self.base.clone().with_settings(&settings)?;
+        Ok(())
+    }
+
+    /// The number of constraints in the cache, their bytes, and how often one was found and was not.
+    #[getter]
+    fn cache_info(&self) -> (usize, usize, u64, u64) {
+        self.cache.info()
+    }
+
+    /// Empties the cache. Constraints and matchers in use stay as they are.
+    fn clear_cache(&self) {
+        self.cache.clear();
+    }
+}

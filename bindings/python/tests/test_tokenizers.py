@@ -1,0 +1,73 @@
+"""Vocabularies from what hosts have."""
+
+import pytest
+
+import maskwright
+from maskwright import Compiler, Error, Tokenizer
+
+TEXT = '{"name": "Zoë", "age": 36}'
+
+
+def spelled(tokenizer, ids):
+    """Every prefix of a text that a tokenizer cut is allowed, and the end behind it."""
+    matcher = Compiler(tokenizer).json_object().matcher()
+    assert matcher.accept_tokens(ids) and matcher.is_accepting
+    assert set(tokenizer.stop_token_ids) <= set(matcher.allowed_tokens())
+
+
+def test_bytes_with_padding_and_names():
+    tokenizer = Tokenizer([b"a", None, b"b"], special_tokens={"<|x|>": 1}, stop_token_ids=[3], width=100)
+    assert (tokenizer.width, tokenizer.words, len(tokenizer)) == (100, 4, 100)
+    assert tokenizer.special("<|x|>") == 1 and tokenizer.is_special(1) and tokenizer.token_name(1) == "<|x|>"
+    assert tokenizer.token_bytes(0) == b"a" and tokenizer.token_bytes(3) is None
+    assert tokenizer.encode("ab") == [0, 2] and tokenizer.decode([0, 1, 2, 3]) == b"ab"
+    matcher = Compiler(tokenizer).regex("[ab]*").matcher()
+    assert len(matcher.mask_bytes()) == 16 and matcher.allowed_tokens() == [0, 2, 3]
+    assert tokenizer.with_stop_token_ids([2]).stop_token_ids == [2]
+    with pytest.raises(Error, match="no token writes byte 1"):
+        tokenizer.encode("ac")
+    with pytest.raises(Error, match="does not fit the model"):
+        Tokenizer([b"a", b"b"], width=1)
+
+
+def test_what_is_no_tokenizer():
+    with pytest.raises(Error, match="int is no tokenizer"):
+        Tokenizer(3)
+    with pytest.raises(Error) as caught:
+        Tokenizer("/nowhere/tokenizer.json")
+    assert caught.value.kind == "io"
+
+
+def test_files(shared, tmp_path):
+    folder = shared / "tokenizers/gpt2"
+    one, two = Tokenizer(folder), Tokenizer((folder / "tokenizer.json").read_text(), stop_token_ids=[50256])
+    indexed = Tokenizer(folder, index=tmp_path)
+    again = Tokenizer(folder, index=tmp_path)
+    for tokenizer in (one, two, indexed, again):
+        assert tokenizer.width == 50257 and tokenizer.stop_token_ids == [50256]
+        assert tokenizer.decode(tokenizer.encode(TEXT)) == TEXT.encode()
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama-3.2", "qwen2.5", "mistral-7b-v0.1", "gemma-3"])
+def test_tokenizers_of_hugging_face(shared, name):
+    tokenizers = pytest.importorskip("tokenizers")
+    path = shared / "tokenizers" / name / "tokenizer.json"
+    source = tokenizers.Tokenizer.from_file(str(path))
+    tokenizer = Tokenizer(source)
+    ids = tokenizer.encode(TEXT)
+    assert ids == source.encode(TEXT, add_special_tokens=False).ids
+    if not tokenizer.decode(ids).startswith(b" "):
+        spelled(tokenizer, ids)
+    assert tokenizer.width == Tokenizer(path).width
+
+
+def test_encodings_of_tiktoken():
+    tiktoken = pytest.importorskip("tiktoken")
+    ranks = {bytes([byte]): byte for byte in range(256)} | {b'{"': 256, b'": ': 257}
+    source = tiktoken.Encoding(
+        "own", pat_str=r".+?|\s", mergeable_ranks=ranks, special_tokens={"<|endoftext|>": 258, "<|x|>": 259}
+    )
+    tokenizer = Tokenizer(source)
+    assert tokenizer.stop_token_ids == [258] and tokenizer.special("<|x|>") == 259
+    assert tokenizer.encode(TEXT) == source.encode_ordinary(TEXT)
+    spelled(tokenizer, tokenizer.encode(TEXT))
