@@ -1,0 +1,27 @@
+"""Bitmasks on logits of torch."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+import torch
+
+_tables: Dict[Any, torch.Tensor] = {}
+
+
+def allowed_bits(bitmask: torch.Tensor, width: int) -> torch.Tensor:
+    """The rows of a bitmask as booleans, `width` wide; tokens behind the bitmask are not allowed."""
+    table = _tables.get(bitmask.device)
+    if table is None:
+        bits = torch.arange(256)[:, None] >> torch.arange(8) & 1
+        table = _tables[bitmask.device] = bits.bool().to(bitmask.device)
+    bits = table[bitmask.contiguous().view(torch.uint8).long()].flatten(1)
+    missing = width - bits.shape[1]
+    return torch.nn.functional.pad(bits, (0, missing)) if missing > 0 else bits[:, :width]
+
+
+def apply_bitmask(logits: torch.Tensor, bitmask: torch.Tensor) -> None:
+    """Sets the logits of tokens that the bitmask does not allow to minus infinity, in place. Both have one row a
+    text; the bitmask is copied to the device of the logits."""
+    bitmask = bitmask.to(logits.device, non_blocking=True)
+    logits.masked_fill_(~allowed_bits(bitmask, logits.shape[-1]), float("-inf"))

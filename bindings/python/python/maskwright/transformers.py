@@ -1,0 +1,109 @@
+"""Hugging Face transformers: a logits processor for `model.generate`.
+
+```python
+from transformers import AutoModelForCausalLM, AutoTokenizer
+import maskwright, maskwright.transformers
+
+model, tokenizer = AutoModelForCausalLM.from_pretrained(name), AutoTokenizer.from_pretrained(name)
+compiler = maskwright.transformers.compiler(model, tokenizer)
+processor = maskwright.transformers.LogitsProcessor(compiler.json_schema(schema))
+model.generate(**tokenizer(prompt, return_tensors="pt"), logits_processor=[processor], max_new_tokens=200)
+```
+"""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional, Sequence, Union
+
+import torch
+import transformers
+
+from ._compiler import Compiler
+from ._errors import error
+from ._history import Rows
+from ._native import Constraint
+from ._tokenizer import Tokenizer
+from ._torch import apply_bitmask
+from . import fill_masks
+
+
+def compiler(model: Any, tokenizer: Any, **settings: Any) -> Compiler:
+    """The compiler of a model: masks as wide as its logits, texts that end with the tokens that `generate` ends
+    with."""
+    stop = getattr(model.generation_config, "eos_token_id", None)
+    stop = tokenizer.eos_token_id if stop is None else stop
+    stop = [] if stop is None else list(stop) if isinstance(stop, (list, tuple)) else [stop]
+    width = model.config.get_text_config().vocab_size
+    source = Tokenizer(tokenizer)
+    # Added tokens may lie behind the logits that the configuration tells of.
+    native = Tokenizer(source, width=max(width, model.get_output_embeddings().weight.shape[0]), stop_token_ids=stop)
+    return Compiler(native, **settings)
+
+
+class LogitsProcessor(transformers.LogitsProcessor):
+    """Masks logits so that each text is one of its constraint.
+
+    `constraints` is one for all texts, or one for each prompt of the batch (`None`: free text). Rows are told by
+    their token histories, so beams, sampled sequences, assisted generation and prompt lookup are followed, and one
+    processor serves any number of calls of `generate`. The prompt is what the first call of a generation shows;
+    where a conversation goes on with exactly the text that was generated and nothing else, call `reset` between.
+
+    Rows whose history a constraint does not allow (dead beams; padding is allowed behind the end) keep their
+    scores.
+    """
+
+    supports_continuous_batching = False
+
+    def __init__(self, constraints: Union[Constraint, Sequence[Optional[Constraint]]]) -> None:
+        self._constraints = [constraints] if isinstance(constraints, Constraint) else list(constraints)
+        words = {constraint.words for constraint in self._constraints if constraint is not None}
+        if len(words) != 1:
+            raise error("the constraints are of no tokenizer, or of several", "compile them with one compiler")
+        self._words = words.pop()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets the texts so far: the next call begins a generation."""
+        self._rows = Rows()
+        self._prompts: List[List[int]] = []
+        self._longest = 0
+        self._bitmask = torch.empty((0, self._words), dtype=torch.int32)
+
+    def _begins(self, rows: List[List[int]]) -> bool:
+        """Whether these rows are a new generation: lengths grow by one token at a time within one."""
+        length = len(rows[0])
+        if len(rows) != len(self._prompts) or length > self._longest + 1 or length < len(self._prompts[0]):
+            return True
+        return any(row[: len(prompt)] != prompt for row, prompt in zip(rows, self._prompts))
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        rows = input_ids.tolist()
+        if self._begins(rows):
+            bitmask = self._bitmask
+            self.reset()
+            self._bitmask, self._prompts = bitmask, rows
+        self._longest = max(self._longest, len(rows[0]))
+        count = len(self._constraints)
+        if len(rows) % count:
+            raise error(f"{len(rows)} rows with {count} constraints", "give one constraint a prompt")
+        constraints = [self._constraints[index * count // len(rows)] for index in range(len(rows))]
+        histories = [row[len(prompt) :] for row, prompt in zip(rows, self._prompts)]
+        followers = self._rows.move_to(histories, constraints)
+        live = [(index, follower) for index, follower in enumerate(followers) if follower is not None]
+        if not live:
+            return scores
+        if len(self._bitmask) < len(rows):
+            self._bitmask = torch.empty((len(rows), self._words), dtype=torch.int32)
+        indices = [index for index, _ in live]
+        fill_masks([follower.matcher for _, follower in live], self._bitmask, indices)
+        scores = scores.clone()
+        if len(live) == len(rows):
+            apply_bitmask(scores, self._bitmask[: len(rows)])
+        else:
+            some = scores[indices]
+            apply_bitmask(some, self._bitmask[indices])
+            scores[indices] = some
+        return scores
+
+
+__all__ = ["LogitsProcessor", "apply_bitmask", "compiler"]
