@@ -1,0 +1,548 @@
+"""XGrammar 0.2.8's interface: `import maskwright.compat.xgrammar as xgr`.
+
+Needs torch for `allocate_token_bitmask`, `apply_token_bitmask_inplace` and `contrib`-like processors alone.
+
+What means something else here:
+
+| XGrammar | here |
+|---|---|
+| a schema whose keywords it does not know is compiled without them | enforced, or `maskwright.Error` (`RuntimeError` there) |
+| `any_whitespace=True`: any number of blanks | the five usual styles of whitespace (`whitespace="tidy"`), which a model cannot fill with blanks for ever |
+| a special token in text is the text of its name | it is no text |
+| `any_order=False`: properties in the order of the schema, later ones may follow unnamed ones | in the order of the schema |
+| a token after the end is refused by `accept_token` | the same |
+| `Grammar` is a tree of rules with a text of its own (`str(grammar)`) | the source that it was made from |
+| `serialize_json` is compiled data | the source and its settings, compiled again when read |
+
+Not here: `Grammar.concat` and `union` of anything but regular expressions and choices (`union`: any grammar),
+`compile_lark(named_grammars=…)`, `testing`, `TokenizerInfo.from_vocab_and_metadata` for vocabularies of byte-level
+BPE without their bytes, temperatures in `traverse_draft_tree`, `get_model_structural_tag` and relatives (tools:
+`maskwright.Compiler.tools`).
+"""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from typing import Any, List, Optional, Sequence, Tuple, Union
+
+from .. import fill_masks
+from .. import _compiler
+from .._errors import Error, error
+from .._schemas import schema_text
+from .._tokenizer import Tokenizer
+
+__all__ = [
+    "BatchGrammarMatcher",
+    "CompiledGrammar",
+    "Grammar",
+    "GrammarCompiler",
+    "GrammarMatcher",
+    "InvalidJSONError",
+    "InvalidStructuralTagError",
+    "StructuralTagItem",
+    "TokenizerInfo",
+    "VocabType",
+    "allocate_token_bitmask",
+    "apply_token_bitmask_inplace",
+    "bitmask_dtype",
+    "get_bitmask_shape",
+    "reset_token_bitmask",
+]
+
+#: XGrammar's errors, which are one here.
+InvalidJSONError = InvalidStructuralTagError = DeserializeFormatError = DeserializeVersionError = Error
+
+
+def __getattr__(name: str) -> Any:
+    if name == "bitmask_dtype":
+        import torch
+
+        return torch.int32
+    raise AttributeError(f"maskwright.compat.xgrammar has no `{name}`")
+
+
+class VocabType(Enum):
+    """The way in which a vocabulary writes bytes."""
+
+    RAW = 0
+    BYTE_FALLBACK = 1
+    BYTE_LEVEL = 2
+
+
+class TokenizerInfo:
+    """A tokenizer. `encoded_vocab` is the text or the bytes of each token, written as `vocab_type` says."""
+
+    def __init__(
+        self,
+        encoded_vocab: Sequence[Union[str, bytes]],
+        vocab_type: VocabType = VocabType.RAW,
+        *,
+        vocab_size: Optional[int] = None,
+        stop_token_ids: Union[int, Sequence[int], None] = None,
+        add_prefix_space: bool = False,
+    ) -> None:
+        tokens = [_decoded(token, vocab_type) for token in encoded_vocab]
+        special = {token.decode(): index for index, token in enumerate(tokens) if token in _SPECIAL}
+        stop = _ids(stop_token_ids)
+        if stop is None:
+            stop = [index for index, token in enumerate(tokens) if token in _ENDS]
+        texts: List[Optional[bytes]] = [None if token in _SPECIAL or not token else token for token in tokens]
+        self._vocab_type, self._add_prefix_space = vocab_type, add_prefix_space
+        self._vocab = tokens + [b""] * max(0, (vocab_size or 0) - len(tokens))
+        width = vocab_size or len(tokens)
+        self._set(Tokenizer(texts[:width], width=width, stop_token_ids=stop, special_tokens=special))
+
+    def _set(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+
+    @staticmethod
+    def from_huggingface(
+        tokenizer: Any, *, vocab_size: Optional[int] = None, stop_token_ids: Union[int, Sequence[int], None] = None
+    ) -> "TokenizerInfo":
+        made = object.__new__(TokenizerInfo)
+        made._vocab_type, made._add_prefix_space, made._vocab = VocabType.RAW, False, None
+        made._set(Tokenizer(tokenizer, width=vocab_size, stop_token_ids=_ids(stop_token_ids)))
+        return made
+
+    @property
+    def vocab_size(self) -> int:
+        return self.tokenizer.width
+
+    @property
+    def vocab_type(self) -> VocabType:
+        return self._vocab_type
+
+    @property
+    def add_prefix_space(self) -> bool:
+        return self._add_prefix_space
+
+    @property
+    def decoded_vocab(self) -> List[bytes]:
+        if self._vocab is None:
+            self._vocab = [self.tokenizer.token_bytes(token) or b"" for token in range(self.vocab_size)]
+        return self._vocab
+
+    @property
+    def stop_token_ids(self) -> List[int]:
+        return self.tokenizer.stop_token_ids
+
+    @property
+    def special_token_ids(self) -> List[int]:
+        return [token for token in range(self.vocab_size) if not self.tokenizer.token_bytes(token)]
+
+
+class StructuralTagItem:
+    """An item of the older structural tags."""
+
+    def __init__(self, begin: str, schema: Any, end: str) -> None:
+        self.begin, self.schema, self.end = begin, schema, end
+
+    def _json(self) -> dict:
+        return {"begin": self.begin, "schema": json.loads(schema_text(self.schema)), "end": self.end}
+
+
+class Grammar:
+    """The source of a grammar: a kind of constraint, its text and settings."""
+
+    def __init__(self, kind: str, source: Any, settings: Optional[dict] = None) -> None:
+        self._kind, self._source, self._settings = kind, source, settings or {}
+
+    def _constraint(self, compiler: _compiler.Compiler) -> Any:
+        return getattr(compiler, self._kind)(self._source, **self._settings)
+
+    @staticmethod
+    def from_ebnf(ebnf_string: str, *, root_rule_name: str = "root") -> "Grammar":
+        return Grammar("gbnf", ebnf_string, {"start": root_rule_name})
+
+    @staticmethod
+    def from_json_schema(schema: Any, **options: Any) -> "Grammar":
+        options.pop("print_converted_ebnf", None)
+        return Grammar("json_schema", schema_text(schema), _json_settings(**options))
+
+    @staticmethod
+    def from_regex(regex_string: str, *, print_converted_ebnf: bool = False) -> "Grammar":
+        return Grammar("regex", regex_string, {"regex_dialect": "ecma"})
+
+    @staticmethod
+    def from_lark(lark_string: str, *, named_grammars: Any = None) -> "Grammar":
+        _refuse("named_grammars", named_grammars)
+        return Grammar("lark", lark_string)
+
+    @staticmethod
+    def from_structural_tag(*arguments: Any, **named: Any) -> "Grammar":
+        return Grammar("structural_tag", _structural_tag(*arguments, **named))
+
+    @staticmethod
+    def builtin_json_grammar() -> "Grammar":
+        return Grammar("json_schema", "{}")
+
+    @staticmethod
+    def union(*grammars: "Grammar") -> "Grammar":
+        return Grammar("formula", {"anyOf": [grammar._formula() for grammar in grammars]})
+
+    def _formula(self) -> dict:
+        names = {"json_schema": "schema", "gbnf": "gbnf", "lark": "lark", "regex": "regex", "choice": "choice"}
+        if self._kind == "formula":
+            return self._source
+        name = names.get(self._kind)
+        if name is None:
+            raise error(f"a {self._kind} is no part of a union", "write one grammar with both parts")
+        source = json.loads(self._source) if name == "schema" else self._source
+        inner = {name: source}
+        for option in ("start", "regex_dialect"):
+            if option in self._settings:
+                inner[option] = self._settings[option]
+        return inner
+
+    def serialize_json(self) -> str:
+        return json.dumps([self._kind, self._source, self._settings])
+
+    @staticmethod
+    def deserialize_json(json_string: str) -> "Grammar":
+        return Grammar(*json.loads(json_string))
+
+    def __str__(self) -> str:
+        return self._source if isinstance(self._source, str) else json.dumps(self._source)
+
+
+class CompiledGrammar:
+    """A compiled constraint."""
+
+    def __init__(self, constraint: Any, info: TokenizerInfo, grammar: Grammar, compiler: _compiler.Compiler) -> None:
+        self.constraint, self._info, self._grammar, self._compiler = constraint, info, grammar, compiler
+
+    @property
+    def grammar(self) -> Grammar:
+        return self._grammar
+
+    @property
+    def tokenizer_info(self) -> TokenizerInfo:
+        return self._info
+
+    @property
+    def memory_size_bytes(self) -> int:
+        return self.constraint.memory_bytes
+
+    def serialize_json(self) -> str:
+        return self._grammar.serialize_json()
+
+    @staticmethod
+    def deserialize_json(json_str: str, tokenizer_info: TokenizerInfo) -> "CompiledGrammar":
+        return GrammarCompiler(tokenizer_info).compile_grammar(Grammar.deserialize_json(json_str))
+
+
+class GrammarCompiler:
+    """A compiler. Threads are the caller's: any number of them may compile."""
+
+    def __init__(
+        self,
+        tokenizer_info: TokenizerInfo,
+        *,
+        max_threads: int = 8,
+        cache_enabled: bool = True,
+        cache_limit_bytes: int = -1,
+    ) -> None:
+        if not isinstance(tokenizer_info, TokenizerInfo):
+            raise ValueError("Please convert the tokenizer to TokenizerInfo before passing it to GrammarCompiler.")
+        self._info, self._limit = tokenizer_info, cache_limit_bytes
+        cache_bytes = 0 if not cache_enabled else 1 << 40 if cache_limit_bytes < 0 else cache_limit_bytes
+        self._compiler = _compiler.Compiler(tokenizer_info.tokenizer, cache_bytes=cache_bytes)
+
+    def compile_grammar(self, grammar: Union[Grammar, str], *, root_rule_name: str = "root") -> CompiledGrammar:
+        if isinstance(grammar, str):
+            grammar = Grammar.from_ebnf(grammar, root_rule_name=root_rule_name)
+        return CompiledGrammar(grammar._constraint(self._compiler), self._info, grammar, self._compiler)
+
+    def compile_json_schema(self, schema: Any, **options: Any) -> CompiledGrammar:
+        return self.compile_grammar(Grammar.from_json_schema(schema, **options))
+
+    def compile_builtin_json_grammar(self) -> CompiledGrammar:
+        return self.compile_grammar(Grammar.builtin_json_grammar())
+
+    def compile_regex(self, regex: str) -> CompiledGrammar:
+        return self.compile_grammar(Grammar.from_regex(regex))
+
+    def compile_lark(self, lark_string: str, *, named_grammars: Any = None) -> CompiledGrammar:
+        return self.compile_grammar(Grammar.from_lark(lark_string, named_grammars=named_grammars))
+
+    def compile_structural_tag(self, *arguments: Any, **named: Any) -> CompiledGrammar:
+        return self.compile_grammar(Grammar.from_structural_tag(*arguments, **named))
+
+    def clear_cache(self) -> None:
+        self._compiler.clear_cache()
+
+    def get_cache_size_bytes(self) -> int:
+        return self._compiler.cache_info[1]
+
+    @property
+    def cache_limit_bytes(self) -> int:
+        return self._limit
+
+
+class GrammarMatcher:
+    """One text."""
+
+    def __init__(
+        self,
+        compiled_grammar: CompiledGrammar,
+        *,
+        override_stop_tokens: Union[int, Sequence[int], None] = None,
+        terminate_without_stop_token: bool = False,
+        max_rollback_tokens: int = -1,
+        default_temperature: Optional[float] = None,
+    ) -> None:
+        if not isinstance(compiled_grammar, CompiledGrammar):
+            raise ValueError("The grammar should be compiled before passing it to GrammarMatcher.")
+        constraint = compiled_grammar.constraint
+        stop = _ids(override_stop_tokens)
+        if stop is not None:
+            constraint = compiled_grammar._compiler.load(constraint.spec, stop_token_ids=stop)
+        self._matcher = constraint.matcher()
+        self._without_stop = terminate_without_stop_token
+        self._default_temperature = default_temperature
+
+    def accept_token(self, token_id: int, *, debug_print: bool = False) -> bool:
+        return not self.is_terminated() and self._matcher.accept(token_id)
+
+    def accept_string(self, input_str: Union[str, bytes], *, debug_print: bool = False) -> bool:
+        text = input_str.encode() if isinstance(input_str, str) else input_str
+        return not self.is_terminated() and self._matcher.accept_bytes(text)
+
+    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0, *, debug_print: bool = False) -> bool:
+        return self._matcher.fill(bitmask, index)
+
+    def traverse_draft_tree(
+        self,
+        retrieve_next_token: Any,
+        retrieve_next_sibling: Any,
+        draft_tokens: Any,
+        token_bitmask: Any,
+        time_threshold: float = -1.0,
+        temperatures: Any = None,
+    ) -> bool:
+        """The masks of a tree whose node 0 is the text so far. There is no limit on time but the compiler's."""
+        _refuse("temperatures", temperatures)
+        child, sibling = retrieve_next_token.tolist(), retrieve_next_sibling.tolist()
+        draft = draft_tokens.tolist()
+        order, parents, open_nodes = [], [], [(child[0], -1)]
+        while open_nodes:
+            node, parent = open_nodes.pop()
+            if node < 0:
+                continue
+            open_nodes.append((sibling[node], parent))
+            open_nodes.append((child[node], len(order)))
+            order.append(node)
+            parents.append(parent)
+        rows = token_bitmask.new_zeros((len(order) + 1, token_bitmask.shape[1]))
+        self._matcher.fill_tree([draft[node] for node in order], parents, rows)
+        token_bitmask[0] = rows[0]
+        for row, node in enumerate(order):
+            token_bitmask[node] = rows[row + 1]
+        return True
+
+    def find_jump_forward_string(self) -> str:
+        return self._matcher.forced_bytes().decode(errors="ignore")
+
+    def rollback(self, num_tokens: int = 1) -> None:
+        self._matcher.rollback(num_tokens)
+
+    def get_captures(self, *, deduplicate: bool = True) -> List[Tuple[str, bytes]]:
+        return [(name, text) for name, text, _, _ in self._matcher.captures()]
+
+    def is_terminated(self) -> bool:
+        if self._without_stop:
+            return self._matcher.is_accepting and self._only_ends()
+        return self._matcher.is_terminated
+
+    def _only_ends(self) -> bool:
+        """Whether the text cannot go on."""
+        return self._matcher.expected() == "the end"
+
+    def is_completed(self) -> bool:
+        return self._matcher.is_accepting
+
+    def reset(self) -> None:
+        self._matcher.reset()
+
+    def fork(self) -> "GrammarMatcher":
+        made = object.__new__(GrammarMatcher)
+        made.__dict__.update(self.__dict__)
+        made._matcher = self._matcher.fork()
+        return made
+
+    @property
+    def max_rollback_tokens(self) -> int:
+        return -1
+
+    @property
+    def temperature(self) -> Optional[float]:
+        found = self._matcher.temperature
+        return self._default_temperature if found is None else found
+
+    @property
+    def stop_token_ids(self) -> List[int]:
+        return self._matcher.stop_token_ids
+
+
+class BatchGrammarMatcher:
+    """Texts of a batch, by all cores."""
+
+    def __init__(self, max_threads: Union[int, str] = "auto") -> None:
+        pass
+
+    def batch_fill_next_token_bitmask(
+        self,
+        matchers: Sequence[GrammarMatcher],
+        bitmask: Any,
+        indices: Optional[Sequence[int]] = None,
+        debug_print: bool = False,
+    ) -> None:
+        fill_masks([matcher._matcher for matcher in matchers], bitmask, indices)
+
+    @staticmethod
+    def batch_fill_temperature(
+        matchers: Sequence[GrammarMatcher], temperatures: Any, indices: Optional[Sequence[int]] = None
+    ) -> None:
+        for index, matcher in zip(indices or range(len(matchers)), matchers):
+            found = matcher.temperature
+            temperatures[index] = -1.0 if found is None else found
+
+    @staticmethod
+    def batch_accept_token(
+        matchers: Sequence[GrammarMatcher], tokens: Sequence[int], debug_print: bool = False
+    ) -> List[bool]:
+        _same_length(matchers, tokens)
+        return [matcher.accept_token(token) for matcher, token in zip(matchers, tokens)]
+
+    @staticmethod
+    def batch_accept_string(
+        matchers: Sequence[GrammarMatcher], strings: Sequence[Union[str, bytes]], debug_print: bool = False
+    ) -> List[bool]:
+        _same_length(matchers, strings)
+        return [matcher.accept_string(text) for matcher, text in zip(matchers, strings)]
+
+    @staticmethod
+    def batch_rollback(matchers: Sequence[GrammarMatcher], num_tokens: Union[Sequence[int], int] = 1) -> None:
+        counts = [num_tokens] * len(matchers) if isinstance(num_tokens, int) else num_tokens
+        _same_length(matchers, counts)
+        for matcher, count in zip(matchers, counts):
+            matcher.rollback(count)
+
+
+def get_bitmask_shape(batch_size: int, vocab_size: int) -> Tuple[int, int]:
+    """Rows, and words of a row."""
+    return batch_size, (vocab_size + 31) // 32
+
+
+def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Any:
+    """A bitmask of torch that allows everything."""
+    import torch
+
+    return torch.full(get_bitmask_shape(batch_size, vocab_size), -1, dtype=torch.int32)
+
+
+def reset_token_bitmask(bitmask: Any) -> None:
+    """Allows everything."""
+    bitmask.fill_(-1)
+
+
+def apply_token_bitmask_inplace(
+    logits: Any,
+    bitmask: Any,
+    *,
+    vocab_size: Optional[int] = None,
+    indices: Optional[Sequence[int]] = None,
+    backend: str = "auto",
+) -> None:
+    """Sets the logits of tokens that are not allowed to minus infinity. Every `backend` is torch's own operations.
+    Logits behind the bitmask stay as they are."""
+    from .._torch import allowed_bits
+
+    if bitmask.device != logits.device:
+        raise ValueError("logits and bitmask should be on the same device")
+    flat, mask = (logits, bitmask) if logits.dim() == 2 else (logits[None], bitmask[None] if bitmask.dim() == 1 else bitmask)
+    width = min(flat.shape[-1], mask.shape[-1] * 32) if vocab_size is None else vocab_size
+    rows = slice(None) if indices is None else list(indices)
+    part = flat[rows, :width]
+    flat[rows, :width] = part.masked_fill(~allowed_bits(mask[rows], width), float("-inf"))
+
+
+def _json_settings(
+    *,
+    any_whitespace: bool = True,
+    indent: Optional[int] = None,
+    separators: Optional[Tuple[str, str]] = None,
+    strict_mode: bool = True,
+    max_whitespace_cnt: Optional[int] = None,
+    any_order: bool = False,
+) -> dict:
+    settings: dict = {"strict": strict_mode, "property_order": "any" if any_order else "schema"}
+    if any_whitespace:
+        if max_whitespace_cnt is not None:
+            settings["max_whitespace"] = max_whitespace_cnt
+        return settings
+    if separators is None:
+        separators = (", ", ": ") if indent is None else (",", ": ")
+    return {**settings, "separators": tuple(separators), "indent": indent}
+
+
+def _structural_tag(*arguments: Any, **named: Any) -> str:
+    tags = named.get("tags", arguments[0] if len(arguments) == 2 else None)
+    if tags is not None:
+        triggers = named.get("triggers", arguments[1] if len(arguments) == 2 else None)
+        items = [tag._json() if isinstance(tag, StructuralTagItem) else _plain(tag) for tag in tags]
+        return json.dumps({"structures": items, "triggers": list(triggers)})
+    tag = named.get("structural_tag", arguments[0] if arguments else None)
+    dump = getattr(tag, "model_dump_json", None)
+    return dump() if callable(dump) else tag if isinstance(tag, str) else json.dumps(tag)
+
+
+def _plain(tag: Any) -> Any:
+    """An item of pydantic's as JSON."""
+    dump = getattr(tag, "model_dump", None)
+    return dump() if callable(dump) else tag
+
+
+def _refuse(name: str, value: Any) -> None:
+    if value:
+        raise error(f"`{name}` has no meaning here", "leave it out")
+
+
+def _same_length(one: Sequence[Any], other: Sequence[Any]) -> None:
+    if len(one) != len(other):
+        raise RuntimeError(f"{len(one)} matchers with {len(other)} values")
+
+
+def _ids(ids: Union[int, Sequence[int], None]) -> Optional[List[int]]:
+    return None if ids is None else [ids] if isinstance(ids, int) else list(ids)
+
+
+#: Tokens that XGrammar takes for the end where no stop tokens are given, and other special ones.
+_ENDS = (b"</s>", b"<eos>", b"<|eos|>", b"<|endoftext|>", b"<|eot_id|>", b"<|end_of_text|>", b"<|im_end|>", b"<eos_token>")
+_SPECIAL = (*_ENDS, b"<s>", b"<bos>", b"<pad>", b"<unk>", b"<|begin_of_text|>", b"<|im_start|>")
+
+
+def _byte_level_letters() -> dict:
+    """The letters of byte-level BPE and their bytes."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in plain]
+    return {chr(byte): byte for byte in plain} | {chr(256 + index): byte for index, byte in enumerate(others)}
+
+
+_LETTERS = _byte_level_letters()
+
+
+def _decoded(token: Union[str, bytes], vocab_type: VocabType) -> bytes:
+    """The bytes of a token."""
+    if isinstance(token, bytes):
+        if vocab_type == VocabType.RAW:
+            return token
+        token = token.decode(errors="surrogateescape")
+    if vocab_type == VocabType.BYTE_FALLBACK:
+        if len(token) == 6 and token.startswith("<0x") and token.endswith(">"):
+            return bytes([int(token[3:5], 16)])
+        return token.replace("\u2581", " ").encode(errors="surrogateescape")
+    if vocab_type == VocabType.BYTE_LEVEL and all(letter in _LETTERS for letter in token):
+        return bytes(_LETTERS[letter] for letter in token)
+    return token.encode(errors="surrogateescape")

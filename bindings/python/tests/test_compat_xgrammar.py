@@ -1,0 +1,185 @@
+"""Programs that are written for XGrammar run on the facade: each test is what its documentation shows, and runs on
+XGrammar itself where that is installed and means the same."""
+
+import json
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import maskwright
+import maskwright.compat.xgrammar as ours
+
+MODULES = [ours]
+try:
+    import xgrammar
+
+    MODULES.append(xgrammar)
+except ImportError:
+    pass
+
+VOCABULARY = ["<s>", "</s>", "a", "abc", 'b"', '"', ':"', "{", "}", ", ", "6", ":", "\n", " ", '"a":true', "1", "-", "x", "true", "<", ">", "f", "/", "s", "o", "t", "r", "u", "e"]
+
+
+@pytest.fixture(params=MODULES, ids=lambda module: module.__name__)
+def xgr(request):
+    return request.param
+
+
+def info(xgr):
+    return xgr.TokenizerInfo(VOCABULARY, vocab_size=40)
+
+
+def allowed(matcher, xgr, width=40):
+    bitmask = xgr.allocate_token_bitmask(1, width)
+    matcher.fill_next_token_bitmask(bitmask)
+    return [token for token in range(width) if bitmask[0, token // 32] >> token % 32 & 1]
+
+
+def test_tokenizers(xgr):
+    tokenizer = info(xgr)
+    assert (tokenizer.vocab_size, tokenizer.stop_token_ids) == (40, [1])
+    assert tokenizer.decoded_vocab[3] == b"abc" and set(tokenizer.special_token_ids) <= {0, 1, *range(29, 40)}
+    fallback = xgr.TokenizerInfo(["<0x1B>", "\u2581a"], xgr.VocabType.BYTE_FALLBACK, stop_token_ids=[])
+    assert fallback.decoded_vocab == [b"\x1b", b" a"]
+    level = xgr.TokenizerInfo(["\u0120a", "\u010a"], xgr.VocabType.BYTE_LEVEL, stop_token_ids=[])
+    assert level.decoded_vocab == [b" a", b"\n"]
+
+
+def test_a_text_from_start_to_end(xgr):
+    compiler = xgr.GrammarCompiler(info(xgr), max_threads=1)
+    matcher = xgr.GrammarMatcher(compiler.compile_grammar('root ::= "a" ("b\\"" | "6")*'))
+    assert allowed(matcher, xgr) == [2]
+    assert matcher.accept_token(2) and not matcher.accept_token(3)
+    assert allowed(matcher, xgr) == [1, 4, 10] and matcher.is_completed() and not matcher.is_terminated()
+    assert matcher.accept_string('b"6') and matcher.accept_token(1) and matcher.is_terminated()
+    assert not matcher.accept_token(2)
+    matcher.rollback(1)
+    assert not matcher.is_terminated()
+    fork = matcher.fork()
+    assert fork.accept_token(10)
+    matcher.reset()
+    assert allowed(matcher, xgr) == [2] and matcher.stop_token_ids == [1] and matcher.max_rollback_tokens == -1
+
+
+def test_options_of_matchers(xgr):
+    compiler = xgr.GrammarCompiler(info(xgr))
+    compiled = compiler.compile_regex("a6")
+    matcher = xgr.GrammarMatcher(compiled, terminate_without_stop_token=True)
+    assert matcher.accept_token(2) and not matcher.is_terminated() and matcher.accept_token(10)
+    assert matcher.is_terminated()
+    matcher = xgr.GrammarMatcher(compiled, override_stop_tokens=[17])
+    assert matcher.accept_string("a6") and allowed(matcher, xgr) == [17] and matcher.stop_token_ids == [17]
+    matcher = xgr.GrammarMatcher(compiled, default_temperature=0.5)
+    assert matcher.temperature == 0.5
+
+
+@pytest.mark.parametrize(
+    "options, good, bad",
+    [
+        ({}, '{"a": 1}', '{"a": "x"}'),
+        ({"any_whitespace": False}, '{"a": 1}', '{"a":1}'),
+        ({"any_whitespace": False, "separators": (",", ":")}, '{"a":1}', '{"a": 1}'),
+        ({"any_whitespace": False, "indent": 2}, '{\n  "a": 1\n}', '{"a": 1}'),
+        ({"strict_mode": True}, '{"a": 1}', '{"a": 1, "x": 1}'),
+        ({"strict_mode": False}, '{"a": 1, "x": 1}', "1"),
+    ],
+)
+def test_json_schemas(xgr, options, good, bad):
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    compiler = xgr.GrammarCompiler(info(xgr))
+    for given in (schema, json.dumps(schema)):
+        compiled = compiler.compile_json_schema(given, **options)
+        assert _accepts(xgr, compiled, good) and not _accepts(xgr, compiled, bad)
+    again = compiler.compile_grammar(xgr.Grammar.from_json_schema(schema, **options))
+    assert _accepts(xgr, again, good) and not _accepts(xgr, again, bad)
+
+
+def _accepts(xgr, compiled, text):
+    matcher = xgr.GrammarMatcher(compiled)
+    return matcher.accept_string(text) and matcher.is_completed()
+
+
+def test_grammars(xgr):
+    compiler = xgr.GrammarCompiler(info(xgr))
+    union = xgr.Grammar.union(xgr.Grammar.from_ebnf('root ::= "a"'), xgr.Grammar.from_regex("x+"))
+    tag = {"type": "structural_tag", "format": {"type": "tag", "begin": "<", "content": {
+        "type": "regex", "pattern": "[0-9]"}, "end": ">"}}
+    for compiled, good, bad in [
+        (compiler.compile_builtin_json_grammar(), '{"a": [1]}', "{"),
+        (compiler.compile_grammar('x ::= "1"\nroot ::= "a"', root_rule_name="x"), "1", "a"),
+        (compiler.compile_grammar(union), "xx", "ax"),
+        (compiler.compile_structural_tag(tag), "<1>", "<a>"),
+        (compiler.compile_lark('start: "a"+'), "aa", "b"),
+    ]:
+        assert _accepts(xgr, compiled, good) and not _accepts(xgr, compiled, bad)
+        assert compiled.memory_size_bytes > 0
+    compiler.clear_cache()
+
+
+def test_older_structural_tags(xgr):
+    items = [xgr.StructuralTagItem(begin="<f>", schema='{"type": "boolean"}', end="</f>")]
+    compiled = xgr.GrammarCompiler(info(xgr)).compile_structural_tag(items, ["<f"])
+    assert _accepts(xgr, compiled, "so <f>true</f>") and not _accepts(xgr, compiled, "<f>1</f>")
+
+
+def test_jump_forward(xgr):
+    compiler = xgr.GrammarCompiler(info(xgr))
+    matcher = xgr.GrammarMatcher(compiler.compile_grammar('root ::= "a" "bc" [0-9]'))
+    assert matcher.find_jump_forward_string() == "abc"
+
+
+def test_batches(xgr):
+    compiler = xgr.GrammarCompiler(info(xgr))
+    matchers = [xgr.GrammarMatcher(compiler.compile_regex(text)) for text in ("a|1", "x", "6")]
+    bitmask = xgr.allocate_token_bitmask(5, 40)
+    xgr.BatchGrammarMatcher(2).batch_fill_next_token_bitmask(matchers, bitmask, [4, 0, 2])
+    alone = xgr.allocate_token_bitmask(1, 40)
+    for matcher, row in zip(matchers, (4, 0, 2)):
+        matcher.fill_next_token_bitmask(alone)
+        assert (bitmask[row] == alone[0]).all()
+    assert (bitmask[1] == -1).all()
+    assert xgr.BatchGrammarMatcher.batch_accept_token(matchers, [2, 2, 10]) == [True, False, True]
+    assert xgr.BatchGrammarMatcher.batch_accept_string(matchers[1:2], ["x"]) == [True]
+    xgr.BatchGrammarMatcher.batch_rollback(matchers, 1)
+    assert xgr.BatchGrammarMatcher.batch_accept_token(matchers, [15, 17, 10]) == [True, True, True]
+
+
+def test_trees_of_drafts(xgr):
+    compiler = xgr.GrammarCompiler(info(xgr))
+    matcher = xgr.GrammarMatcher(compiler.compile_regex("a(1|6x)"))
+    # 0 (the text so far) -> a -> [1, 6 -> x]
+    child, sibling = torch.tensor([1, 2, -1, 4, -1]), torch.tensor([-1, -1, 3, -1, -1])
+    bitmask = xgr.allocate_token_bitmask(5, 40)
+    assert matcher.traverse_draft_tree(child, sibling, torch.tensor([0, 2, 15, 10, 17]), bitmask)
+    rows = [[token for token in range(40) if row[token // 32] >> token % 32 & 1] for row in bitmask]
+    assert rows == [[2], [10, 15], [1], [17], [1]] and allowed(matcher, xgr) == [2]
+
+
+def test_bitmasks(xgr):
+    assert xgr.get_bitmask_shape(3, 33) == (3, 2) and xgr.bitmask_dtype == torch.int32
+    bitmask = torch.tensor([[0b101], [0b010]], dtype=torch.int32)
+    logits = torch.zeros((2, 3))
+    xgr.apply_token_bitmask_inplace(logits, bitmask)
+    assert logits.isfinite().tolist() == [[True, False, True], [False, True, False]]
+    logits = torch.zeros((2, 3))
+    xgr.apply_token_bitmask_inplace(logits, bitmask, indices=[1])
+    assert logits.isfinite().tolist() == [[True, True, True], [False, True, False]]
+    xgr.reset_token_bitmask(bitmask)
+    assert (bitmask == -1).all()
+
+
+def test_serialisation(xgr):
+    tokenizer = info(xgr)
+    compiled = xgr.GrammarCompiler(tokenizer).compile_regex("a[16]")
+    again = xgr.CompiledGrammar.deserialize_json(compiled.serialize_json(), tokenizer)
+    assert _accepts(xgr, again, "a6") and not _accepts(xgr, again, "b")
+
+
+def test_what_is_refused():
+    with pytest.raises(maskwright.Error, match="named_grammars"):
+        ours.Grammar.from_lark("start: @x", named_grammars={"x": "start: /a/"})
+    with pytest.raises(TypeError):
+        ours.Grammar.from_json_schema({}, any_whitespce=True)
+    with pytest.raises(AttributeError, match="no `testing`"):
+        ours.testing
