@@ -1,0 +1,373 @@
+"""llguidance 1.9's interface: `import maskwright.compat.llguidance as llg`.
+
+Helpers for arrays are in `numpy`, `torch`, `hf` and `tiktoken`, as there.
+
+What means something else here:
+
+| llguidance | here |
+|---|---|
+| a lexer that takes the longest match; `lexeme` boundaries matter | exact: every text of the grammar can be written |
+| `whitespace_flexible` (on unless a schema says otherwise): any number of blanks | the five usual styles of whitespace; `x-guidance` and `overrides` mean what they mean there |
+| keywords that it does not know are refused (`lenient` drops them) | enforced, or refused |
+| `stop_reason` has nine values | `NotStopped`, `NoExtension`, `EndOfSentence`, `InternalError` |
+| `LLParserLimits` | accepted where all are left out; limits are settings of `maskwright.Compiler` |
+
+A matcher never raises for a bad grammar or a refused token: it goes into an error state, as there (`consume_token`; not
+`try_consume_tokens` and `validate_tokens`).
+
+Not here: `LLInterpreter` and the deprecated compilers, slices (accepted, without an effect: masks are fast without),
+`tokenize_partial`, `get_grammar_warnings` (always empty), `regex_to_lark`, `gbnf_to_lark` (GBNF is read as it is),
+`cli`, `mlx`, `llamacpp`.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+from ..._compiler import Compiler
+from ..._errors import Error, error
+from ..._tokenizer import Tokenizer
+
+__all__ = ["LLExecutor", "LLMatcher", "LLParserLimits", "LLTokenizer", "StructTag", "TokenizerWrapper", "grammar_from"]
+
+
+class TokenizerWrapper:
+    """A tokenizer by `tokens` (bytes), `special_token_ids`, `eos_token_id`, and a call from text to ids."""
+
+    def __init__(self, gtokenizer: Any) -> None:
+        self.eos_token_id, self.tokens = gtokenizer.eos_token_id, gtokenizer.tokens
+        self.bos_token_id = getattr(gtokenizer, "bos_token_id", None)
+        self.special_token_ids = getattr(gtokenizer, "special_token_ids", [])
+        self._encode = gtokenizer
+
+    def __call__(self, text: str) -> List[int]:
+        try:
+            return list(self._encode(text.encode()))
+        except TypeError:
+            return list(self._encode(text))
+
+
+class LLTokenizer:
+    """A tokenizer and its compiler."""
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        n_vocab: Optional[int] = None,
+        eos_token: Union[int, Sequence[int], None] = None,
+        slices: Optional[List[str]] = None,
+    ) -> None:
+        stop = None if eos_token is None else [eos_token] if isinstance(eos_token, int) else list(eos_token)
+        self._encode = None
+        if isinstance(tokenizer, TokenizerWrapper):
+            special = {f"<{token}>": token for token in tokenizer.special_token_ids}
+            tokens = [None if token in special.values() else text for token, text in enumerate(tokenizer.tokens)]
+            stop = [tokenizer.eos_token_id] if stop is None else stop
+            self._encode = tokenizer
+            self.tokenizer = Tokenizer(tokens, width=n_vocab, stop_token_ids=stop, special_tokens=special)
+        else:
+            self.tokenizer = Tokenizer(tokenizer, width=n_vocab, stop_token_ids=stop)
+        self._compiler: Optional[Compiler] = None
+        self._lock = threading.Lock()
+
+    @property
+    def compiler(self) -> Compiler:
+        """The compiler, made when it is needed."""
+        with self._lock:
+            if self._compiler is None:
+                self._compiler = Compiler(self.tokenizer)
+            return self._compiler
+
+    @property
+    def vocab_size(self) -> int:
+        return self.tokenizer.width
+
+    @property
+    def eos_tokens(self) -> List[int]:
+        return self.tokenizer.stop_token_ids
+
+    @property
+    def eos_token(self) -> int:
+        return self.eos_tokens[0]
+
+    @property
+    def is_canonical(self) -> bool:
+        return self._encode is not None or self.tokenizer._encode is not None
+
+    def with_slices(self, slices: List[str]) -> "LLTokenizer":
+        return self
+
+    @staticmethod
+    def general_slices() -> List[str]:
+        return []
+
+    @staticmethod
+    def json_slices() -> List[str]:
+        return []
+
+    def greedy_tokenize(self, text: str) -> List[int]:
+        return self.tokenizer._native.encode_greedily(text.encode())
+
+    def tokenize_str(self, text: str, *, parse_special: bool = False) -> List[int]:
+        if parse_special:
+            raise error("`parse_special` has no meaning here", "look special tokens up by `Tokenizer.special`")
+        return self.tokenizer.encode(text) if self._encode is None else self._encode(text)
+
+    def tokenize_bytes(self, utf8bytes: bytes, *, parse_special: bool = False) -> List[int]:
+        try:
+            return self.tokenize_str(utf8bytes.decode(), parse_special=parse_special)
+        except UnicodeDecodeError:
+            return self.tokenizer._native.encode_greedily(utf8bytes)
+
+    def decode_bytes(self, tokens: List[int]) -> bytes:
+        return self.tokenizer.decode(tokens)
+
+    def decode_str(self, tokens: List[int]) -> str:
+        return self.decode_bytes(tokens).decode(errors="replace")
+
+    def dbg_tokens(self, tokens: List[int]) -> str:
+        return json.dumps("\u2027".join(self.decode_str([token]) for token in tokens), ensure_ascii=False)
+
+    def is_special_token(self, token: int) -> bool:
+        return self.tokenizer.is_special(token)
+
+
+class LLParserLimits:
+    """Limits of a parser, which are limits of the compiler here."""
+
+    def __init__(self, **limits: Any) -> None:
+        given = [name for name, value in limits.items() if value is not None and name != "verbose_errors"]
+        if given:
+            raise error(f"`{given[0]}` is no limit here", "set the limits of a `maskwright.Compiler`")
+
+
+def _compile(compiler: Compiler, grammar: str) -> Any:
+    """The constraint of a grammar as `grammar_from` writes it: Lark, or a list of grammars."""
+    if grammar.lstrip().startswith("{"):
+        grammars = json.loads(grammar).get("grammars") or []
+        if len(grammars) == 1 and set(grammars[0]) <= {"json_schema", "name"}:
+            schema = grammars[0].get("json_schema")
+            return compiler.json_schema(schema if isinstance(schema, (dict, bool)) else json.dumps(schema))
+    return compiler.lark(grammar)
+
+
+class LLMatcher:
+    """One text. Errors of grammars and tokens are a state, which `get_error` tells of."""
+
+    def __init__(
+        self, tokenizer: LLTokenizer, grammar: str, *, log_level: int = 1, limits: Optional[LLParserLimits] = None
+    ) -> None:
+        self._tokenizer, self._error, self._matcher = tokenizer, "", None
+        try:
+            self._matcher = _compile(tokenizer.compiler, grammar).matcher()
+        except ValueError as failure:
+            self._error = str(failure)
+
+    @staticmethod
+    def validate_grammar(grammar: str, tokenizer: Optional[LLTokenizer] = None, *, limits: Any = None) -> str:
+        compiler = tokenizer.compiler if tokenizer is not None else _byte_compiler()
+        try:
+            _compile(compiler, grammar)
+        except ValueError as failure:
+            return str(failure)
+        return ""
+
+    @staticmethod
+    def validate_grammar_with_warnings(
+        grammar: str, tokenizer: Optional[LLTokenizer] = None, *, limits: Any = None
+    ) -> Tuple[bool, List[str]]:
+        message = LLMatcher.validate_grammar(grammar, tokenizer)
+        return bool(message), [message] if message else []
+
+    @staticmethod
+    def grammar_from_json_schema(
+        schema: Union[str, Dict[str, Any]],
+        defaults: Optional[Dict[str, Any]] = None,
+        overrides: Optional[Dict[str, Any]] = None,
+    ) -> str:
+        value = json.loads(schema) if isinstance(schema, str) else schema
+        if defaults or overrides:
+            if not isinstance(value, dict):
+                value = {} if value else {"not": {}}
+            value = {**value, "x-guidance": {**(defaults or {}), **value.get("x-guidance", {}), **(overrides or {})}}
+        return json.dumps({"grammars": [{"json_schema": value}]})
+
+    @staticmethod
+    def grammar_from_lark(lark: str) -> str:
+        return json.dumps({"grammars": [{"lark_grammar": lark}]})
+
+    @staticmethod
+    def grammar_from_regex(regex: str) -> str:
+        slashes = "".join("\\/" if part == "/" else part for part in _escapes(regex))
+        return LLMatcher.grammar_from_lark(f"start: /{slashes}/")
+
+    def is_error(self) -> bool:
+        return bool(self._error)
+
+    def get_error(self) -> str:
+        return self._error
+
+    def get_grammar_warnings(self) -> List[str]:
+        return []
+
+    def deep_copy(self) -> "LLMatcher":
+        made = object.__new__(LLMatcher)
+        made._tokenizer, made._error = self._tokenizer, self._error
+        made._matcher = None if self._matcher is None else self._matcher.fork()
+        return made
+
+    def is_accepting(self) -> bool:
+        return not self._error and self._matcher.is_accepting
+
+    def is_stopped(self) -> bool:
+        return self.stop_reason() != "NotStopped"
+
+    def stop_reason(self) -> str:
+        if self._error:
+            return "InternalError"
+        if self._matcher.is_terminated:
+            return "EndOfSentence"
+        if self._matcher.is_accepting and self._matcher.expected() == "the end":
+            return "NoExtension"
+        return "NotStopped"
+
+    def rollback(self, num_tokens: int) -> bool:
+        if self._error:
+            return False
+        try:
+            self._matcher.rollback(num_tokens)
+        except Error as failure:
+            self._error = str(failure)
+        return not self._error
+
+    def reset(self) -> bool:
+        return not self._error and self.rollback(self._matcher.steps)
+
+    def compute_ff_bytes(self) -> bytes:
+        return b"" if self._error else self._matcher.forced_bytes()
+
+    def compute_ff_tokens(self) -> List[int]:
+        return [] if self._error else self._matcher.forced_tokens(self._tokenizer.tokenize_bytes)
+
+    def try_consume_tokens(self, tokens: List[int]) -> int:
+        if self._error:
+            return 0
+        taken = self._matcher.validate(tokens)
+        self._matcher.accept_tokens(tokens[:taken])
+        return taken
+
+    def consume_token(self, sampled_token: int) -> bool:
+        return self.consume_tokens([sampled_token])
+
+    def consume_tokens(self, sampled_tokens: List[int]) -> bool:
+        if not self._error and self.try_consume_tokens(sampled_tokens) < len(sampled_tokens):
+            taken = self._matcher.validate(sampled_tokens)
+            self._error = f"a token is not allowed; {self._matcher.expected()} may come (after {taken} tokens)"
+        return not self._error
+
+    def validate_tokens(self, tokens: List[int]) -> int:
+        return 0 if self._error else self._matcher.validate(tokens)
+
+    def compute_bitmask(self) -> bytes:
+        return self._mask().mask_bytes()
+
+    def compute_logit_bias(self) -> bytes:
+        bias = bytearray(self._tokenizer.vocab_size)
+        for token in self._mask().allowed_tokens():
+            bias[token] = 200
+        return bytes(bias)
+
+    def unsafe_compute_mask_ptr(self, trg_pointer: int, trg_byte_size: int) -> None:
+        self._mask().fill_pointer(trg_pointer, trg_byte_size // 4)
+
+    def get_captures(self) -> List[Tuple[str, bytes]]:
+        return [] if self._error else [(name, text) for name, text, _, _ in self._matcher.captures()]
+
+    def get_capture(self, name: str) -> Optional[bytes]:
+        return dict(self.get_captures()).get(name)
+
+    def _mask(self) -> Any:
+        if self._error:
+            raise ValueError(self._error)
+        return self._matcher
+
+
+class LLExecutor:
+    """Texts of a batch, by all cores."""
+
+    def __init__(self, num_threads: Optional[int] = None) -> None:
+        pass
+
+    def consume_token_par(self, matchers: List[Tuple[LLMatcher, int]]) -> List[bool]:
+        return [matcher.consume_token(token) for matcher, token in matchers]
+
+
+class StructTag:
+    """A tag with constrained content within free text."""
+
+    def __init__(self, *, trigger: str, begin: str, grammar: Union[str, Dict[str, Any]], end: str) -> None:
+        if not trigger or not begin.startswith(trigger):
+            raise AssertionError("begin must start with trigger, which must not be empty")
+        self.trigger, self.begin, self.grammar, self.end = trigger, begin, grammar, end
+
+    @staticmethod
+    def to_grammar(tags: List["StructTag"], *, assume_special: bool = True, text_regex: str = r"(.|\n)*") -> str:
+        rules, others = [], []
+        for index, tag in enumerate(tags):
+            body = tag.grammar
+            if isinstance(body, str) and not body.lstrip().startswith("{"):
+                others.append({"name": f"tag_{index}_grammar", "lark_grammar": body})
+                inner = f"@tag_{index}_grammar"
+            else:
+                inner = "%json " + (body if isinstance(body, str) else json.dumps(body))
+            texts = [json.dumps(text) if text else "" for text in (tag.begin[len(tag.trigger) :], tag.end)]
+            special = assume_special and tag.trigger.startswith("<") and tag.trigger.endswith(">")
+            if special:
+                rules.append(f"tag_{index}: TAG_TEXT {tag.trigger} {texts[0]} {inner} {texts[1]}")
+            else:
+                rules.append(f"tag_{index}_trigger[lazy]: TAG_TEXT {json.dumps(tag.trigger)}")
+                rules.append(f"tag_{index}: tag_{index}_trigger {texts[0]} {inner} {texts[1]}")
+        names = " | ".join(f"tag_{index}" for index in range(len(tags)))
+        lark = "\n".join([f"start: ({names})* tag_end", "tag_end: TAG_TEXT", f"TAG_TEXT: /{text_regex}/", *rules])
+        return json.dumps({"grammars": [{"lark_grammar": lark}, *others]})
+
+
+def grammar_from(format: str, text: str) -> str:
+    """A grammar from text in a format."""
+    if format == "lark":
+        return LLMatcher.grammar_from_lark(text)
+    if format in ("json_schema", "json"):
+        return LLMatcher.grammar_from_json_schema(text)
+    if format == "regex":
+        return LLMatcher.grammar_from_regex(text)
+    if format == "choice":
+        choices = json.loads(text) if isinstance(text, str) else text
+        return LLMatcher.grammar_from_lark("start: " + " | ".join(json.dumps(choice) for choice in choices))
+    if format == "llguidance":
+        return text
+    if format in ("gbnf", "ebnf", "cfg", "grammar"):
+        if "::=" not in text:
+            return LLMatcher.grammar_from_lark(text)
+        raise error("GBNF is no part of a list of grammars here", "give it to `maskwright.Compiler.gbnf`")
+    raise ValueError(f"Unknown grammar type: {format}")
+
+
+def _escapes(regex: str) -> List[str]:
+    """The characters of a pattern, those behind a backslash together with it."""
+    parts, characters = [], iter(regex)
+    for character in characters:
+        parts.append(character + next(characters, "") if character == "\\" else character)
+    return parts
+
+
+_bytes: Optional[Compiler] = None
+
+
+def _byte_compiler() -> Compiler:
+    """The compiler of grammars that are checked without a tokenizer."""
+    global _bytes
+    if _bytes is None:
+        _bytes = Compiler(Tokenizer.of_bytes())
+    return _bytes
