@@ -39,6 +39,7 @@ mod members;
 mod mistakes;
 mod object_fault;
 mod patterns;
+mod text_check;
 mod text_size;
 mod values;
 
@@ -46,6 +47,7 @@ pub use finding::{Finding, FindingKind, Lint};
 pub use object_fault::{
     Certainty, MissingMembers, ObjectFault, ObjectFaultKind, enclosing_content,
 };
+pub use text_check::{Rejection, TextCheck, Verdict};
 
 use crate::constraint::Compiler;
 use crate::error::Error;
