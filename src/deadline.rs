@@ -20,7 +20,9 @@
 //! [`is_over`] before it stores that answer. A swallowed error is reported at the end of the
 //! operation all the same.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, LimitName, Result};
@@ -53,6 +55,8 @@ struct Running {
 
 thread_local! {
     static RUNNING: Cell<Option<Running>> = const { Cell::new(None) };
+    /// The flag that cancels the operations of this thread.
+    static CANCELLED: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
     #[cfg(test)]
     static CHECKS_ALLOWED: Cell<Option<u64>> = const { Cell::new(None) };
 }
@@ -64,6 +68,28 @@ impl Drop for Restore {
     fn drop(&mut self) {
         RUNNING.set(self.0);
     }
+}
+
+/// Runs work whose operations end, as if their time were over, soon after the flag is set: for a
+/// caller whose client has left.
+#[cfg(feature = "server")]
+pub(crate) fn cancellable<T>(cancelled: Arc<AtomicBool>, run: impl FnOnce() -> T) -> T {
+    /// Restores the outer flag when dropped, even by a panic.
+    struct RestoreFlag(Option<Arc<AtomicBool>>);
+    impl Drop for RestoreFlag {
+        fn drop(&mut self) {
+            CANCELLED.replace(self.0.take());
+        }
+    }
+    let restore = RestoreFlag(CANCELLED.replace(Some(cancelled)));
+    let result = run();
+    drop(restore);
+    result
+}
+
+/// Whether the work of this thread is cancelled; `None` where nobody can cancel it.
+fn is_cancelled() -> Option<bool> {
+    CANCELLED.with_borrow(|flag| flag.as_ref().map(|flag| flag.load(Ordering::Relaxed)))
 }
 
 /// Runs an operation that may take no longer than `allowed`; `limit` is named in the error. An
@@ -80,7 +106,9 @@ pub(crate) fn within<T>(
     let counted = CHECKS_ALLOWED.get().map(End::Checks);
     #[cfg(not(test))]
     let counted = None;
-    let end = counted.or(allowed.map(|allowed| End::After(allowed, None)));
+    // Without a limit there is nothing to check, unless somebody can cancel.
+    let bound = allowed.or_else(|| is_cancelled().map(|_| Duration::MAX));
+    let end = counted.or(bound.map(|bound| End::After(bound, None)));
     let (None, Some(end)) = (before, end) else { return run() };
     let allowed = allowed.unwrap_or_default();
     // No time at all: there is no need to read the clock.
@@ -129,7 +157,8 @@ impl Running {
         if self.left == 0 {
             self.left = CHECKS_PER_CLOCK_READ;
             let now = Instant::now();
-            self.over |= now.duration_since(*since.get_or_insert(now)) > *allowed;
+            self.over |= now.duration_since(*since.get_or_insert(now)) > *allowed
+                || is_cancelled() == Some(true);
         }
     }
 }
@@ -223,6 +252,27 @@ mod tests {
             })
         });
         assert!(result.is_err());
+    }
+
+    #[cfg(feature = "server")]
+    #[test]
+    fn cancelled_work_ends() {
+        for allowed in [None, Some(Duration::MAX)] {
+            let flag = Arc::new(AtomicBool::new(false));
+            let run = || {
+                within(LimitName::TimePerMask, allowed, || {
+                    for _ in 0..10 * CHECKS_PER_CLOCK_READ {
+                        check()?;
+                    }
+                    Ok(())
+                })
+            };
+            assert!(cancellable(Arc::clone(&flag), run).is_ok());
+            flag.store(true, Ordering::Relaxed);
+            assert!(cancellable(Arc::clone(&flag), run).is_err());
+            // The flag is not the thread's for ever.
+            assert!(run().is_ok());
+        }
     }
 
     #[test]

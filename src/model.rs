@@ -203,8 +203,20 @@ impl Model {
         tools: Option<&serde_json::Value>,
         names: SpecialNames,
     ) -> Result<Vec<u32>> {
+        self.encode_chat_with(messages, tools, &serde_json::Map::new(), names)
+    }
+
+    /// [`encode_chat`](Self::encode_chat) with more variables for the template
+    /// ([`ChatTemplate::render_with`]).
+    pub fn encode_chat_with(
+        &self,
+        messages: &[Message],
+        tools: Option<&serde_json::Value>,
+        variables: &serde_json::Map<String, serde_json::Value>,
+        names: SpecialNames,
+    ) -> Result<Vec<u32>> {
         let template = self.chat_template()?;
-        let prompt = template.render(messages, true, tools)?;
+        let prompt = template.render_with(messages, true, tools, variables)?;
         self.check_length(&prompt)?;
         if names == SpecialNames::AsTokens {
             return self.tokenizer.encode_prompt(&prompt, false);
@@ -212,7 +224,7 @@ impl Model {
         let messages = chat_template::with_parsed_arguments(messages);
         match self.control_tokens.disguise(&messages, tools, template.text())? {
             Some(DisguisedConversation { messages, tools, stand_ins }) => {
-                let prompt = template.render(&messages, true, tools.as_ref())?;
+                let prompt = template.render_with(&messages, true, tools.as_ref(), variables)?;
                 self.encode_as_text(&prompt, Some(&stand_ins), false)
             }
             None => self.encode_as_text(&prompt, None, false),

@@ -28,16 +28,20 @@ mod admission;
 mod api_error;
 mod app;
 mod chat;
+mod constraints;
 mod metrics;
 mod models;
 mod request;
 mod response;
 mod routes;
+mod tokens;
+mod work;
 mod worker;
 
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
@@ -131,6 +135,7 @@ impl Server {
                 bounds.max_compiles.clamp(1, Semaphore::MAX_PERMITS),
             )),
             bounds,
+            stopping: AtomicBool::new(false),
         });
         Ok(Self { listener, address, app })
     }
@@ -156,7 +161,11 @@ impl Server {
     async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         self.listener.set_nonblocking(true).map_err(socket)?;
         let listener = tokio::net::TcpListener::from_std(self.listener).map_err(socket)?;
-        let bounds = self.app.bounds.clone();
+        let (bounds, app) = (self.app.bounds.clone(), Arc::clone(&self.app));
+        let stop = async move {
+            stop.await;
+            app.stopping.store(true, Ordering::Relaxed);
+        };
         admission::serve(listener, routes::router(self.app), &bounds, stop, DRAIN_TIMEOUT).await;
         Ok(())
     }

@@ -68,6 +68,8 @@ use captured_holes::CapturedHoles;
 /// [`quotation_grammar`](Self::quotation_grammar)) stop before compiling: they give the [`Grammar`],
 /// to embed in another one, to answer beside tool calls
 /// ([`ToolCalls::with_answer`](crate::tools::ToolCalls::with_answer)), or to look at.
+///
+/// More than 40 methods: one a front end and way to give it, with its settings.
 #[derive(Clone, Debug)]
 pub struct Compiler {
     pub(super) context: CompileContext,
@@ -148,6 +150,11 @@ impl Compiler {
     /// The vocabulary that constraints are compiled for.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.context.vocabulary
+    }
+
+    /// The limits of its constraints.
+    pub fn limits(&self) -> &Limits {
+        &self.context.limits
     }
 
     /// Compiles a grammar.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::prompt;
-use super::request::{Request, Speculation};
+use super::request::{Prompt, Request, Speculation};
 use super::token_healing;
 use crate::constraint::Constraint;
 use crate::error::{Error, ErrorKind, Result};
@@ -105,7 +105,13 @@ impl ModelRunner {
     fn check_tokens(&self, request: &Request) -> Result<()> {
         let (sampling, width) = (&request.sampling, self.vocabulary().len());
         let biased: Vec<u32> = sampling.logit_bias.keys().copied().collect();
+        let none = Vec::new();
+        let prompt = match &request.prompt {
+            Prompt::Tokens(tokens) => tokens,
+            Prompt::Text(_) | Prompt::Chat(_) => &none,
+        };
         for (field, tokens) in [
+            ("prompt", prompt),
             ("logit_bias", &biased),
             ("allowed_token_ids", &sampling.allowed_token_ids),
             ("banned_token_ids", &sampling.banned_token_ids),

@@ -11,7 +11,9 @@ use crate::model::{Message, Model, SpecialNames};
 /// Errors if the prompt is empty or too long, or if the chat template refuses it.
 pub(crate) fn tokens(model: &Model, request: &Request) -> Result<Vec<u32>> {
     let names = if request.parse_special { SpecialNames::AsTokens } else { SpecialNames::AsText };
-    let chat = |messages: &[Message]| model.encode_chat(messages, request.tools.as_ref(), names);
+    let chat = |messages: &[Message]| {
+        model.encode_chat_with(messages, request.tools.as_ref(), &request.template_variables, names)
+    };
     let (mut tokens, templated) = match &request.prompt {
         Prompt::Chat(messages) => (chat(messages)?, true),
         Prompt::Text(text) if request.raw => {
@@ -21,6 +23,7 @@ pub(crate) fn tokens(model: &Model, request: &Request) -> Result<Vec<u32>> {
             (chat(&[Message::new("user", text)])?, true)
         }
         Prompt::Text(text) => (model.encode_text(text, names)?, false),
+        Prompt::Tokens(tokens) => (tokens.clone(), false),
     };
     if tokens.is_empty() && !templated {
         tokens.extend(model.config().bos_token_id);
@@ -36,7 +39,8 @@ pub(crate) fn tokens(model: &Model, request: &Request) -> Result<Vec<u32>> {
 /// The prompt as the text that the model reads.
 pub(crate) fn text<'r>(model: &Model, request: &'r Request) -> Result<Cow<'r, str>> {
     let chat = |messages: &[Message]| {
-        let prompt = model.chat_template()?.render(messages, true, request.tools.as_ref())?;
+        let (template, tools) = (model.chat_template()?, request.tools.as_ref());
+        let prompt = template.render_with(messages, true, tools, &request.template_variables)?;
         Ok(Cow::Owned(prompt))
     };
     match &request.prompt {
@@ -45,6 +49,10 @@ pub(crate) fn text<'r>(model: &Model, request: &'r Request) -> Result<Cow<'r, st
             chat(&[Message::new("user", text)])
         }
         Prompt::Text(text) => Ok(Cow::Borrowed(text)),
+        Prompt::Tokens(tokens) => {
+            let bytes = model.vocabulary().decode(tokens);
+            Ok(Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()))
+        }
     }
 }
 

@@ -20,6 +20,8 @@ pub enum Prompt {
     Text(String),
     /// A conversation, for the model's chat template; an error where it has none.
     Chat(Vec<Message>),
+    /// Tokens, which the model reads as they are. Ids must be below the vocabulary's length.
+    Tokens(Vec<u32>),
 }
 
 /// A request for one text, or for the best of several. All fields but the prompt have defaults:
@@ -42,6 +44,9 @@ pub struct Request {
     pub parse_special: bool,
     /// OpenAI's list of tool objects, for the chat template to describe to the model.
     pub tools: Option<Value>,
+    /// More variables for the chat template, such as `enable_thinking`
+    /// ([`ChatTemplate::render_with`](crate::model::ChatTemplate::render_with)).
+    pub template_variables: serde_json::Map<String, Value>,
     /// The constraint that the text satisfies, compiled for the engine's vocabulary; `None` for
     /// free text.
     pub constraint: Option<Constraint>,
@@ -190,6 +195,7 @@ impl Request {
             raw: false,
             parse_special: false,
             tools: None,
+            template_variables: serde_json::Map::new(),
             constraint: None,
             thinking: None,
             special_tokens: false,

@@ -187,18 +187,43 @@ impl ChatTemplate {
         add_generation_prompt: bool,
         tools: Option<&Json>,
     ) -> Result<String> {
+        self.render_by(now, messages, add_generation_prompt, tools, &Map::new())
+    }
+
+    /// [`render`](Self::render) with more variables for the template, such as `enable_thinking`; a
+    /// template does not see those that it does not name. They change none of its usual variables.
+    pub fn render_with(
+        &self,
+        messages: &[Message],
+        add_generation_prompt: bool,
+        tools: Option<&Json>,
+        variables: &Map<String, Json>,
+    ) -> Result<String> {
+        self.render_by(SystemTime::now(), messages, add_generation_prompt, tools, variables)
+    }
+
+    fn render_by(
+        &self,
+        now: SystemTime,
+        messages: &[Message],
+        add_generation_prompt: bool,
+        tools: Option<&Json>,
+        variables: &Map<String, Json>,
+    ) -> Result<String> {
         let messages = with_parsed_arguments(messages);
         let strftime_now =
             Value::from_function(move |format: String| strftime::strftime(&format, now));
         let tokens = self.tokens.iter().map(|(k, v)| (k.as_str(), Value::from(v.as_str())));
-        let tokens = Value::from_pairs(tokens);
+        // The template's own come last, and win.
+        let more = variables.iter().map(|(name, value)| (name.as_str(), Value::from(Serde(value))));
+        let variables = Value::from_pairs(more.chain(tokens));
         let context = context! {
             messages => Value::from(Serde(&messages)),
             tools => Value::from(Serde(tools)),
             documents => (),
             add_generation_prompt,
             strftime_now,
-            ..tokens
+            ..variables
         };
         let parts = messages.len() + tools.and_then(Json::as_array).map_or(0, Vec::len);
         let steps = MAX_STEPS.saturating_add(STEPS_PER_PART.saturating_mul(parts as u64));

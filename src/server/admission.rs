@@ -13,6 +13,6 @@ mod bounds;
 mod connections;
 
 pub(super) use api_keys::ApiKeys;
-pub(super) use bodies::{BodyPermit, BodyReader, ReceivedBody};
+pub(super) use bodies::{BodyPermit, BodyReader};
 pub use bounds::ServerBounds;
 pub(super) use connections::serve;

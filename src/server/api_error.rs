@@ -54,17 +54,7 @@ impl ApiError {
                 None => Self::bad(format!("the body is not JSON: {error}")),
             };
         };
-        let mut name = field.unwrap_or_default().to_owned();
-        for token in pointer.split('/').skip(1) {
-            let token = token.replace("~1", "/").replace("~0", "~");
-            if !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit()) {
-                name.push_str(&format!("[{token}]"));
-            } else if name.is_empty() {
-                name = token;
-            } else {
-                name.push_str(&format!(".{token}"));
-            }
-        }
+        let name = field_of_pointer(field.unwrap_or_default(), pointer);
         Self::field(name, "is written twice; write it once")
     }
 
@@ -90,7 +80,7 @@ impl ApiError {
         let path = shortened(path);
         let message = format!(
             "there is no {method} {path} here; there are POST /v1/chat/completions, \
-             GET /v1/models and GET /health"
+             GET /v1/models, GET /health and others that docs/http.md lists"
         );
         Self { code: Some("unknown_url"), ..Self::new(StatusCode::NOT_FOUND, message) }
     }
@@ -134,6 +124,11 @@ impl ApiError {
     /// The queue is full.
     pub(super) fn busy() -> Self {
         Self::overloaded("too many requests are waiting for the model; try again in a moment")
+    }
+
+    /// The server was told to stop.
+    pub(super) fn stopping() -> Self {
+        Self::overloaded("the server is stopping; try another one, or again in a moment")
     }
 
     /// Other large bodies are being read.
@@ -212,6 +207,22 @@ impl ApiError {
             "code": self.code,
         }})
     }
+}
+
+/// The name of the field at a JSON pointer from `field`, which is empty for the body.
+pub(super) fn field_of_pointer(field: &str, pointer: &str) -> String {
+    let mut name = field.to_owned();
+    for token in pointer.split('/').skip(1) {
+        let token = token.replace("~1", "/").replace("~0", "~");
+        if !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit()) {
+            name.push_str(&format!("[{token}]"));
+        } else if name.is_empty() {
+            name = token;
+        } else {
+            name.push_str(&format!(".{token}"));
+        }
+    }
+    name
 }
 
 /// An error in words, with the option of the server that raises the limit that was reached.

@@ -1,6 +1,7 @@
 //! State that all handlers share.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -34,12 +35,19 @@ pub(super) struct App {
     pub(super) bodies: BodyReader,
     /// Permits to compile a constraint.
     pub(super) compiles: Arc<Semaphore>,
+    /// Whether the server was told to stop, and answers only the requests that it has.
+    pub(super) stopping: AtomicBool,
 }
 
 impl App {
     /// The name that answers call the model by.
     pub(super) fn name(&self) -> &str {
         self.names.first().map_or("", String::as_str)
+    }
+
+    /// Whether the server was told to stop.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
     }
 
     /// Waits for a turn to compile a constraint, which ends when the permit is dropped.

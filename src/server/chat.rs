@@ -4,20 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::Body;
 use axum::extract::{Request as HttpRequest, State};
-use axum::http::{HeaderMap, header::CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 use crate::engine::{Prompt, Protocol, Request, Usage};
-use crate::strict_json;
 
-use super::admission::{BodyPermit, ReceivedBody};
+use super::admission::BodyPermit;
 use super::api_error::ApiError;
 use super::app::App;
 use super::request::{ChatRequest, TokenBudget, apply_tools, readable_messages};
 use super::response::{self, Choice, ChunkStream, CompletionHead, MessageBuilder, add_usage};
+use super::work::{JsonBody, blocking};
 use super::worker::{Replies, RequestedTexts, WorkerReply};
 
 /// Answers a conversation, with one choice or several.
@@ -25,8 +23,7 @@ pub(super) async fn completions(
     State(app): State<Arc<App>>,
     request: HttpRequest,
 ) -> Result<Response, ApiError> {
-    let (parts, body) = request.into_parts();
-    let prepared = prepare(&app, &parts.headers, body).await?;
+    let prepared = prepare(&app, request).await?;
     let head = CompletionHead::new(app.name(), &prepared.protocol);
     let mut replies = {
         // The prompt is tokenised there.
@@ -73,55 +70,23 @@ struct PreparedRequest {
     include_usage: bool,
 }
 
-/// Reads and compiles a request, on a thread of the blocking pool, and at most as many at a time as
-/// leave the model's thread a core. If the client leaves meanwhile, the request gives up its turn.
-async fn prepare(
-    app: &Arc<App>,
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<PreparedRequest, ApiError> {
-    check_media_type(headers)?;
-    let body = app.bodies.read(body).await?;
-    let turn = if body.is_large() { Some(app.turn().await?) } else { None };
-    let (read, turn) = {
-        let app = Arc::clone(app);
-        blocking(move || (read(&app, body), turn)).await?
-    };
-    let (chat, permit) = read?;
+/// Reads and compiles a request, on a thread of the blocking pool. If the client leaves meanwhile, the
+/// request gives up its turn.
+async fn prepare(app: &Arc<App>, request: HttpRequest) -> Result<PreparedRequest, ApiError> {
+    let mut body = JsonBody::read(app, request).await?;
+    let value = std::mem::take(&mut body.value);
+    let chat = ChatRequest::read(value, &app.names)?;
     if let Some(error) = &app.no_chat {
         return Err(ApiError::no_chat_template(error));
     }
-    let turn = match turn {
-        None if chat.is_constrained() => Some(app.turn().await?),
-        turn => turn,
-    };
+    let turn = if chat.is_constrained() { Some(body.turn(app).await?) } else { None };
     let app = Arc::clone(app);
     blocking(move || {
-        let prepared = compile(&app, chat, permit);
-        drop(turn);
+        let prepared = compile(&app, chat, body.permit.take());
+        drop((turn, body));
         prepared
     })
     .await?
-}
-
-/// Runs work that takes a while on the blocking pool.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, ApiError> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| ApiError::gone())
-}
-
-fn check_media_type(headers: &HeaderMap) -> Result<(), ApiError> {
-    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    if kind.eq_ignore_ascii_case("application/json") { Ok(()) } else { Err(ApiError::media_type()) }
-}
-
-fn read(app: &App, body: ReceivedBody) -> Result<(ChatRequest, Option<BodyPermit>), ApiError> {
-    let ReceivedBody { bytes, permit } = body;
-    let value = strict_json::parse(&bytes).map_err(|error| ApiError::json(None, &error))?;
-    drop(bytes);
-    Ok((ChatRequest::read(value, &app.names)?, permit))
 }
 
 /// Compiles a request.
@@ -138,10 +103,11 @@ fn compile(
         stop_regex: chat.stop_regex,
         parse_special: app.parse_special,
         prompt: Prompt::Chat(readable_messages(&app.engine, chat.messages)),
+        template_variables: chat.template_variables,
         ..chat.settings
     };
     let mut format = chat.format;
-    let compiler = format.with_resources(&app.compiler)?;
+    let compiler = format.configure(&app.compiler)?;
     let tool_fields = (chat.tools, chat.reasoning, &format);
     let protocol = apply_tools((&app.engine, &app.formats), &compiler, tool_fields, &mut request)?;
     // Checked before the request waits for the model's thread, and without its prompt.

@@ -5,7 +5,9 @@
 //!
 //! ```text
 //! messages.rs        messages
+//! template.rs        chat_template_kwargs
 //! answer_format.rs   response_format, structured_outputs, guided_*, grammar, json_schema, …
+//! constraint_options.rs  constraint_options
 //! tools.rs           tools, tool_choice, parallel_tool_calls, reasoning_*
 //! generation.rs      temperature, top_p, … best_of, num_beams, speculate, …
 //! request.rs         model, max_tokens, stop, n, stream, and the fields that are refused
@@ -17,24 +19,27 @@
 //! ignored ones.
 
 mod answer_format;
+mod constraint_options;
 mod fields;
 mod generation;
 mod messages;
+mod template;
 mod tools;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::engine::Request;
 use crate::model::Message;
 use crate::sampling::SamplingParams;
 
 use super::api_error::ApiError;
-use answer_format::AnswerFormat;
-use fields::Fields;
 use messages::messages;
 use tools::{ReasoningRequest, RequestTools};
 
-pub(super) use messages::readable_messages;
+pub(super) use answer_format::AnswerFormat;
+pub(super) use fields::{Fields, wrong};
+pub(super) use messages::{messages as read_messages, readable_messages};
+pub(super) use template::variables as template_variables;
 pub(super) use tools::apply_tools;
 
 /// Greatest number of answers to one request: each takes the model's thread in turn.
@@ -53,11 +58,15 @@ pub(super) struct TokenBudget {
 }
 
 /// A request for a chat completion, read and checked.
+///
+/// More than 12 fields: one a group of the request's.
 pub(super) struct ChatRequest {
     pub(super) messages: Vec<Message>,
     pub(super) format: AnswerFormat,
     pub(super) tools: Option<RequestTools>,
     pub(super) reasoning: Option<ReasoningRequest>,
+    /// More variables for the chat template.
+    pub(super) template_variables: Map<String, Value>,
     pub(super) sampling: SamplingParams,
     /// All other settings of generation; the prompt, the constraint and the other fields of this
     /// struct are not in it yet.
@@ -80,16 +89,12 @@ impl ChatRequest {
     /// Reads a body for the model that is served under these names.
     pub(super) fn read(body: Value, models: &[String]) -> Result<Self, ApiError> {
         let mut fields = Fields::new("", body)?;
-        let model = models.first().map_or("", String::as_str);
-        match fields.string("model")? {
-            Some(asked) if models.contains(&asked) => {}
-            Some(asked) => return Err(ApiError::unknown_model(&asked, model)),
-            None => return Err(ApiError::field("model", format!("is missing; write \"{model}\""))),
-        }
+        require_model(&mut fields, models)?;
         let messages = messages(&mut fields)?;
         let format = answer_format::read(&mut fields)?;
         let tools = tools::read(&mut fields)?;
         let reasoning = tools::reasoning(&mut fields)?;
+        let template_variables = template::variables(&mut fields)?;
         let sampling = generation::sampling_params(&mut fields)?;
         let settings = generation::settings(&mut fields)?;
         let budget = token_budget(&mut fields)?;
@@ -115,6 +120,7 @@ impl ChatRequest {
             format,
             tools,
             reasoning,
+            template_variables,
             sampling,
             settings,
             budget,
@@ -125,6 +131,42 @@ impl ChatRequest {
             include_usage,
         })
     }
+}
+
+/// Checks the model that a request names, if it names one.
+pub(super) fn check_model(fields: &mut Fields, models: &[String]) -> Result<(), ApiError> {
+    match fields.string("model")? {
+        Some(asked) if !models.contains(&asked) => {
+            Err(ApiError::unknown_model(&asked, models.first().map_or("", String::as_str)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The constraint of a request that asks for no answer of the model.
+///
+/// Errors if there is none.
+pub(super) fn read_constraint(
+    fields: &mut Fields,
+    models: &[String],
+) -> Result<AnswerFormat, ApiError> {
+    check_model(fields, models)?;
+    let format = answer_format::read(fields)?;
+    if format.is_text() {
+        let message =
+            "there is no constraint; write one, such as {\"json_schema\": {\"type\": \"object\"}}";
+        return Err(ApiError::bad(message));
+    }
+    Ok(format)
+}
+
+/// Checks the model that a request must name.
+fn require_model(fields: &mut Fields, models: &[String]) -> Result<(), ApiError> {
+    if !fields.has("model") {
+        let model = models.first().map_or("", String::as_str);
+        return Err(ApiError::field("model", format!("is missing; write \"{model}\"")));
+    }
+    check_model(fields, models)
 }
 
 fn token_budget(fields: &mut Fields) -> Result<TokenBudget, ApiError> {

@@ -13,12 +13,20 @@ use serde_json::json;
 
 use super::api_error::ApiError;
 use super::app::App;
-use super::{chat, metrics, models};
+use super::{chat, constraints, metrics, models, tokens};
 
 /// All routes.
 pub(super) fn router(app: Arc<App>) -> Router {
     let keyed = Router::new()
         .route("/v1/chat/completions", post(chat::completions))
+        .route("/v1/constraints/check", post(constraints::check))
+        .route("/v1/constraints/lint", post(constraints::lint))
+        .route("/v1/constraints/mask", post(constraints::mask))
+        .route("/v1/constraints/sample", post(constraints::sample))
+        .route("/v1/tokenize", post(tokens::tokenize))
+        .route("/v1/detokenize", post(tokens::detokenize))
+        .route("/tokenize", post(tokens::tokenize))
+        .route("/detokenize", post(tokens::detokenize))
         .route("/metrics", get(metrics::metrics))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*model}", get(models::get))
@@ -26,6 +34,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .layer(middleware::from_fn_with_state(Arc::clone(&app), admit));
     Router::new()
         .route("/health", get(health))
+        .route("/ready", get(ready))
         .method_not_allowed_fallback(method)
         .merge(keyed)
         .fallback(unknown)
@@ -34,6 +43,17 @@ pub(super) fn router(app: Arc<App>) -> Router {
 
 async fn health() -> impl IntoResponse {
     Json(json!({ "status": "ok" }))
+}
+
+/// Whether a request would find room: for load balancers. The model is loaded before the port answers.
+async fn ready(State(app): State<Arc<App>>) -> Result<impl IntoResponse, ApiError> {
+    if app.is_stopping() {
+        return Err(ApiError::stopping());
+    }
+    if app.engine.stats().waiting >= app.bounds.max_waiting {
+        return Err(ApiError::busy());
+    }
+    Ok(Json(json!({ "status": "ready" })))
 }
 
 /// Checks the head of a request: its key, and the length of the body if announced. The length of any

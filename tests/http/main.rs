@@ -4,6 +4,7 @@
 
 mod answers;
 mod bounds;
+mod constraint_endpoints;
 mod constraints;
 mod errors;
 #[path = "../model_support/mod.rs"]

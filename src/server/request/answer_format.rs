@@ -3,13 +3,14 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::constraint::{Formula, GrammarOptions};
+use crate::constraint::{Formula, GrammarLayout, GrammarOptions};
 use crate::ebnf::{self, Dialect};
 use crate::error::Error;
 use crate::grammar::Grammar;
 use crate::json_schema::{Resources, Strictness, Style, Whitespace};
 use crate::{Compiler, Constraint, regular, strict_json, tools};
 
+use super::constraint_options;
 use super::fields::{Fields, wrong};
 use crate::server::api_error::{ApiError, with_cure};
 
@@ -18,6 +19,10 @@ pub(crate) struct AnswerFormat {
     field: String,
     constraint: AnswerConstraint,
     json: JsonFields,
+    /// `constraint_options`.
+    settings: Option<Value>,
+    /// The way in which rules of a grammar become terminals.
+    layout: GrammarLayout,
     /// Documents that references of the request's schemas may lead to, those of tools among them.
     resources: Vec<ResourceDocument>,
 }
@@ -120,9 +125,9 @@ impl GrammarFields {
 }
 
 impl GrammarConstraint {
-    fn grammar(&self, compiler: &Compiler) -> crate::Result<Grammar> {
+    fn grammar(&self, compiler: &Compiler, layout: GrammarLayout) -> crate::Result<Grammar> {
         let Self { text, dialect, start, regex_dialect } = self;
-        let options = GrammarOptions { start: start.clone(), ..GrammarOptions::default() };
+        let options = GrammarOptions { start: start.clone(), layout };
         if let Some(ready) = ebnf::builtin(text).filter(|_| dialect.is_none()) {
             if regex_dialect.is_some() {
                 let message = "the dialect of a ready grammar's regular expressions is known";
@@ -153,12 +158,44 @@ impl GrammarConstraint {
 }
 
 impl AnswerFormat {
-    /// A compiler whose schemas may refer to the documents of the request.
+    /// The same constraint with every rule of a grammar kept apart, for messages that name the
+    /// innermost.
+    pub(crate) fn by_rules(self) -> Self {
+        Self { layout: GrammarLayout::ByRules, ..self }
+    }
+
+    /// The schema, where the constraint is one.
+    pub(crate) fn schema(&self) -> Option<Value> {
+        match &self.constraint {
+            AnswerConstraint::Schema(schema) => Some(schema.clone()),
+            AnswerConstraint::JsonObject => Some(json!({ "type": "object" })),
+            _ => None,
+        }
+    }
+
+    /// Whether the text is JSON by a schema, which options of JSON change.
+    pub(crate) fn is_json(&self) -> bool {
+        matches!(self.constraint, AnswerConstraint::Schema(_) | AnswerConstraint::JsonObject)
+    }
+
+    /// The field that the constraint was read from.
+    pub(crate) fn field(&self) -> &str {
+        &self.field
+    }
+
+    /// A compiler with the `constraint_options` of the request, whose schemas may refer to the
+    /// request's documents.
     ///
-    /// Errors if a URI is not one of a whole document, or if two documents have the same.
-    pub(crate) fn with_resources(&mut self, compiler: &Compiler) -> Result<Compiler, ApiError> {
+    /// Errors if there is no such option, if a URI is not one of a whole document, or if two documents
+    /// have the same.
+    pub(crate) fn configure(&mut self, compiler: &Compiler) -> Result<Compiler, ApiError> {
+        let configured = match &self.settings {
+            Some(settings) => constraint_options::apply(compiler, settings)?,
+            None => compiler.clone(),
+        };
+        let compiler = &configured;
         if self.resources.is_empty() {
-            return Ok(compiler.clone());
+            return Ok(configured);
         }
         let mut options = compiler.json_options().clone();
         let mut resources: Resources = options.resources;
@@ -234,7 +271,7 @@ impl AnswerFormat {
             AnswerConstraint::Schema(schema) => formula(&json!({ "schema": schema })),
             AnswerConstraint::Formula(value) => formula(value),
             AnswerConstraint::StructuralTag(tag) => tools::structural_tag(tag, compiler),
-            AnswerConstraint::Grammar(constraint) => constraint.grammar(compiler),
+            AnswerConstraint::Grammar(constraint) => constraint.grammar(compiler, self.layout),
         }
     }
 
@@ -254,6 +291,7 @@ impl AnswerFormat {
 pub(crate) fn read(fields: &mut Fields) -> Result<AnswerFormat, ApiError> {
     let mut found: Vec<(String, AnswerConstraint)> = Vec::new();
     let mut documents = resources(fields)?;
+    let settings = constraint_options::read(fields)?;
     let mut json = JsonFields::default();
     found.extend(response_format(fields, &mut documents, &mut json)?);
     if let Some(value) = fields.value("structured_outputs") {
@@ -282,6 +320,8 @@ pub(crate) fn read(fields: &mut Fields) -> Result<AnswerFormat, ApiError> {
             field,
             constraint,
             json: JsonFields::default(),
+            settings,
+            layout: GrammarLayout::Merged,
             resources: documents,
         });
     };
@@ -292,7 +332,8 @@ pub(crate) fn read(fields: &mut Fields) -> Result<AnswerFormat, ApiError> {
         );
         return Err(ApiError::field(second, message));
     }
-    Ok(AnswerFormat { field, constraint, json, resources: documents })
+    let layout = GrammarLayout::Merged;
+    Ok(AnswerFormat { field, constraint, json, settings, layout, resources: documents })
 }
 
 /// vLLM's `structured_outputs`: one constraint, and options of JSON. Members of formulas are

@@ -34,6 +34,11 @@ impl Fields {
         }
     }
 
+    /// Whether a field is there that was not taken yet.
+    pub(crate) fn has(&self, field: &str) -> bool {
+        self.map.get(field).is_some_and(|value| !value.is_null())
+    }
+
     /// A field's value; null is absent, as OpenAI's clients write it.
     pub(crate) fn value(&mut self, field: &str) -> Option<Value> {
         self.map.shift_remove(field).filter(|value| !value.is_null())
@@ -86,6 +91,14 @@ impl Fields {
     /// A string.
     pub(crate) fn string(&mut self, field: &str) -> Result<Option<String>, ApiError> {
         self.read(field, "a string", |value| value.as_str().map(str::to_owned))
+    }
+
+    /// A list of token ids.
+    pub(crate) fn token_ids(&mut self, field: &str) -> Result<Option<Vec<u32>>, ApiError> {
+        self.read(field, "a list of token ids", |value| {
+            let list = value.as_array()?;
+            list.iter().map(|item| u32::try_from(item.as_u64()?).ok()).collect()
+        })
     }
 
     /// Drops a field that cannot change the answer, whatever its value.

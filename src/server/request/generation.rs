@@ -20,8 +20,8 @@ pub(super) fn sampling_params(fields: &mut Fields) -> Result<SamplingParams, Api
     let any = 0.0..=f64::from(f32::MAX);
     let repetition = repetition_penalty(fields)?;
     let params = SamplingParams {
-        allowed_token_ids: tokens(fields, "allowed_token_ids")?,
-        banned_token_ids: tokens(fields, "banned_token_ids")?,
+        allowed_token_ids: fields.token_ids("allowed_token_ids")?.unwrap_or_default(),
+        banned_token_ids: fields.token_ids("banned_token_ids")?.unwrap_or_default(),
         logit_bias: fields
             .read("logit_bias", "an object from token ids to numbers from -100 to 100", biases)?
             .unwrap_or_default(),
@@ -163,7 +163,7 @@ pub(super) fn settings(fields: &mut Fields) -> Result<Request, ApiError> {
         include_stop_str_in_output: fields
             .flag("include_stop_str_in_output")?
             .unwrap_or(off.include_stop_str_in_output),
-        stop_token_ids: tokens(fields, "stop_token_ids")?,
+        stop_token_ids: fields.token_ids("stop_token_ids")?.unwrap_or_default(),
         best_of,
         beam,
         budget: fields.flag("budget")?.unwrap_or(off.budget),
@@ -186,14 +186,6 @@ fn window(fields: &mut Fields, field: &str) -> Result<Option<usize>, ApiError> {
         _ => Some(Some(usize::try_from(value.as_u64()?).ok()?)),
     };
     Ok(fields.read(field, "an integer from 0 up, or -1 for all", read)?.flatten())
-}
-
-fn tokens(fields: &mut Fields, field: &str) -> Result<Vec<u32>, ApiError> {
-    let read = |value: &Value| {
-        let list = value.as_array()?;
-        list.iter().map(|item| u32::try_from(item.as_u64()?).ok()).collect()
-    };
-    Ok(fields.read(field, "a list of token ids", read)?.unwrap_or_default())
 }
 
 /// `{"15": -2.5}`, as OpenAI has it.

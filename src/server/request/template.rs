@@ -1,0 +1,36 @@
+//! `chat_template_kwargs`: variables for the chat template, as in vLLM, SGLang and llama.cpp.
+
+use serde_json::{Map, Value};
+
+use super::fields::{Fields, wrong};
+use crate::server::api_error::ApiError;
+
+/// Variables that other fields of a request set, or none can.
+const RESERVED: [(&str, &str); 5] = [
+    ("messages", "write the field `messages`"),
+    ("tools", "write the field `tools`"),
+    ("documents", "write them into a message"),
+    ("add_generation_prompt", "the model answers the conversation"),
+    ("strftime_now", "it is the time now"),
+];
+
+/// The variables of a request. A template does not see those that it does not name.
+pub(crate) fn variables(fields: &mut Fields) -> Result<Map<String, Value>, ApiError> {
+    let name = fields.name("chat_template_kwargs");
+    let variables = match fields.value("chat_template_kwargs") {
+        None => return Ok(Map::new()),
+        Some(Value::Object(variables)) => variables,
+        Some(value) => return Err(wrong(&name, "an object of the template's variables", &value)),
+    };
+    for (reserved, cure) in RESERVED {
+        if variables.contains_key(reserved) {
+            let message = format!("cannot be set here; {cure}");
+            return Err(ApiError::field(format!("{name}.{reserved}"), message));
+        }
+    }
+    if let Some(token) = variables.keys().find(|name| name.ends_with("_token")) {
+        let message = "cannot be set here; special tokens are the model's own";
+        return Err(ApiError::field(format!("{name}.{token}"), message));
+    }
+    Ok(variables)
+}

@@ -1,0 +1,101 @@
+//! `POST /v1/tokenize` and `/v1/detokenize`, in the shapes of vLLM's `/tokenize` and `/detokenize`,
+//! which lead here, too.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Request as HttpRequest, State};
+use serde_json::{Value, json};
+
+use super::api_error::ApiError;
+use super::app::App;
+use super::request::{Fields, check_model, read_messages, readable_messages, template_variables};
+use super::work;
+use crate::model::SpecialNames;
+
+/// `{"prompt": …}` or `{"messages": […]}` to token ids.
+pub(super) async fn tokenize(
+    State(app): State<Arc<App>>,
+    request: HttpRequest,
+) -> Result<Json<Value>, ApiError> {
+    work::answer(app, request, tokenize_now).await
+}
+
+/// `{"tokens": […]}` to text.
+pub(super) async fn detokenize(
+    State(app): State<Arc<App>>,
+    request: HttpRequest,
+) -> Result<Json<Value>, ApiError> {
+    work::answer(app, request, detokenize_now).await
+}
+
+fn tokenize_now(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
+    check_model(&mut fields, &app.names)?;
+    let prompt = fields.string("prompt")?;
+    let add_special_tokens = fields.flag("add_special_tokens")?;
+    let with_names = fields.flag("return_token_strs")?.unwrap_or(false);
+    let model = app.engine.model();
+    let encoded = match prompt {
+        Some(text) => {
+            fields.finish()?;
+            match add_special_tokens.unwrap_or(true) {
+                true => model.encode_text(&text, SpecialNames::AsTokens),
+                false => model.tokenizer().encode_prompt(&text, false),
+            }
+        }
+        None => {
+            let messages = read_messages(&mut fields)?;
+            let add = fields.flag("add_generation_prompt")?.unwrap_or(true);
+            let variables = template_variables(&mut fields)?;
+            let tools = fields.read("tools", "a list of tools", |value| {
+                value.is_array().then(|| value.clone())
+            })?;
+            fields.finish()?;
+            if add_special_tokens == Some(true) {
+                let message = "is for a `prompt`; of messages the chat template writes them";
+                return Err(ApiError::field("add_special_tokens", message));
+            }
+            if !add {
+                let message = "is not supported; messages end where the assistant is to speak";
+                return Err(ApiError::field("add_generation_prompt", message));
+            }
+            let names = match app.parse_special {
+                true => SpecialNames::AsTokens,
+                false => SpecialNames::AsText,
+            };
+            let messages = readable_messages(&app.engine, messages);
+            model.encode_chat_with(&messages, tools.as_ref(), &variables, names)
+        }
+    };
+    let tokens = encoded.map_err(|error| ApiError::from_engine(&error))?;
+    let names = |ids: &[u32]| -> Vec<String> {
+        ids.iter().map(|&id| app.vocabulary.token_name(id).into_owned()).collect()
+    };
+    Ok(json!({
+        "count": tokens.len(),
+        "max_model_len": app.context_length,
+        "tokens": tokens,
+        "token_strs": with_names.then(|| names(&tokens)),
+    }))
+}
+
+fn detokenize_now(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
+    check_model(&mut fields, &app.names)?;
+    let Some(tokens) = fields.token_ids("tokens")? else {
+        return Err(ApiError::field("tokens", "is missing; write a list of token ids"));
+    };
+    fields.finish()?;
+    let vocabulary = &app.vocabulary;
+    if let Some(token) = tokens.iter().find(|&&token| token as usize >= vocabulary.len()) {
+        let message = format!("has {token}, and the ids end at {}", vocabulary.len() - 1);
+        return Err(ApiError::field("tokens", message));
+    }
+    let mut bytes = Vec::new();
+    for &token in &tokens {
+        match vocabulary.token_bytes(token) {
+            Some(text) => bytes.extend_from_slice(text),
+            None => bytes.extend_from_slice(vocabulary.token_name(token).as_bytes()),
+        }
+    }
+    Ok(json!({ "prompt": String::from_utf8_lossy(&bytes) }))
+}

@@ -1,0 +1,93 @@
+//! The way of a request's body to its handler: media type, bytes, JSON; and the pool that reads,
+//! compiles and checks, as many at a time as leave the model's thread a core.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::Json;
+use axum::extract::Request as HttpRequest;
+use axum::http::{HeaderMap, header::CONTENT_TYPE};
+use serde_json::Value;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::admission::BodyPermit;
+use super::api_error::ApiError;
+use super::app::App;
+use super::request::Fields;
+use crate::{deadline, strict_json};
+
+/// A body that was read as JSON.
+pub(super) struct JsonBody {
+    pub(super) value: Value,
+    /// Held until the request is answered.
+    pub(super) permit: Option<BodyPermit>,
+    /// The turn of the pool that a large body has taken to be parsed.
+    turn: Option<OwnedSemaphorePermit>,
+}
+
+impl JsonBody {
+    /// Reads the body of a request.
+    ///
+    /// Errors if it is no JSON, not announced as such, too large or too slow.
+    pub(super) async fn read(app: &Arc<App>, request: HttpRequest) -> Result<Self, ApiError> {
+        let (parts, body) = request.into_parts();
+        check_media_type(&parts.headers)?;
+        let body = app.bodies.read(body).await?;
+        let turn = if body.is_large() { Some(app.turn().await?) } else { None };
+        blocking(move || {
+            let value = strict_json::parse(&body.bytes);
+            let value = value.map_err(|error| ApiError::json(None, &error))?;
+            Ok(Self { value, permit: body.permit, turn })
+        })
+        .await?
+    }
+
+    /// The turn of the pool, which this waits for unless it was taken already.
+    pub(super) async fn turn(&mut self, app: &App) -> Result<OwnedSemaphorePermit, ApiError> {
+        match self.turn.take() {
+            Some(turn) => Ok(turn),
+            None => app.turn().await,
+        }
+    }
+}
+
+/// Answers a request by work on the pool alone, which has no need of the model.
+pub(super) async fn answer(
+    app: Arc<App>,
+    request: HttpRequest,
+    work: fn(&App, Fields) -> Result<Value, ApiError>,
+) -> Result<Json<Value>, ApiError> {
+    let mut body = JsonBody::read(&app, request).await?;
+    let turn = body.turn(&app).await?;
+    blocking(move || {
+        let answer = work(&app, Fields::new("", body.value)?);
+        drop((turn, body.permit));
+        answer.map(Json)
+    })
+    .await?
+}
+
+/// Runs work that takes a while on the blocking pool. Operations of constraints in it end soon after
+/// the future is dropped, as it is when the client hangs up.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    /// Sets a flag when dropped.
+    struct CancelOnDrop(Arc<AtomicBool>);
+    impl Drop for CancelOnDrop {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let _cancel = CancelOnDrop(Arc::clone(&cancelled));
+    tokio::task::spawn_blocking(move || deadline::cancellable(cancelled, work))
+        .await
+        .map_err(|_| ApiError::gone())
+}
+
+fn check_media_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if kind.eq_ignore_ascii_case("application/json") { Ok(()) } else { Err(ApiError::media_type()) }
+}
