@@ -92,7 +92,9 @@ pub struct Step {
     pub forced: bool,
     /// Whether a ban, the least number of tokens or `ignore_eos` yielded to the constraint.
     pub yielded: bool,
-    /// The most probable tokens before the mask, best first; with [`trace`](super::Request::trace).
+    /// The most probable tokens before the mask, best first: five, or as many as
+    /// [`top_logprobs`](super::Request::top_logprobs) if that is more; with
+    /// [`trace`](super::Request::trace) alone.
     pub wanted: Vec<Wanted>,
     /// The most probable allowed tokens, best first, with the natural logarithm of their
     /// probability among the allowed ones; as many as

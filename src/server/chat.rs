@@ -13,7 +13,7 @@ use crate::engine::{Prompt, Protocol, Request, Usage};
 use super::admission::BodyPermit;
 use super::api_error::ApiError;
 use super::app::App;
-use super::request::{ChatRequest, TokenBudget, apply_tools, readable_messages};
+use super::request::{ChatRequest, StreamOptions, TokenBudget, apply_tools, readable_messages};
 use super::response::{self, Choice, ChunkStream, CompletionHead, MessageBuilder, add_usage};
 use super::work::{JsonBody, blocking};
 use super::worker::{Replies, RequestedTexts, WorkerReply};
@@ -38,7 +38,7 @@ pub(super) async fn completions(
             Err(_) => None,
         };
         let chunks = (head, Arc::clone(&app), prepared.protocol, prepared.budget.field);
-        return Ok(ChunkStream::new(chunks, first, replies, prepared.include_usage).into_response());
+        return Ok(ChunkStream::new(chunks, first, replies, prepared.options).into_response());
     }
     let first = first_reply(replies.recv().await, &app, prepared.budget)?;
     let answer = whole(&app, head, (&prepared.protocol, prepared.budget), first, replies).await;
@@ -67,7 +67,7 @@ struct PreparedRequest {
     protocol: Protocol,
     budget: TokenBudget,
     stream: bool,
-    include_usage: bool,
+    options: StreamOptions,
 }
 
 /// Reads and compiles a request, on a thread of the blocking pool. If the client leaves meanwhile, the
@@ -95,7 +95,7 @@ fn compile(
     chat: ChatRequest,
     permit: Option<BodyPermit>,
 ) -> Result<PreparedRequest, ApiError> {
-    let (stream, include_usage) = (chat.stream, chat.include_usage);
+    let (stream, options) = (chat.stream, chat.stream_options);
     let mut request = Request {
         sampling: chat.sampling,
         max_tokens: chat.budget.tokens.unwrap_or(app.context_length),
@@ -120,7 +120,7 @@ fn compile(
         // Choices differ in their seeds, so that one seed gives the same set again.
         RequestedTexts::Each(request.times(chat.choices))
     };
-    Ok(PreparedRequest { texts, permit, protocol, budget, stream, include_usage })
+    Ok(PreparedRequest { texts, permit, protocol, budget, stream, options })
 }
 
 /// All choices in one answer.

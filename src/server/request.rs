@@ -77,7 +77,16 @@ pub(super) struct ChatRequest {
     /// Number of answers.
     pub(super) choices: usize,
     pub(super) stream: bool,
+    pub(super) stream_options: StreamOptions,
+}
+
+/// The field `stream_options`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct StreamOptions {
+    /// Whether a chunk with the usage comes last.
     pub(super) include_usage: bool,
+    /// Whether chunks tell of the JSON document that their text is part of.
+    pub(super) include_document: bool,
 }
 
 impl ChatRequest {
@@ -105,7 +114,7 @@ impl ChatRequest {
             (1..=MAX_CHOICES).contains(&n).then_some(n)
         })?;
         let stream = fields.flag("stream")?.unwrap_or(false);
-        let include_usage = stream_options(&mut fields, stream)?;
+        let stream_options = stream_options(&mut fields, stream)?;
         ignore_or_refuse_rest(&mut fields)?;
         fields.finish()?;
         let choices = choices.unwrap_or(1);
@@ -128,7 +137,7 @@ impl ChatRequest {
             stop_regex,
             choices,
             stream,
-            include_usage,
+            stream_options,
         })
     }
 }
@@ -212,17 +221,20 @@ fn stops(fields: &mut Fields, field: &str) -> Result<Vec<String>, ApiError> {
     Ok(fields.read(field, &wanted, read)?.unwrap_or_default())
 }
 
-fn stream_options(fields: &mut Fields, stream: bool) -> Result<bool, ApiError> {
-    let Some(options) = fields.value("stream_options") else { return Ok(false) };
+fn stream_options(fields: &mut Fields, stream: bool) -> Result<StreamOptions, ApiError> {
+    let Some(options) = fields.value("stream_options") else { return Ok(StreamOptions::default()) };
     if !stream {
         return Err(ApiError::field("stream_options", "is only for `stream`: true"));
     }
     let mut options = Fields::new("stream_options", options)?;
-    let include_usage = options.flag("include_usage")?.unwrap_or(false);
+    let read = StreamOptions {
+        include_usage: options.flag("include_usage")?.unwrap_or(false),
+        include_document: options.flag("include_document")?.unwrap_or(false),
+    };
     // Padding against observers of the network; the text is the same with and without.
     options.ignore("include_obfuscation");
     options.finish()?;
-    Ok(include_usage)
+    Ok(read)
 }
 
 /// Accepts the fields that cannot change the answer, and refuses those of OpenAI's API that are not
@@ -300,6 +312,7 @@ mod tests {
             (json!({ "stop": 7 }), "stop"),
             (json!({ "stop_regex": 7 }), "stop_regex"),
             (json!({ "logprobs": 3 }), "logprobs"),
+            (json!({ "trace": 1 }), "trace"),
             (json!({ "top_logprobs": 2 }), "top_logprobs"),
             (json!({ "logprobs": true, "top_logprobs": 21 }), "top_logprobs"),
             (json!({ "logit_bias": { "x": 1 } }), "logit_bias"),

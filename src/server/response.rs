@@ -1,6 +1,8 @@
 //! Answers as OpenAI's objects: `chat.completion`, and the chunks of a stream.
 
 mod custom_input;
+mod document;
+mod json_string;
 mod stream;
 
 pub(super) use stream::ChunkStream;
@@ -219,7 +221,8 @@ pub(super) fn logprobs(tokens: Vec<Value>) -> Value {
 /// One token's log-probabilities, as OpenAI tells them, among what the constraint allowed;
 /// `raw_logprob` is the one before the mask, `allowed_mass` the probability that the mask left,
 /// `argmax_masked` whether it forbade the model's first choice, `forced` whether it left no other
-/// text. `None` for an end token, which is not in the text. Nor are tokens that a stop string cut
+/// text. Of a traced step also the token's id, how many tokens were allowed, and the tokens that the
+/// model held most probable, `wanted`. `None` for an end token, which is not in the text. Nor are tokens that a stop string cut
 /// off, of which clients are not told either, as by llama.cpp: so the tokens are those of the content.
 pub(super) fn logprob(vocabulary: &Vocabulary, step: &Step) -> Option<Value> {
     if vocabulary.end_tokens().contains(&step.token) {
@@ -234,6 +237,17 @@ pub(super) fn logprob(vocabulary: &Vocabulary, step: &Step) -> Option<Value> {
         }),
     };
     let mut entry = one(step.token, step.logprob);
+    if !step.wanted.is_empty() {
+        let wanted = step.wanted.iter().map(|wanted| {
+            let mut one = one(wanted.token, wanted.probability.ln());
+            one["token_id"] = json!(wanted.token);
+            one["allowed"] = json!(wanted.allowed);
+            one
+        });
+        entry["wanted"] = wanted.collect();
+        entry["token_id"] = json!(step.token);
+        entry["allowed"] = json!(step.allowed);
+    }
     let top = step.top_logprobs.iter().map(|&(token, logprob)| one(token, logprob));
     entry["top_logprobs"] = top.collect();
     entry["raw_logprob"] = json!(step.raw_logprob);

@@ -6,6 +6,7 @@ mod answers;
 mod bounds;
 mod constraint_endpoints;
 mod constraints;
+mod documents;
 mod errors;
 #[path = "../model_support/mod.rs"]
 mod model_support;

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::sampling::{Draw, Pressure, steps};
 use crate::vocabulary::{TokenMask, Vocabulary};
 
-/// Number of tokens that the model held most probable in the report of a traced step.
+/// Least number of tokens that the model held most probable in the report of a traced step.
 const WANTED_TOKENS: usize = 5;
 
 /// The facts of a step beside the draw itself.
@@ -67,7 +67,8 @@ impl Sequence {
             probability: logprob.exp(),
             allowed: self.mask.contains(token),
         };
-        let all = best(None, if self.request.trace { WANTED_TOKENS } else { 0 })?;
+        let wanted_tokens = WANTED_TOKENS.max(self.request.top_logprobs);
+        let all = best(None, if self.request.trace { wanted_tokens } else { 0 })?;
         Ok(Step {
             token,
             text: shown(vocabulary, token),

@@ -138,14 +138,18 @@ pub(super) fn settings(fields: &mut Fields) -> Result<Request, ApiError> {
         early_stopping: early_stopping.unwrap_or_default(),
         ..BeamSearch::new(width)
     });
-    let logprobs = fields.flag("logprobs")?.unwrap_or(false);
+    let trace = fields.flag("trace")?.unwrap_or(false);
+    let logprobs = fields.flag("logprobs")?.unwrap_or(false) || trace;
     let wanted = format!("an integer from 0 to {MAX_TOP_LOGPROBS}");
     let top_logprobs = fields.read("top_logprobs", &wanted, |value| {
         let n = value.as_u64().filter(|n| *n <= MAX_TOP_LOGPROBS)?;
         usize::try_from(n).ok()
     })?;
     if top_logprobs.is_some_and(|n| n > 0) && !logprobs {
-        return Err(ApiError::field("top_logprobs", "is only for `logprobs`: true"));
+        return Err(ApiError::field(
+            "top_logprobs",
+            "is only for `logprobs`: true or `trace`: true",
+        ));
     }
     let rejection = fields.flag("rejection")?.unwrap_or(off.rejection);
     let wanted = "\"off\", \"forced\", \"grammar\", \"ngram\" or \"draft\"";
@@ -173,6 +177,7 @@ pub(super) fn settings(fields: &mut Fields) -> Result<Request, ApiError> {
         // Draws without masks report the estimate of their weight, too.
         faithfulness: fields.flag("faithfulness")?.unwrap_or(rejection),
         speculate: speculate.unwrap_or_default(),
+        trace,
         logprobs,
         top_logprobs: top_logprobs.unwrap_or(0),
         ..off

@@ -6,6 +6,8 @@
 //! {"input": "a\nb  ──►  a⏎b
 //! ```
 
+use super::json_string::{StringReader, StringState};
+
 /// Reader of the string in a call's arguments, as they come.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InputReader {
@@ -13,8 +15,7 @@ pub(super) struct InputReader {
     quotes: usize,
     /// A character of the key that a backslash stands before comes next.
     is_escaped: bool,
-    /// JSON of the text that was not decoded yet, such as the beginning of an escape.
-    held: String,
+    text: StringReader,
     has_ended: bool,
 }
 
@@ -24,52 +25,23 @@ const QUOTES_BEFORE_TEXT: usize = 3;
 impl InputReader {
     /// The part of the text that more of the arguments brings.
     pub(super) fn read(&mut self, arguments: &str) -> String {
-        for c in arguments.chars() {
-            if self.quotes == QUOTES_BEFORE_TEXT {
-                self.held.push(c);
-            } else if std::mem::take(&mut self.is_escaped) {
-                continue;
-            } else {
-                self.quotes += usize::from(c == '"');
-                self.is_escaped = c == '\\';
+        let (mut rest, mut text) = (arguments.chars(), String::new());
+        while self.quotes < QUOTES_BEFORE_TEXT {
+            match rest.next() {
+                None => return text,
+                Some(_) if std::mem::take(&mut self.is_escaped) => {}
+                Some(c) => {
+                    self.quotes += usize::from(c == '"');
+                    self.is_escaped = c == '\\';
+                }
             }
         }
-        if self.has_ended {
-            return String::new();
+        if !self.has_ended {
+            // The constraint says that it is JSON; what a stop cut off is no whole character.
+            self.has_ended = self.text.read(rest.as_str(), &mut text) != StringState::Open;
         }
-        let (length, has_ended) = whole_characters(&self.held);
-        self.has_ended = has_ended;
-        let json = format!("\"{}\"", &self.held[..length]);
-        self.held.drain(..length);
-        // The constraint says that it is JSON; what a stop cut off is no whole character.
-        serde_json::from_str(&json).unwrap_or_default()
+        text
     }
-}
-
-/// The number of bytes of whole characters that JSON of a text begins with, and whether the text ends there.
-fn whole_characters(json: &str) -> (usize, bool) {
-    let mut at = 0;
-    while let Some(c) = json[at..].chars().next() {
-        let rest = &json[at..];
-        let length = match c {
-            '"' => return (at, true),
-            '\\' => match rest.as_bytes().get(1) {
-                Some(b'u') => match rest.get(2..6).map(|digits| u16::from_str_radix(digits, 16)) {
-                    Some(Ok(0xD800..=0xDBFF)) => 12,
-                    Some(_) => 6,
-                    None => return (at, false),
-                },
-                Some(_) => 2,
-                None => return (at, false),
-            },
-            c => c.len_utf8(),
-        };
-        if rest.len() < length {
-            return (at, false);
-        }
-        at += length;
-    }
-    (at, false)
 }
 
 #[cfg(test)]

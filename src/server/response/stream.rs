@@ -16,7 +16,9 @@ use crate::tools::{AssistantMessage, MessagePart, MessageReader};
 
 use crate::server::api_error::ApiError;
 use crate::server::app::App;
+use crate::server::request::StreamOptions;
 use crate::server::response::custom_input::InputReader;
+use crate::server::response::document::ChoiceDocuments;
 use crate::server::response::{self, Choice, CompletionHead, add_usage};
 use crate::server::worker::{Replies, WorkerReply};
 
@@ -38,7 +40,7 @@ pub(crate) struct ChunkStream {
     /// The choices that have begun and not ended, by index.
     choices: BTreeMap<usize, StreamedChoice>,
     usage: Usage,
-    include_usage: bool,
+    options: StreamOptions,
     ready: VecDeque<String>,
     /// Whether a comment comes first, because the answer had not begun when the stream did.
     begins_with_comment: bool,
@@ -53,6 +55,8 @@ struct StreamedChoice {
     message: AssistantMessage,
     /// Reads the arguments of the current call, if it is of a custom tool.
     input: Option<InputReader>,
+    /// Reads the documents, if the client asks for their events.
+    documents: Option<ChoiceDocuments>,
     /// Log-probabilities of tokens whose text was not sent yet.
     tokens: Vec<Value>,
     /// Number of tokens whose log-probabilities were sent.
@@ -70,7 +74,7 @@ impl ChunkStream {
         ),
         first: Option<WorkerReply>,
         replies: Replies,
-        include_usage: bool,
+        options: StreamOptions,
     ) -> Self {
         let mut chunks = Self {
             head,
@@ -80,7 +84,7 @@ impl ChunkStream {
             max_tokens_field,
             choices: BTreeMap::new(),
             usage: Usage::default(),
-            include_usage,
+            options,
             ready: VecDeque::new(),
             begins_with_comment: first.is_none(),
             ended: false,
@@ -109,20 +113,18 @@ impl ChunkStream {
             }
             WorkerReply::Done(index, response) => {
                 add_usage(&mut self.usage, &response.usage);
-                let protocol = &self.protocol;
-                let choice = self.choices.entry(index).or_insert_with(|| new_choice(protocol));
-                let reader = std::mem::replace(&mut choice.reader, protocol.reader());
+                let reader = self.protocol.reader();
+                let reader = std::mem::replace(&mut self.choice(index).reader, reader);
                 let parts = reader.finish();
                 self.send(index, parts);
                 self.send_role(index, None);
-                let Some(StreamedChoice { message, mut tokens, logprobs_sent, .. }) =
-                    self.choices.remove(&index)
-                else {
-                    return;
-                };
+                let Some(mut ended) = self.choices.remove(&index) else { return };
+                let events = ended.documents.as_mut().map_or(Vec::new(), ChoiceDocuments::finish);
+                let StreamedChoice { message, mut tokens, logprobs_sent, .. } = ended;
                 // The tokens that completed no text of their own, less those a stop string cut off.
                 tokens.truncate(response.text_tokens.saturating_sub(logprobs_sent));
-                self.push(self.head.finish_chunk(index, &Choice::new(*response, message, tokens)));
+                let choice = Choice::new(*response, message, tokens);
+                self.push(with_document(self.head.finish_chunk(index, &choice), events));
             }
             WorkerReply::Finished => self.end(),
             WorkerReply::Failed(error) => {
@@ -134,8 +136,8 @@ impl ChunkStream {
 
     /// The choice of this index, which begins unless it has.
     fn choice(&mut self, index: usize) -> &mut StreamedChoice {
-        let protocol = &self.protocol;
-        self.choices.entry(index).or_insert_with(|| new_choice(protocol))
+        let (protocol, options) = (&self.protocol, self.options);
+        self.choices.entry(index).or_insert_with(|| new_choice(protocol, options))
     }
 
     /// Sends the role, before the first part of a choice.
@@ -168,15 +170,19 @@ impl ChunkStream {
                 // JSON around the text, or a character that has not ended.
                 continue;
             }
+            let is_custom = choice.input.is_some();
+            let documents = choice.documents.as_mut();
+            let events = documents.map_or(Vec::new(), |documents| documents.read(&part, is_custom));
             let tokens = std::mem::take(&mut choice.tokens);
             choice.logprobs_sent += tokens.len();
             let calls = choice.message.calls.len();
-            self.push(self.head.part_chunk(index, &part, (calls, input), tokens));
+            let chunk = self.head.part_chunk(index, &part, (calls, input), tokens);
+            self.push(with_document(chunk, events));
         }
     }
 
     fn end(&mut self) {
-        if self.include_usage {
+        if self.options.include_usage {
             self.ready.push_back(self.head.usage_chunk(&self.usage).to_string());
         }
         self.ready.push_back(DONE.to_owned());
@@ -190,7 +196,7 @@ impl ChunkStream {
     }
 
     fn push(&mut self, mut chunk: Value) {
-        if self.include_usage {
+        if self.options.include_usage {
             // Present in every chunk, so that a client knows that the last one will have it.
             chunk["usage"] = Value::Null;
         }
@@ -199,15 +205,24 @@ impl ChunkStream {
 }
 
 /// A choice of which nothing was sent.
-fn new_choice(protocol: &Protocol) -> StreamedChoice {
+fn new_choice(protocol: &Protocol, options: StreamOptions) -> StreamedChoice {
     StreamedChoice {
         reader: protocol.reader(),
         role_sent: false,
         message: AssistantMessage::default(),
         input: None,
+        documents: options.include_document.then(ChoiceDocuments::default),
         tokens: Vec::new(),
         logprobs_sent: 0,
     }
+}
+
+/// A chunk with the events of the document that its text is part of, if there are some.
+fn with_document(mut chunk: Value, events: Vec<Value>) -> Value {
+    if !events.is_empty() {
+        chunk["choices"][0]["document"] = Value::Array(events);
+    }
+    chunk
 }
 
 impl Stream for ChunkStream {
