@@ -6,6 +6,7 @@
 //! | `GET /v1/models`, `GET /v1/models/{model}` | the one model that is served |
 //! | `GET /health` | the server is up |
 //! | `GET /metrics` | the figures of the engine, for Prometheus |
+//! | `GET /` | the playground |
 //!
 //! A request on its way:
 //!
@@ -15,6 +16,7 @@
 //! chat         the handler: reads, compiles, submits, answers
 //! request/     body → ChatRequest, field by field
 //! worker       one thread that drives the engine, all requests side by side
+//! playground   the page at `/`, and its files
 //! response/    replies → one object, or a stream of events
 //! api_error    any error → OpenAI's error object
 //! ```
@@ -31,6 +33,7 @@ mod chat;
 mod constraints;
 mod metrics;
 mod models;
+mod playground;
 mod request;
 mod response;
 mod routes;
@@ -78,6 +81,8 @@ pub struct ServerOptions {
     pub parse_special: bool,
     /// The formats of tool calls and reasoning; those of the chat template where they are not given.
     pub formats: MessageFormats,
+    /// Whether there is no page at `/` to try the server with.
+    pub without_playground: bool,
 }
 
 /// A server that holds its port and its model, ready to [`run`](Self::run).
@@ -113,6 +118,7 @@ impl Server {
             bounds,
             parse_special,
             formats,
+            without_playground,
         } = options;
         let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
         let compiler =
@@ -136,6 +142,7 @@ impl Server {
             )),
             bounds,
             stopping: AtomicBool::new(false),
+            has_playground: !without_playground,
         });
         Ok(Self { listener, address, app })
     }

@@ -1,6 +1,6 @@
 //! `maskwright serve`: the OpenAI chat completions API over HTTP.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -62,6 +62,9 @@ pub(super) struct Args {
     /// a message can then end its turn
     #[arg(long)]
     parse_special: bool,
+    /// Serves the API alone, without the page at / to try it with
+    #[arg(long)]
+    no_playground: bool,
 }
 
 /// Formats of tool calls and of reasoning.
@@ -220,6 +223,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         model_names: args.served_model_name,
         parse_special: args.parse_special,
         formats: args.formats.formats()?,
+        without_playground: args.no_playground,
     };
     // The port first: it is known at once to be taken, where a model may load for minutes.
     let listener = Server::listen((args.host, args.port).into())?;
@@ -235,9 +239,21 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         ));
     }
     let server = Server::new(listener, engine, options)?;
+    if !args.no_playground {
+        output::note(&format!("playground at http://{}/", browsable(server.address())));
+    }
     output::note(&format!("listening on http://{}/v1", server.address()));
     server.run(maskwright::server::interrupted())?;
     Ok(Outcome::Success)
+}
+
+/// The address at which a browser on this machine finds a server that listens here.
+fn browsable(address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, address.port()).into(),
+        _ => address,
+    }
 }
 
 /// The keys of all sources together.
@@ -277,6 +293,15 @@ mod tests {
             assert!(seconds(text).is_err(), "{text}");
         }
         assert_eq!(seconds_or_none("none").unwrap().0, None);
+    }
+
+    #[test]
+    fn a_browser_is_sent_to_this_machine() {
+        for (from, to) in
+            [("0.0.0.0:80", "127.0.0.1:80"), ("[::]:80", "[::1]:80"), ("10.0.0.1:8", "10.0.0.1:8")]
+        {
+            assert_eq!(browsable(from.parse().unwrap()).to_string(), to);
+        }
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub(super) struct App {
     pub(super) no_chat: Option<Error>,
     pub(super) worker: Worker,
     pub(super) bounds: ServerBounds,
+    pub(super) has_playground: bool,
     pub(super) bodies: BodyReader,
     /// Permits to compile a constraint.
     pub(super) compiles: Arc<Semaphore>,

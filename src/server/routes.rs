@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::api_error::ApiError;
 use super::app::App;
-use super::{chat, constraints, metrics, models, tokens};
+use super::{chat, constraints, metrics, models, playground, tokens};
 
 /// All routes.
 pub(super) fn router(app: Arc<App>) -> Router {
@@ -32,11 +32,13 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .route("/v1/models/{*model}", get(models::get))
         .method_not_allowed_fallback(method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), admit));
+    let page = if app.has_playground { playground::routes() } else { Router::new() };
     Router::new()
         .route("/health", get(health))
         .route("/ready", get(ready))
         .method_not_allowed_fallback(method)
         .merge(keyed)
+        .merge(page)
         .fallback(unknown)
         .with_state(app)
 }

@@ -10,6 +10,7 @@ mod documents;
 mod errors;
 #[path = "../model_support/mod.rs"]
 mod model_support;
+mod playground;
 mod reasoning;
 mod serving;
 mod settings;
