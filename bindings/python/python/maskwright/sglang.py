@@ -1,0 +1,151 @@
+"""SGLang: the grammar backend `maskwright`.
+
+```sh
+pip install maskwright
+python -m sglang.launch_server --model-path MODEL --grammar-backend maskwright
+```
+
+SGLang finds `register` by the entry point `sglang.srt.plugins` and has a registry of backends; nothing is patched. JSON
+Schema, regular expressions, EBNF (GBNF, Lark), structural tags, speculative decoding and the thinking of reasoning
+models work as with other backends. Equal requests that arrive together are compiled once. Settings of the compiler are
+the JSON of the environment variable `MASKWRIGHT_SETTINGS`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Iterable, List, Optional
+
+import torch
+from sglang.srt.constrained.base_grammar_backend import BaseGrammarBackend, BaseGrammarObject, InvalidGrammarObject
+
+from . import fill_masks
+from ._compiler import Compiler
+from ._errors import Error
+from ._native import Constraint, Matcher
+from ._tokenizer import Tokenizer
+from ._torch import apply_bitmask
+
+#: The name of the backend.
+NAME = "maskwright"
+
+#: Seconds that a request's constraint may take to compile, unless the settings say otherwise.
+_SECONDS_TO_COMPILE = 10.0
+
+
+def register() -> None:
+    """Adds the backend to SGLang. May be called any number of times."""
+    from sglang.srt.arg_groups.choices import GRAMMAR_BACKEND_CHOICES, add_grammar_backend_choices
+    from sglang.srt.constrained.base_grammar_backend import register_grammar_backend
+
+    if NAME not in GRAMMAR_BACKEND_CHOICES:
+        add_grammar_backend_choices([NAME])
+    register_grammar_backend(NAME, make_backend)
+
+
+def make_backend(
+    server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Optional[Iterable[int]]
+) -> BaseGrammarBackend:
+    """The backend of an engine. Reasoning models think before their text is constrained: the host wraps its own
+    backends for this, and leaves it to those of the registry."""
+    from sglang.srt.runtime_context import get_serving
+
+    serving = get_serving()
+    backend = MaskwrightBackend(tokenizer, vocab_size, eos_token_ids)
+    if not serving.reasoning_parser:
+        return backend
+    if serving.enable_strict_thinking:
+        raise Error("maskwright has no strict thinking; leave out --enable-strict-thinking")
+    from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBackend
+    from sglang.srt.parser.reasoning_parser import ReasoningParser
+
+    parser = ReasoningParser(model_type=serving.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer)
+    return ReasonerGrammarBackend(backend, parser, tokenizer)
+
+
+class MaskwrightGrammar(BaseGrammarObject):
+    """The text of one request."""
+
+    def __init__(self, constraint: Constraint, matcher: Optional[Matcher] = None) -> None:
+        super().__init__()
+        self._constraint = constraint
+        self.matcher = constraint.matcher() if matcher is None else matcher
+
+    def accept_token(self, token: int) -> None:
+        if not self.matcher.accept(token):
+            raise ValueError(f"token {token} is not accepted; {self.matcher.expected()} may come")
+        self.current_token = token
+
+    def rollback(self, k: int) -> None:
+        self.matcher.rollback(k)
+
+    def is_terminated(self) -> bool:
+        return self.matcher.is_terminated
+
+    def copy(self) -> "MaskwrightGrammar":
+        return MaskwrightGrammar(self._constraint)
+
+    def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
+        pinned = torch.cuda.is_available()
+        return torch.full((batch_size, self._constraint.words), -1, dtype=torch.int32, pin_memory=pinned)
+
+    def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
+        self.matcher.fill(vocab_mask, idx)
+
+    @staticmethod
+    def fill_vocab_mask_batched(rows: List[Any], vocab_mask: torch.Tensor) -> None:
+        """Rows of maskwright's grammars by all cores, others by themselves."""
+        ours = [row for row in rows if isinstance(row.grammar, MaskwrightGrammar)]
+        fill_masks([row.grammar.matcher for row in ours], vocab_mask, [row.row for row in ours])
+        for row in rows:
+            if not isinstance(row.grammar, MaskwrightGrammar):
+                row.grammar.fill_vocab_mask(vocab_mask, row.row)
+
+    @staticmethod
+    def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
+        vocab_mask.fill_(-1)
+
+    @staticmethod
+    def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
+        return vocab_mask.to(device, non_blocking=True)
+
+    @staticmethod
+    def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
+        apply_bitmask(logits, vocab_mask)
+
+
+class MaskwrightBackend(BaseGrammarBackend):
+    """The grammars of one engine. The host compiles in threads and keeps grammars that are ready; the compiler sees to
+    those that are not yet."""
+
+    def __init__(self, tokenizer: Any, vocab_size: int, eos_token_ids: Optional[Iterable[int]]) -> None:
+        super().__init__()
+        settings = {"time_limit": _SECONDS_TO_COMPILE, "regex_dialect": "ecma"}
+        settings.update(json.loads(os.environ.get("MASKWRIGHT_SETTINGS", "{}")))
+        stop = sorted(eos_token_ids) if eos_token_ids else None
+        self.compiler = Compiler(Tokenizer(tokenizer, width=vocab_size, stop_token_ids=stop), **settings)
+
+    def _dispatch(self, kind: str, *arguments: Any) -> Any:
+        try:
+            return MaskwrightGrammar(getattr(self.compiler, kind)(*arguments))
+        except Error as error:
+            return InvalidGrammarObject(str(error))
+
+    def dispatch_json(self, key_string: str) -> Any:
+        # The host's name for any JSON.
+        schema = "{}" if key_string == "$$ANY$$" else key_string
+        return self._dispatch("json_schema", schema)
+
+    def dispatch_regex(self, key_string: str) -> Any:
+        return self._dispatch("regex", key_string)
+
+    def dispatch_ebnf(self, key_string: str) -> Any:
+        return self._dispatch("grammar", key_string, "gbnf" if "::=" in key_string else "lark")
+
+    def dispatch_structural_tag(self, key_string: str) -> Any:
+        return self._dispatch("structural_tag", key_string)
+
+    def reset(self) -> None:
+        super().reset()
+        self.compiler.clear_cache()

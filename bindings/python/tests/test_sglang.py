@@ -1,0 +1,118 @@
+"""The backend of SGLang at unit level: registry, kinds of grammars, batches, rollback, drafts, many requests at once."""
+
+import concurrent.futures
+import types
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("sglang")
+transformers = pytest.importorskip("transformers")
+
+import maskwright.sglang as ours
+from sglang.srt.constrained import base_grammar_backend as host
+
+
+@pytest.fixture(scope="module")
+def backend(shared):
+    file = str(shared / "tokenizers/gpt2/tokenizer.json")
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=file, eos_token="<|endoftext|>")
+    ours.register()
+    ours.register()
+    assert host.GRAMMAR_BACKEND_REGISTRY["maskwright"] is ours.make_backend
+    return ours.MaskwrightBackend(tokenizer, 50304, {50256})
+
+
+def follow(grammar, backend, text):
+    for token in backend.compiler.tokenizer.encode(text):
+        grammar.accept_token(token)
+
+
+@pytest.mark.parametrize("parser", [None, "qwen3"])
+def test_reasoning_is_the_host_s(backend, shared, monkeypatch, parser):
+    from sglang.srt import runtime_context
+    from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBackend
+
+    serving = types.SimpleNamespace(reasoning_parser=parser, enable_strict_thinking=False)
+    monkeypatch.setattr(runtime_context, "get_serving", lambda: serving)
+    file = str(shared / "tokenizers/gpt2/tokenizer.json")
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=file, eos_token="<|endoftext|>")
+    made = ours.make_backend(None, tokenizer, 50304, {50256})
+    assert isinstance(made, ReasonerGrammarBackend if parser else ours.MaskwrightBackend)
+    if parser:
+        serving.enable_strict_thinking = True
+        with pytest.raises(ValueError, match="strict thinking"):
+            ours.make_backend(None, tokenizer, 50304, {50256})
+
+
+def test_kinds(backend):
+    tag = '{"type": "structural_tag", "format": {"type": "const_string", "value": "x"}}'
+    for grammar, text in [
+        (backend.dispatch_json('{"type": "boolean"}'), "true"),
+        (backend.dispatch_json("$$ANY$$"), '{"a": [1]}'),
+        (backend.dispatch_regex("[0-9]{2}"), "12"),
+        (backend.dispatch_ebnf('root ::= "a" | "b"'), "b"),
+        (backend.dispatch_ebnf('start: "a" | "b"'), "b"),
+        (backend.dispatch_structural_tag(tag), "x"),
+    ]:
+        follow(grammar, backend, text)
+        assert not grammar.is_terminated()
+        grammar.accept_token(50256)
+        assert grammar.is_terminated()
+        grammar.rollback(1)
+        assert not grammar.is_terminated()
+        with pytest.raises(ValueError, match="is not accepted"):
+            grammar.copy().accept_token(50256)
+
+
+def test_bad_grammars_are_of_their_request(backend):
+    for made in (backend.dispatch_json('{"type": "strin"}'), backend.dispatch_regex("("), backend.dispatch_ebnf("root ::= x")):
+        assert isinstance(made, host.InvalidGrammarObject)
+    assert "/type" in str(vars(backend.dispatch_json('{"type": "strin"}')))
+
+
+def test_rows(backend):
+    one, two = backend.dispatch_regex("a"), backend.dispatch_regex("b")
+    mask = one.allocate_vocab_mask(50304, 4, "cpu")
+    assert mask.shape == (4, 1572)
+    rows = [types.SimpleNamespace(row=3, grammar=one), types.SimpleNamespace(row=1, grammar=two)]
+    ours.MaskwrightGrammar.fill_vocab_mask_batched(rows, mask)
+    alone = one.allocate_vocab_mask(50304, 1, "cpu")
+    for row, grammar in ((3, one), (1, two)):
+        grammar.fill_vocab_mask(alone, 0)
+        assert (mask[row] == alone[0]).all()
+    assert (mask[[0, 2]] == -1).all()
+    logits = torch.zeros((4, 50304))
+    one.apply_vocab_mask(logits, one.move_vocab_mask(mask, "cpu"))
+    assert logits[3].isfinite().nonzero().flatten().tolist() == one.matcher.allowed_tokens()
+    assert logits[0].isfinite().all()
+    one.reset_vocab_mask(mask)
+    assert (mask == -1).all()
+
+
+def test_trees_of_drafts(backend):
+    spec = pytest.importorskip("sglang.srt.speculative.spec_utils")
+    grammar = backend.dispatch_regex("a(b|c)d")
+    encode = backend.compiler.tokenizer.encode
+    a, b, x = encode("a")[0], encode("b")[0], encode("x")[0]
+    draft, child, sibling = torch.tensor([0, a, b, x]), torch.tensor([1, 2, -1, -1]), torch.tensor([-1, -1, 3, -1])
+    mask = grammar.allocate_vocab_mask(50304, 4, "cpu")
+    spec.traverse_tree(child, sibling, draft, grammar, mask, 50304)
+    after = grammar.copy()
+    alone = grammar.allocate_vocab_mask(50304, 1, "cpu")
+    for row, token in enumerate([None, a, b]):
+        if token is not None:
+            after.accept_token(token)
+        after.fill_vocab_mask(alone, 0)
+        assert (mask[row] == alone[0]).all()
+    assert grammar.matcher.steps == 0
+
+
+def test_equal_requests_are_compiled_once(backend):
+    before = backend.compiler.cache_info
+    pattern = "(a red ball|the dog|" + "|".join(f"w{index}" for index in range(500)) + ")"
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        grammars = list(pool.map(backend.dispatch_regex, [pattern] * 8))
+    after = backend.compiler.cache_info
+    assert after[3] - before[3] == 1 and after[2] - before[2] == 7
+    assert len({id(grammar.matcher) for grammar in grammars}) == 8
