@@ -1,7 +1,7 @@
 //! Models on candle: loading, forward pass, KV cache, tokenizer and chat template.
 //!
-//! A [`Model`] is loaded from a folder in Hugging Face's layout or is the `tiny` one inside the
-//! binary, and never changes after that; a [`KvCache`] belongs to one sequence. Prompts go in as
+//! A [`Model`] is loaded from a folder in Hugging Face's layout, from a GGUF file, or is the `tiny` one
+//! inside the binary, and never changes after that; a [`KvCache`] belongs to one sequence. Prompts go in as
 //! tokens, [`Logits`] come out.
 //!
 //! ```no_run
@@ -18,11 +18,14 @@
 //! `model.safetensors` or shards with `model.safetensors.index.json`, and for conversations a chat
 //! template in `chat_template.jinja` or `tokenizer_config.json`.
 //!
+//! A GGUF file holds the same. Its quantised weights stay quantised in memory on the CPU, whatever the
+//! [`DType`], and are multiplied as the numbers that they stand for.
+//!
 //! # Parts
 //!
 //! | module | content |
 //! |---|---|
-//! | `checkpoint` | the folder, its files, the tensors in safetensors files |
+//! | `checkpoint` | the folder or the GGUF file, and the tensors in it |
 //! | `config` | `config.json`: every key is read, known to be harmless, or refused |
 //! | `llama` | the architecture, and rotary positions in `llama/rotary` |
 //! | `kv_cache` | keys and values of one sequence, copied on write |
@@ -148,7 +151,7 @@ impl Model {
         })
     }
 
-    /// The name: `tiny`, or the last part of the folder's path.
+    /// The name: `tiny`, or the last part of the path, of a GGUF file without `.gguf`.
     pub fn name(&self) -> String {
         self.source.name()
     }
@@ -530,6 +533,8 @@ fn vocabulary(
     let vocabulary = match (files, index) {
         (ModelFiles::Folder(_), Some(index)) => Vocabulary::from_file_indexed(&path, index),
         (ModelFiles::Folder(_), None) => Vocabulary::from_file(&path),
+        (ModelFiles::Gguf(_), Some(index)) => Vocabulary::from_file_indexed(&path, index),
+        (ModelFiles::Gguf(_), None) => Vocabulary::from_file(&path),
         (ModelFiles::Embedded(..), _) => Vocabulary::from_tokenizer_json(json)
             .and_then(|vocabulary| vocabulary.with_end_tokens(&config.eos_token_ids)),
     };

@@ -59,6 +59,8 @@ use rustc_hash::FxHashMap;
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "model")]
 pub(crate) use formats::is_well_known_end;
+#[cfg(feature = "model")]
+pub(crate) use formats::{GgufMetadata, GgufTensor, GgufValue, gguf_tensors, gguf_token_type};
 pub(crate) use index::{IndexPart, IndexReader, IndexWriter, VocabularyIndex};
 pub use index::{cache_folder, cache_limit};
 pub(crate) use mapped_file::map_file;

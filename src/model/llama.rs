@@ -60,7 +60,7 @@ impl Llama {
         device: &Device,
     ) -> error::Result<Self> {
         let (vocab, hidden) = (config.vocab_size, config.hidden_size);
-        let embedding = Matrix::new(weights.get(EMBEDDING, &[vocab, hidden])?)?;
+        let embedding = Matrix::load(&weights, EMBEDDING, [vocab, hidden])?;
         let tied = config.tie_word_embeddings;
         if tied && weights.has(HEAD) && !weights.are_equal(EMBEDDING, HEAD)? {
             let message = format!("`{HEAD}` differs from `{EMBEDDING}`, which config.json ties");

@@ -332,7 +332,7 @@ fn a_folder_that_is_no_model_is_refused_with_place_and_cure() {
     };
     refuse(Path::new("no/such"), "no/such: ", "models are not downloaded");
     refuse(Path::new("/no/such/folder"), "/no/such/folder: ", "there is no such model folder");
-    refuse(Path::new("model.gguf"), "model.gguf: ", "GGUF");
+    refuse(Path::new("model.gguf"), "model.gguf: ", "there is no such GGUF file");
     refuse(Path::new("Cargo.toml"), "Cargo.toml: ", "not a model folder");
 
     for (file, message) in [
@@ -487,7 +487,7 @@ fn what_a_folder_lacks_is_told_by_what_it_has() {
     let folder = write_model("only-gguf", &good, &tensors, "F32", 1);
     std::fs::remove_file(folder.join("config.json")).unwrap();
     std::fs::write(folder.join("model-q4.gguf"), "").unwrap();
-    refuse(&folder, "config.json: ", "`model-q4.gguf` is in GGUF, which is not read");
+    refuse(&folder, "config.json: ", "give `model-q4.gguf` itself to load that file");
 
     let folder = write_model("models--a--b", &good, &tensors, "F32", 1);
     std::fs::remove_file(folder.join("config.json")).unwrap();

@@ -6,6 +6,7 @@ mod chat_templates;
 mod decoding;
 mod engine_loop;
 mod generation;
+mod gguf;
 mod llama;
 #[path = "../model_support/mod.rs"]
 mod model_support;

@@ -12,13 +12,14 @@ use maskwright::vocabulary::cache_folder;
 /// The model and its device.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ModelArgs {
-    /// `tiny`, the embedded model, or a folder with config.json, tokenizer.json and safetensors
-    #[arg(long, value_name = "tiny|DIR", default_value = "tiny")]
+    /// `tiny`, the embedded model, a GGUF file, or a folder with config.json, tokenizer.json and
+    /// safetensors
+    #[arg(long, value_name = "tiny|DIR|FILE.gguf", default_value = "tiny")]
     model: ModelSource,
     /// The device: `cpu`, `cuda` or `cuda:N`
     #[arg(long, value_name = "cpu|cuda[:N]", default_value = "cpu")]
     device: Device,
-    /// Number format that the weights are converted to
+    /// Number format that the weights are converted to; quantised ones of GGUF stay quantised on the CPU
     #[arg(long, value_name = "f32|bf16|f16", default_value = "f32")]
     dtype: DType,
 }

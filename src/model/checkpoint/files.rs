@@ -5,9 +5,11 @@ use std::fs::File;
 use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use memmap2::Mmap;
 
+use super::gguf::GgufFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::vocabulary::map_file;
 
@@ -18,6 +20,8 @@ pub(crate) enum ModelFiles {
     Folder(PathBuf),
     /// In the binary: the model's name, and each file's name and content.
     Embedded(&'static str, &'static [(&'static str, &'static [u8])]),
+    /// In a GGUF file, which stands for a folder with a `config.json` and the files of a tokenizer.
+    Gguf(Arc<GgufFile>),
 }
 
 /// The content of a weight file, which may be larger than memory.
@@ -61,6 +65,7 @@ impl ModelFiles {
         match self {
             Self::Folder(folder) => folder.join(name),
             Self::Embedded(model, _) => Path::new(model).join(name),
+            Self::Gguf(file) => file.path().to_owned(),
         }
     }
 
@@ -75,6 +80,7 @@ impl ModelFiles {
                 Err(error) => Err(self.unreadable(name, error)),
             },
             Self::Embedded(_, files) => Ok(embedded(files, name).map(Cow::Borrowed)),
+            Self::Gguf(file) => Ok(file.document(name).map(|bytes| Cow::Owned(bytes.to_owned()))),
         }
     }
 
@@ -95,13 +101,13 @@ impl ModelFiles {
         if has("snapshots") {
             let mut commits = match self {
                 Self::Folder(folder) => Self::Folder(folder.join("snapshots")).names(),
-                Self::Embedded(..) => Vec::new(),
+                Self::Embedded(..) | Self::Gguf(_) => Vec::new(),
             };
             let commit = commits.pop().unwrap_or_else(|| "<commit>".to_owned());
             return format!("this is the folder of a cache; give its snapshots/{commit}");
         }
         if let Some(gguf) = names.iter().find(|name| name.ends_with(".gguf")) {
-            return format!("{usual}; `{gguf}` is in GGUF, which is not read");
+            return format!("{usual}; give `{gguf}` itself to load that file");
         }
         if has("tokenizer.model") {
             format!(
@@ -123,6 +129,7 @@ impl ModelFiles {
                 .map(|entry| entry.file_name().to_string_lossy().into_owned())
                 .collect(),
             Self::Embedded(_, files) => files.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            Self::Gguf(file) => file.document_names().map(str::to_owned).collect(),
         };
         names.sort_unstable();
         names
@@ -170,6 +177,7 @@ impl ModelFiles {
                 }
             }
             Self::Embedded(_, files) => Ok(embedded(files, name).map(WeightBytes::Static)),
+            Self::Gguf(_) => Ok(None),
         }
     }
 

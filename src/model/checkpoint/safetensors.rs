@@ -1,18 +1,18 @@
 //! Tensors of a checkpoint in one or several safetensors files.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
-use candle_core::{DType, Device, Tensor};
-use rustc_hash::{FxHashMap, FxHashSet};
+use candle_core::DType;
+use rustc_hash::FxHashMap;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Metadata, TensorInfo};
 
 use super::files::{ModelFiles, WeightBytes};
+use super::short_name::short;
+use super::stored_tensor::{NumberKind, Numbers, StoredTensor};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::candle_error::candle_error;
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
@@ -22,109 +22,47 @@ struct Shard {
     path: PathBuf,
     bytes: WeightBytes,
     metadata: Metadata,
+    /// The names of its tensors, in the order of their data.
+    names: Vec<String>,
     /// Offset of the data.
     data: usize,
 }
 
-/// A checkpoint. Returns tensors by name, in a dtype and on a device, and keeps track of those that
-/// were never asked for: a model that leaves weights out is another model.
-pub(crate) struct Weights {
-    shards: Vec<Shard>,
-    dtype: DType,
-    device: Device,
-    taken: RefCell<FxHashSet<String>>,
-}
+/// The safetensors files of a checkpoint.
+pub(super) struct Shards(Vec<Shard>);
 
-impl Weights {
+impl Shards {
     /// Opens the files: `model.safetensors`, or the shards that `model.safetensors.index.json`
     /// lists; where there are both, the former, as in the `transformers` library.
-    pub(crate) fn open(files: &ModelFiles, dtype: DType, device: &Device) -> Result<Self> {
-        let shards = match files.map(SINGLE)? {
-            Some(bytes) => vec![Shard::open(files.path(SINGLE), bytes)?],
+    pub(super) fn open(files: &ModelFiles) -> Result<Self> {
+        match files.map(SINGLE)? {
+            Some(bytes) => Ok(Self(vec![Shard::open(files.path(SINGLE), bytes)?])),
             None => match files.json(INDEX)? {
-                Some(index) => Shard::open_all(files, &shard_names(files, &index)?)?,
-                None => return Err(no_weights(files)),
+                Some(index) => Shard::open_all(files, &shard_names(files, &index)?).map(Self),
+                None => Err(no_weights(files)),
             },
-        };
-        Ok(Self { shards, dtype, device: device.clone(), taken: RefCell::default() })
-    }
-
-    /// Whether two tensors are there and hold the same numbers, whatever their dtypes.
-    pub(crate) fn are_equal(&self, a: &str, b: &str) -> Result<bool> {
-        let (Some(a), Some(b)) = (self.find(a), self.find(b)) else { return Ok(false) };
-        if a.1.shape != b.1.shape {
-            return Ok(false);
         }
-        if a.1.dtype == b.1.dtype {
-            return Ok(a.0.bytes_of(a.1) == b.0.bytes_of(b.1));
-        }
-        let numbers = |(shard, info): (&Shard, &TensorInfo)| -> Result<Tensor> {
-            Tensor::from_raw_buffer(
-                shard.bytes_of(info),
-                shard.dtype(info, "")?,
-                &info.shape,
-                &Device::Cpu,
-            )
-            .and_then(|tensor| tensor.to_dtype(DType::F32)?.flatten_all())
-            .map_err(candle_error)
-        };
-        let differing = numbers(a)?
-            .ne(&numbers(b)?)
-            .and_then(|differs| differs.to_dtype(DType::U32)?.max(0)?.to_scalar::<u32>());
-        Ok(differing.map_err(candle_error)? == 0)
     }
 
-    /// Whether there is a tensor of this name.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.find(name).is_some()
+    /// The path of the first file, for messages.
+    pub(super) fn first_path(&self) -> &Path {
+        self.0.first().map_or(Path::new(""), |shard| &shard.path)
     }
 
-    /// The file that a tensor lies in.
-    pub(crate) fn file_of(&self, name: &str) -> PathBuf {
-        self.find(name).map(|(shard, _)| shard.path.clone()).unwrap_or_default()
+    /// The names of all tensors, in the order of their data.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().flat_map(|shard| shard.names.iter().map(String::as_str))
     }
 
-    fn find(&self, name: &str) -> Option<(&Shard, &TensorInfo)> {
-        self.shards.iter().find_map(|shard| Some((shard, shard.metadata.info(name)?)))
-    }
-
-    /// The tensor of this name, which must have this shape.
-    pub(crate) fn get(&self, name: &str, shape: &[usize]) -> Result<Tensor> {
-        let Some((shard, info)) = self.find(name) else {
-            let path = self.shards.first().map(|shard| shard.path.clone()).unwrap_or_default();
-            let message = format!("there is no tensor `{name}`");
-            return Err(Error::new(ErrorKind::Model, message)
-                .in_file(path)
-                .with_help("config.json and the weights must belong to one Llama-family model"));
-        };
-        let error = |message| Error::new(ErrorKind::Model, message).in_file(&shard.path);
-        if info.shape != shape {
-            let message =
-                format!("tensor `{name}` is {:?}, config.json says {shape:?}", info.shape);
-            return Err(error(message).with_help("the two files must belong to one model"));
-        }
-        let dtype = shard.dtype(info, name)?;
-        self.taken.borrow_mut().insert(name.to_owned());
-        Tensor::from_raw_buffer(shard.bytes_of(info), dtype, shape, &self.device)
-            .and_then(|tensor| tensor.to_dtype(self.dtype))
-            .map_err(candle_error)
-    }
-
-    /// Errors if the checkpoint holds a tensor that the model did not take and `ignore` does not
-    /// know: a model that leaves weights out is another model.
-    pub(crate) fn refuse_left_over(self, ignore: impl Fn(&str) -> bool) -> Result<()> {
-        let taken = self.taken.borrow();
-        for shard in &self.shards {
-            let mut names = shard.metadata.offset_keys();
-            names.retain(|name| !taken.contains(name) && !ignore(name));
-            if let Some(name) = names.first() {
-                let message = format!("tensor `{}` has no place in this architecture", short(name));
-                return Err(Error::new(ErrorKind::Model, message)
-                    .in_file(&shard.path)
-                    .with_help("give a model whose config.json says all that its weights hold"));
-            }
-        }
-        Ok(())
+    /// The tensor of a name. Errors if its numbers are of a type that is not read.
+    pub(super) fn find(&self, name: &str) -> Result<Option<StoredTensor<'_>>> {
+        let found = self.0.iter().find_map(|shard| Some((shard, shard.metadata.info(name)?)));
+        let Some((shard, info)) = found else { return Ok(None) };
+        let name = shard.names.iter().find(|own| *own == name).map_or("", String::as_str);
+        let kind = NumberKind::Plain(shard.dtype(info, name)?);
+        let numbers = Numbers::new(kind, Cow::Borrowed(shard.bytes_of(info)));
+        let shape = info.shape.clone();
+        Ok(Some(StoredTensor { name, path: &shard.path, shape, numbers }))
     }
 }
 
@@ -135,7 +73,8 @@ impl Shard {
                 .in_file(&path)
                 .with_help("the file may be cut short: copy or download it again")
         })?;
-        Ok(Self { path, bytes, metadata, data: 8 + header })
+        let names = metadata.offset_keys();
+        Ok(Self { path, bytes, metadata, names, data: 8 + header })
     }
 
     /// Opens the shards that an index names. Errors if one is not there, or two hold one tensor.
@@ -152,9 +91,9 @@ impl Shard {
                     .with_help("download that file, too")
             })?;
             let shard = Self::open(files.path(name), bytes)?;
-            for tensor in shard.metadata.offset_keys() {
+            for tensor in &shard.names {
                 if let Some(other) = seen.insert(tensor.clone(), name.clone()) {
-                    let message = format!("tensor `{}` lies in `{other}`, too", short(&tensor));
+                    let message = format!("tensor `{}` lies in `{other}`, too", short(tensor));
                     return Err(Error::new(ErrorKind::Model, message)
                         .in_file(&shard.path)
                         .with_help("the shards must be of one checkpoint"));
@@ -184,16 +123,6 @@ impl Shard {
                     .with_help("give weights in F32, F16 or BF16"))
             }
         }
-    }
-}
-
-/// A name for a message, cut off where it is long.
-fn short(name: &str) -> Cow<'_, str> {
-    /// In characters; no real name is longer.
-    const MAX_SHOWN: usize = 80;
-    match name.char_indices().nth(MAX_SHOWN) {
-        None => Cow::Borrowed(name),
-        Some((at, _)) => Cow::Owned(format!("{}…", &name[..at])),
     }
 }
 

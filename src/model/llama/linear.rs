@@ -7,7 +7,7 @@ use maskwright_kernels::{PackedWeights, WeightSlice};
 
 use crate::error;
 use crate::model::candle_error::candle_error;
-use crate::model::checkpoint::Weights;
+use crate::model::checkpoint::{MatrixData, Weights};
 
 /// y = x · Wᵀ + b, with W as (out, in).
 #[derive(Clone, Debug)]
@@ -27,11 +27,22 @@ pub(super) enum Matrix {
 
 impl Matrix {
     /// Packs a matrix on the CPU.
-    pub(super) fn new(weight: Tensor) -> error::Result<Self> {
+    fn new(weight: Tensor) -> error::Result<Self> {
         if weight.device().is_cpu() {
             pack(&weight).map(|packed| Self::Packed(Arc::new(packed))).map_err(candle_error)
         } else {
             Ok(Self::Tensor(weight))
+        }
+    }
+
+    /// Takes a matrix (out, in) out of a checkpoint.
+    pub(super) fn load(weights: &Weights, name: &str, shape: [usize; 2]) -> error::Result<Self> {
+        match weights.matrix(name, shape)? {
+            MatrixData::Tensor(weight) => Self::new(weight),
+            MatrixData::Blocks(format, blocks) => {
+                let blocks = WeightSlice::Blocks(format, &blocks);
+                Ok(Self::Packed(Arc::new(PackedWeights::new(blocks, shape[1]))))
+            }
         }
     }
 
@@ -80,7 +91,7 @@ impl Linear {
         (input, output): (usize, usize),
         bias: bool,
     ) -> error::Result<Self> {
-        let weight = Matrix::new(weights.get(&format!("{name}.weight"), &[output, input])?)?;
+        let weight = Matrix::load(weights, &format!("{name}.weight"), [output, input])?;
         let bias = bias.then(|| weights.get(&format!("{name}.bias"), &[output])).transpose()?;
         Ok(Self { weight, bias })
     }

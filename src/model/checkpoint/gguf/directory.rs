@@ -1,0 +1,148 @@
+//! The tensors of a GGUF file: shapes, types, places of their data, all checked against the file.
+
+use std::ops::Range;
+
+use candle_core::DType;
+use maskwright_kernels::BlockFormat;
+use rustc_hash::FxHashSet;
+
+use super::super::short_name::short;
+use super::super::stored_tensor::NumberKind;
+use crate::error::{Error, ErrorKind, Result};
+use crate::vocabulary::{GgufMetadata, GgufTensor, GgufValue, gguf_tensors};
+
+/// A tensor whose data lie in the file.
+#[derive(Debug)]
+pub(super) struct TensorData {
+    pub(super) name: String,
+    /// The dimensions, the one whose numbers lie side by side last.
+    pub(super) shape: Vec<usize>,
+    pub(super) kind: NumberKind,
+    /// The data, from the start of the file.
+    pub(super) bytes: Range<usize>,
+}
+
+/// All tensors of a file.
+pub(super) struct Directory {
+    pub(super) tensors: Vec<TensorData>,
+}
+
+impl Directory {
+    /// Reads the directory.
+    ///
+    /// Errors on types that are not read, on names that occur twice, and on data beyond the file.
+    pub(super) fn read(file: &[u8], metadata: &GgufMetadata<'_>) -> Result<Self> {
+        const DEFAULT_ALIGNMENT: usize = 32;
+        let alignment = match metadata.get("general.alignment") {
+            None => DEFAULT_ALIGNMENT,
+            Some(GgufValue::Integer(number)) if number > 0 && number < 1 << 20 => number as usize,
+            Some(_) => return Err(damaged("`general.alignment` is not a number of bytes")),
+        };
+        let (entries, end) = gguf_tensors(file, metadata)?;
+        let start = end.next_multiple_of(alignment);
+        let mut names = FxHashSet::default();
+        let mut tensors = Vec::with_capacity(entries.len());
+        for entry in &entries {
+            let tensor = tensor(entry, start, file.len())?;
+            if !names.insert(tensor.name.clone()) {
+                let name = short(&tensor.name);
+                return Err(damaged(format!("there are two tensors `{name}`")));
+            }
+            tensors.push(tensor);
+        }
+        Ok(Self { tensors })
+    }
+
+    /// The tensor of a name.
+    pub(super) fn find(&self, name: &str) -> Option<&TensorData> {
+        self.tensors.iter().find(|tensor| tensor.name == name)
+    }
+}
+
+fn tensor(entry: &GgufTensor<'_>, start: usize, file: usize) -> Result<TensorData> {
+    let Ok(name) = std::str::from_utf8(entry.name) else {
+        return Err(damaged("the name of a tensor is not UTF-8"));
+    };
+    let shown = short(name);
+    let shape: Option<Vec<usize>> =
+        entry.shape.iter().rev().map(|n| (*n).try_into().ok()).collect();
+    let count = shape.as_ref().and_then(|shape| {
+        shape.iter().try_fold(1usize, |all, n| all.checked_mul(*n)).filter(|all| *all > 0)
+    });
+    let (Some(shape), Some(count)) = (shape, count) else {
+        return Err(damaged(format!("tensor `{shown}` is {:?}", entry.shape)));
+    };
+    let kind = kind(entry.kind).ok_or_else(|| {
+        let message = format!(
+            "tensor `{shown}` holds numbers of a type that is not read: {}",
+            kind_name(entry.kind)
+        );
+        Error::new(ErrorKind::Model, message).with_help(
+            "get the model in F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 or Q2_K to Q6_K",
+        )
+    })?;
+    let (weights, bytes) = match kind {
+        NumberKind::Plain(dtype) => (1, dtype.size_in_bytes()),
+        NumberKind::Blocks(format) => (format.weights(), format.bytes()),
+    };
+    if !shape.last().is_some_and(|row| row.is_multiple_of(weights)) {
+        let message = format!("tensor `{shown}` is {shape:?}, and has blocks of {weights}");
+        return Err(damaged(message));
+    }
+    let from = usize::try_from(entry.offset).ok().and_then(|offset| start.checked_add(offset));
+    let to = (count / weights).checked_mul(bytes).and_then(|len| from?.checked_add(len));
+    match (from, to) {
+        (Some(from), Some(to)) if to <= file => {
+            Ok(TensorData { name: name.to_owned(), shape, kind, bytes: from..to })
+        }
+        _ => Err(damaged(format!("the data of tensor `{shown}` end beyond the file"))),
+    }
+}
+
+/// The numbers of ggml's types (`ggml_type` in `ggml.h`).
+fn kind(number: u32) -> Option<NumberKind> {
+    Some(match number {
+        0 => NumberKind::Plain(DType::F32),
+        1 => NumberKind::Plain(DType::F16),
+        30 => NumberKind::Plain(DType::BF16),
+        2 => NumberKind::Blocks(BlockFormat::Q4_0),
+        3 => NumberKind::Blocks(BlockFormat::Q4_1),
+        6 => NumberKind::Blocks(BlockFormat::Q5_0),
+        7 => NumberKind::Blocks(BlockFormat::Q5_1),
+        8 => NumberKind::Blocks(BlockFormat::Q8_0),
+        10 => NumberKind::Blocks(BlockFormat::Q2_K),
+        11 => NumberKind::Blocks(BlockFormat::Q3_K),
+        12 => NumberKind::Blocks(BlockFormat::Q4_K),
+        13 => NumberKind::Blocks(BlockFormat::Q5_K),
+        14 => NumberKind::Blocks(BlockFormat::Q6_K),
+        _ => return None,
+    })
+}
+
+/// The names of types that are not read.
+fn kind_name(number: u32) -> String {
+    let name = match number {
+        9 => "Q8_1",
+        15 => "Q8_K",
+        16 => "IQ2_XXS",
+        17 => "IQ2_XS",
+        18 => "IQ3_XXS",
+        19 => "IQ1_S",
+        20 => "IQ4_NL",
+        21 => "IQ3_S",
+        22 => "IQ2_S",
+        23 => "IQ4_XS",
+        24..=27 => "integers",
+        28 => "F64",
+        29 => "IQ1_M",
+        34 => "TQ1_0",
+        35 => "TQ2_0",
+        39 => "MXFP4",
+        other => return format!("number {other}"),
+    };
+    name.to_owned()
+}
+
+fn damaged(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Model, message).with_help("get a complete copy of the file")
+}

@@ -1,0 +1,243 @@
+//! The tokenizer in the metadata of a GGUF file, as a `tokenizer.json`.
+//!
+//! Two models of llama.cpp have one: `gpt2`, byte pairs with merges and a [pre-tokenizer](super::
+//! pre_tokenizers), and `llama`, SentencePiece's byte pairs, whose merges follow from the scores of
+//! pieces: the two halves that make the piece with the best score are merged first, as the `transformers`
+//! library converts them.
+
+use rustc_hash::FxHashMap;
+use serde_json::{Map, Value, json};
+
+use super::metadata::Metadata;
+use super::pre_tokenizers::PreTokenizer;
+use crate::error::{Error, ErrorKind, Result};
+use crate::vocabulary::gguf_token_type as token_type;
+
+/// A token of the file.
+struct GgufToken<'a> {
+    text: &'a str,
+    kind: i64,
+}
+
+/// The content of a `tokenizer.json` with the file's tokenizer.
+pub(super) fn tokenizer_json(metadata: &Metadata<'_>) -> Result<Vec<u8>> {
+    let tokens = tokens(metadata)?;
+    let model = metadata.text("tokenizer.ggml.model")?.unwrap_or_default();
+    let mut json = match model {
+        "gpt2" => byte_level(metadata, &tokens)?,
+        "llama" => sentence_piece(metadata, &tokens)?,
+        other => {
+            let message = format!("`tokenizer.ggml.model` is `{other}`, which is not read");
+            return Err(Error::new(ErrorKind::Model, message)
+                .with_help("`gpt2` (byte-level BPE) and `llama` (SentencePiece) are"));
+        }
+    };
+    json.insert("version".to_owned(), json!("1.0"));
+    json.insert("added_tokens".to_owned(), added_tokens(&tokens, model == "llama"));
+    serde_json::to_vec(&json).map_err(|error| Error::new(ErrorKind::Model, error.to_string()))
+}
+
+/// The content of a `tokenizer_config.json`: chat templates, names of special tokens.
+pub(super) fn tokenizer_config_json(metadata: &Metadata<'_>) -> Result<Vec<u8>> {
+    let tokens = tokens(metadata)?;
+    let mut config = Map::new();
+    for (key, name) in [
+        ("bos", "bos_token"),
+        ("eos", "eos_token"),
+        ("unknown", "unk_token"),
+        ("padding", "pad_token"),
+    ] {
+        let id = metadata.size(&format!("tokenizer.ggml.{key}_token_id"))?;
+        if let Some(token) = id.and_then(|id| tokens.get(id)) {
+            config.insert(name.to_owned(), json!(token.text));
+        }
+    }
+    let mut templates = Vec::new();
+    if let Some(template) = metadata.text("tokenizer.chat_template")? {
+        templates.push(json!({"name": "default", "template": template}));
+    }
+    for name in metadata.texts("tokenizer.chat_templates")?.unwrap_or_default() {
+        if let Some(template) = metadata.text(&format!("tokenizer.chat_template.{name}"))? {
+            templates.push(json!({"name": name, "template": template}));
+        }
+    }
+    if !templates.is_empty() {
+        config.insert("chat_template".to_owned(), Value::Array(templates));
+    }
+    serde_json::to_vec(&config).map_err(|error| Error::new(ErrorKind::Model, error.to_string()))
+}
+
+fn tokens<'a>(metadata: &Metadata<'a>) -> Result<Vec<GgufToken<'a>>> {
+    const TOKENS: &str = "tokenizer.ggml.tokens";
+    const TYPES: &str = "tokenizer.ggml.token_type";
+    let Some(texts) = metadata.texts(TOKENS)? else {
+        let message = format!("the GGUF file has no `{TOKENS}`");
+        return Err(Error::new(ErrorKind::Model, message)
+            .with_help("convert the model again, with its tokenizer"));
+    };
+    let types = metadata.integers(TYPES)?.unwrap_or_else(|| vec![1; texts.len()]);
+    if types.len() != texts.len() {
+        let message = format!("`{TYPES}` has {} members, `{TOKENS}` {}", types.len(), texts.len());
+        return Err(
+            Error::new(ErrorKind::Model, message).with_help("get a complete copy of the file")
+        );
+    }
+    Ok(texts.into_iter().zip(types).map(|(text, kind)| GgufToken { text, kind }).collect())
+}
+
+/// Tokens that are found in a text before it is cut into words.
+fn added_tokens(tokens: &[GgufToken<'_>], is_sentence_piece: bool) -> Value {
+    let is_added = |token: &GgufToken<'_>| match token.kind {
+        token_type::CONTROL | token_type::UNKNOWN => true,
+        // Pieces with escaped blanks are found as pieces.
+        token_type::USER_DEFINED => !(is_sentence_piece && token.text.contains('▁')),
+        _ => false,
+    };
+    let added = tokens.iter().enumerate().filter(|(_, token)| is_added(token));
+    let json = added.map(|(id, token)| {
+        json!({
+            "id": id, "content": token.text, "single_word": false, "lstrip": false, "rstrip": false,
+            "normalized": false, "special": token.kind != token_type::USER_DEFINED,
+        })
+    });
+    Value::Array(json.collect())
+}
+
+/// The pieces, each with its id; a text that occurs twice is the first one's.
+fn pieces(tokens: &[GgufToken<'_>]) -> Map<String, Value> {
+    let mut pieces = Map::new();
+    for (id, token) in tokens.iter().enumerate() {
+        if token.kind != token_type::UNUSED {
+            pieces.entry(token.text).or_insert_with(|| json!(id));
+        }
+    }
+    pieces
+}
+
+fn byte_level(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>]) -> Result<Map<String, Value>> {
+    const PRE: &str = "tokenizer.ggml.pre";
+    const MERGES: &str = "tokenizer.ggml.merges";
+    let name = metadata.text(PRE)?.unwrap_or("default");
+    let Some(pre) = PreTokenizer::named(name) else {
+        let message = format!("the pre-tokenizer `{name}` (`{PRE}`) is not known");
+        return Err(Error::new(ErrorKind::Model, message)
+            .with_help(format!("known are {}", PreTokenizer::names())));
+    };
+    let Some(merges) = metadata.texts(MERGES)? else {
+        let message = format!("the GGUF file has no `{MERGES}`");
+        return Err(Error::new(ErrorKind::Model, message)
+            .with_help("convert the model again, with its tokenizer"));
+    };
+    // A blank inside a half is written otherwise, so the one blank is between the halves.
+    let pairs: Option<Vec<(&str, &str)>> = merges.iter().map(|m| m.split_once(' ')).collect();
+    let Some(pairs) = pairs else {
+        let message = format!("`{MERGES}` has a member that is not two halves");
+        return Err(
+            Error::new(ErrorKind::Model, message).with_help("get a complete copy of the file")
+        );
+    };
+    let mut json = Map::new();
+    json.insert("pre_tokenizer".to_owned(), pre.json());
+    let decoder = json!({
+        "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true,
+    });
+    json.insert("decoder".to_owned(), decoder);
+    json.insert("post_processor".to_owned(), template(metadata, tokens, pre.adds_bos)?);
+    json.insert(
+        "model".to_owned(),
+        json!({
+            "type": "BPE", "vocab": pieces(tokens), "merges": pairs,
+            "ignore_merges": pre.ignores_merges, "byte_fallback": false, "fuse_unk": false,
+        }),
+    );
+    Ok(json)
+}
+
+fn sentence_piece(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>]) -> Result<Map<String, Value>> {
+    const SCORES: &str = "tokenizer.ggml.scores";
+    let scores = metadata.floats(SCORES)?.unwrap_or_default();
+    if scores.len() != tokens.len() || scores.iter().any(|score| score.is_nan()) {
+        let message = format!("`{SCORES}` has no number for each of the {} tokens", tokens.len());
+        return Err(
+            Error::new(ErrorKind::Model, message).with_help("get a complete copy of the file")
+        );
+    }
+    let adds_space = metadata.flag("tokenizer.ggml.add_space_prefix")?.unwrap_or(true);
+    let escape = json!({"type": "Replace", "pattern": {"String": " "}, "content": "▁"});
+    let normalizers = if adds_space {
+        json!([{"type": "Prepend", "prepend": "▁"}, escape])
+    } else {
+        json!([escape])
+    };
+    let mut decoders = vec![
+        json!({"type": "Replace", "pattern": {"String": "▁"}, "content": " "}),
+        json!({"type": "ByteFallback"}),
+        json!({"type": "Fuse"}),
+    ];
+    if adds_space {
+        decoders.push(json!({"type": "Strip", "content": " ", "start": 1, "stop": 0}));
+    }
+    let unknown = tokens.iter().find(|token| token.kind == token_type::UNKNOWN);
+    let mut json = Map::new();
+    json.insert("normalizer".to_owned(), json!({"type": "Sequence", "normalizers": normalizers}));
+    json.insert("decoder".to_owned(), json!({"type": "Sequence", "decoders": decoders}));
+    json.insert("post_processor".to_owned(), template(metadata, tokens, true)?);
+    json.insert(
+        "model".to_owned(),
+        json!({
+            "type": "BPE", "vocab": pieces(tokens), "merges": merges(tokens, &scores),
+            "byte_fallback": true, "fuse_unk": true, "ignore_merges": false,
+            "unk_token": unknown.map(|token| token.text),
+        }),
+    );
+    Ok(json)
+}
+
+/// The pairs of pieces that make a piece, those of the best score first.
+fn merges<'a>(tokens: &[GgufToken<'a>], scores: &[f64]) -> Vec<(&'a str, &'a str)> {
+    let is_piece =
+        |token: &GgufToken<'_>| matches!(token.kind, token_type::NORMAL | token_type::USER_DEFINED);
+    let ids: FxHashMap<&str, usize> = tokens
+        .iter()
+        .enumerate()
+        .filter(|(_, token)| is_piece(token))
+        .map(|(id, token)| (token.text, id))
+        .collect();
+    let mut merges = Vec::new();
+    for (id, token) in tokens.iter().enumerate().filter(|(_, token)| is_piece(token)) {
+        for (at, _) in token.text.char_indices().skip(1) {
+            let (left, right) = token.text.split_at(at);
+            if let (Some(&l), Some(&r)) = (ids.get(left), ids.get(right)) {
+                merges.push((scores[id], l, r, (left, right)));
+            }
+        }
+    }
+    merges.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    merges.into_iter().map(|(.., pair)| pair).collect()
+}
+
+/// The tokens before and after every text.
+fn template(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>], adds_bos: bool) -> Result<Value> {
+    let mut special = Map::new();
+    let mut part = |key: &str, default: bool| -> Result<Option<Value>> {
+        let adds = metadata.flag(&format!("tokenizer.ggml.add_{key}_token"))?.unwrap_or(default);
+        let id = metadata.size(&format!("tokenizer.ggml.{key}_token_id"))?;
+        let Some((id, token)) = id.and_then(|id| Some((id, tokens.get(id)?))).filter(|_| adds)
+        else {
+            return Ok(None);
+        };
+        special.insert(
+            token.text.to_owned(),
+            json!({"id": token.text, "ids": [id], "tokens": [token.text]}),
+        );
+        Ok(Some(json!({"SpecialToken": {"id": token.text, "type_id": 0}})))
+    };
+    let (bos, eos) = (part("bos", adds_bos)?, part("eos", false)?);
+    let sequence = |id: &str, kind: u32| json!({"Sequence": {"id": id, "type_id": kind}});
+    let single: Vec<Value> =
+        bos.iter().cloned().chain([sequence("A", 0)]).chain(eos.iter().cloned()).collect();
+    let pair: Vec<Value> = [sequence("A", 0), sequence("B", 1)].into();
+    Ok(json!({
+        "type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": special,
+    }))
+}

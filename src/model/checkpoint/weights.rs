@@ -1,0 +1,146 @@
+//! The tensors of a checkpoint by Hugging Face's names, whatever files they lie in.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Tensor};
+use maskwright_kernels::BlockFormat;
+use rustc_hash::FxHashSet;
+
+use super::files::ModelFiles;
+use super::gguf::GgufFile;
+use super::safetensors::Shards;
+use super::short_name::short;
+use super::stored_tensor::{NumberKind, StoredTensor};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::candle_error::candle_error;
+
+/// A checkpoint. Returns tensors by name, in a dtype and on a device, and keeps track of those that
+/// were never asked for: a model that leaves weights out is another model.
+pub(crate) struct Weights {
+    source: Source,
+    dtype: DType,
+    device: Device,
+    taken: RefCell<FxHashSet<String>>,
+}
+
+enum Source {
+    Shards(Shards),
+    Gguf(Arc<GgufFile>),
+}
+
+/// A weight matrix (out, in) of a checkpoint.
+pub(crate) enum MatrixData<'a> {
+    /// In the dtype of the model, on its device.
+    Tensor(Tensor),
+    /// Quantised, on the CPU: the blocks of each row.
+    Blocks(BlockFormat, Cow<'a, [u8]>),
+}
+
+impl Weights {
+    /// Opens the files of a model.
+    pub(crate) fn open(files: &ModelFiles, dtype: DType, device: &Device) -> Result<Self> {
+        let source = match files {
+            ModelFiles::Gguf(file) => Source::Gguf(Arc::clone(file)),
+            _ => Source::Shards(Shards::open(files)?),
+        };
+        Ok(Self { source, dtype, device: device.clone(), taken: RefCell::default() })
+    }
+
+    /// Whether two tensors are there and hold the same numbers, whatever their dtypes.
+    pub(crate) fn are_equal(&self, a: &str, b: &str) -> Result<bool> {
+        let (Some(a), Some(b)) = (self.find(a)?, self.find(b)?) else { return Ok(false) };
+        if a.shape != b.shape {
+            return Ok(false);
+        }
+        if a.numbers.kind == b.numbers.kind {
+            return Ok(a.numbers.bytes == b.numbers.bytes);
+        }
+        Ok(a.numbers.to_f32() == b.numbers.to_f32())
+    }
+
+    /// Whether there is a tensor of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        matches!(self.find(name), Ok(Some(_)) | Err(_))
+    }
+
+    /// The file that a tensor lies in.
+    pub(crate) fn file_of(&self, name: &str) -> PathBuf {
+        self.find(name).ok().flatten().map(|tensor| tensor.path.to_owned()).unwrap_or_default()
+    }
+
+    fn find(&self, name: &str) -> Result<Option<StoredTensor<'_>>> {
+        match &self.source {
+            Source::Shards(shards) => shards.find(name),
+            Source::Gguf(file) => Ok(file.find(name)),
+        }
+    }
+
+    /// The tensor of this name, which must have this shape.
+    pub(crate) fn get(&self, name: &str, shape: &[usize]) -> Result<Tensor> {
+        let tensor = self.stored(name, shape)?;
+        tensor
+            .numbers
+            .to_tensor(shape, &self.device)
+            .and_then(|tensor| tensor.to_dtype(self.dtype))
+            .map_err(candle_error)
+    }
+
+    /// The matrix of this name, (out, in): quantised as in the file where it is and the model runs on
+    /// the CPU, in the model's dtype otherwise.
+    pub(crate) fn matrix(&self, name: &str, shape: [usize; 2]) -> Result<MatrixData<'_>> {
+        let tensor = self.stored(name, &shape)?;
+        match tensor.numbers.kind {
+            NumberKind::Blocks(format) if self.device.is_cpu() => {
+                Ok(MatrixData::Blocks(format, tensor.numbers.bytes))
+            }
+            _ => self.get(name, &shape).map(MatrixData::Tensor),
+        }
+    }
+
+    fn stored(&self, name: &str, shape: &[usize]) -> Result<StoredTensor<'_>> {
+        let (place, family) = match &self.source {
+            Source::Shards(_) => ("config.json", "config.json and the weights"),
+            Source::Gguf(_) => ("the metadata", "metadata and tensors"),
+        };
+        let Some(tensor) = self.find(name)? else {
+            let path = match &self.source {
+                Source::Shards(shards) => shards.first_path(),
+                Source::Gguf(file) => file.path(),
+            };
+            let message = format!("there is no tensor `{name}`");
+            return Err(Error::new(ErrorKind::Model, message)
+                .in_file(path)
+                .with_help(format!("{family} must belong to one model")));
+        };
+        if tensor.shape != shape {
+            let name = short(tensor.name);
+            let message = format!("tensor `{name}` is {:?}, {place} says {shape:?}", tensor.shape);
+            return Err(Error::new(ErrorKind::Model, message)
+                .in_file(tensor.path)
+                .with_help(format!("{family} must belong to one model")));
+        }
+        self.taken.borrow_mut().insert(name.to_owned());
+        Ok(tensor)
+    }
+
+    /// Errors if the checkpoint holds a tensor that the model did not take and `ignore` does not
+    /// know: a model that leaves weights out is another model.
+    pub(crate) fn refuse_left_over(self, ignore: impl Fn(&str) -> bool) -> Result<()> {
+        let taken = self.taken.borrow();
+        let is_left = |name: &&str| !taken.contains(*name) && !ignore(name);
+        let left = match &self.source {
+            Source::Shards(shards) => shards.names().find(is_left),
+            Source::Gguf(file) => file.names().filter(is_left).min(),
+        };
+        let Some(tensor) = left.map(|name| self.find(name)).transpose()?.flatten() else {
+            return Ok(());
+        };
+        let message = format!("tensor `{}` has no place in this architecture", short(tensor.name));
+        Err(Error::new(ErrorKind::Model, message)
+            .in_file(tensor.path)
+            .with_help("give a model whose configuration says all that its weights hold"))
+    }
+}

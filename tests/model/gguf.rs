@@ -1,0 +1,396 @@
+//! Models in GGUF files: the same tokens and logits as from a model folder, and one error for each kind
+//! of damage. Files are written by candle's writer, or by hand.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use candle_core::quantized::gguf_file::{self, Value};
+use candle_core::quantized::{GgmlDType, QTensor};
+use candle_core::{Device, Tensor};
+use maskwright::ErrorKind;
+use maskwright::model::{Model, ModelOptions, ModelSource};
+use maskwright_kernels::BlockFormat;
+use serde_json::json;
+
+use crate::model_support::{Tensors, shared, write_model};
+
+fn load(path: &Path) -> maskwright::Result<Model> {
+    Model::load(&ModelOptions { source: path.to_str().unwrap().parse()?, ..Default::default() })
+}
+
+fn logits(model: &Model, tokens: &[u32]) -> Vec<f32> {
+    model.forward(tokens, &mut model.new_cache().unwrap()).unwrap().to_vec().unwrap()
+}
+
+#[test]
+fn stories_from_gguf_are_those_from_safetensors() {
+    let Some(folder) = shared("models/stories260K") else { return };
+    let (gguf, folder) =
+        (load(&folder.join("stories260K-f32.gguf")).unwrap(), load(&folder).unwrap());
+    assert_eq!(gguf.name(), "stories260K-f32");
+    for text in ["", "Once upon a time", " Zoo, 東京!\n  two", "He said: </s> \u{1f600}"] {
+        let (a, b) = (gguf.tokenizer(), folder.tokenizer());
+        let tokens = a.encode_prompt(text, true).unwrap();
+        assert_eq!(tokens, b.encode_prompt(text, true).unwrap(), "{text:?}");
+        assert_eq!(logits(&gguf, &tokens), logits(&folder, &tokens), "{text:?}");
+    }
+    assert_eq!(gguf.vocabulary().end_tokens(), folder.vocabulary().end_tokens());
+    for id in 0..512 {
+        assert_eq!(gguf.vocabulary().token_bytes(id), folder.vocabulary().token_bytes(id), "{id}");
+    }
+}
+
+const FORMATS: [(BlockFormat, GgmlDType); 10] = [
+    (BlockFormat::Q4_0, GgmlDType::Q4_0),
+    (BlockFormat::Q4_1, GgmlDType::Q4_1),
+    (BlockFormat::Q5_0, GgmlDType::Q5_0),
+    (BlockFormat::Q5_1, GgmlDType::Q5_1),
+    (BlockFormat::Q8_0, GgmlDType::Q8_0),
+    (BlockFormat::Q2_K, GgmlDType::Q2K),
+    (BlockFormat::Q3_K, GgmlDType::Q3K),
+    (BlockFormat::Q4_K, GgmlDType::Q4K),
+    (BlockFormat::Q5_K, GgmlDType::Q5K),
+    (BlockFormat::Q6_K, GgmlDType::Q6K),
+];
+
+/// Numbers from −0.5 to 0.5.
+fn numbers(n: usize, seed: u64) -> Vec<f32> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 40) as f32 / (1 << 24) as f32 - 0.5
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+fn quantised(numbers: &[f32], shape: &[usize], dtype: GgmlDType) -> QTensor {
+    let tensor = Tensor::from_slice(numbers, shape, &Device::Cpu).unwrap();
+    QTensor::quantize(&tensor, dtype).unwrap()
+}
+
+#[test]
+fn blocks_hold_the_numbers_that_candle_reads() {
+    for (format, dtype) in FORMATS {
+        let blocks = quantised(&numbers(8 * 512, 5), &[8, 512], dtype);
+        let expected = blocks.dequantize(&Device::Cpu).unwrap().flatten_all().unwrap();
+        let mut read = vec![0.0; 8 * 512];
+        format.read(&blocks.data().unwrap(), &mut read);
+        assert_eq!(read, expected.to_vec1::<f32>().unwrap(), "{format:?}");
+    }
+}
+
+/// A Llama with 260 tokens, one for each byte and `<|end|>`.
+struct SmallLlama {
+    hidden: usize,
+    inner: usize,
+    heads: usize,
+    kv_heads: usize,
+    layers: usize,
+}
+
+const SMALL: SmallLlama = SmallLlama { hidden: 256, inner: 512, heads: 8, kv_heads: 4, layers: 2 };
+
+impl SmallLlama {
+    /// llama.cpp's name, Hugging Face's name, shape.
+    fn tensors(&self) -> Vec<(String, String, Vec<usize>)> {
+        let &Self { hidden, inner, heads, kv_heads, layers } = self;
+        let kv = hidden / heads * kv_heads;
+        let mut all = vec![
+            ("token_embd".to_owned(), "model.embed_tokens".to_owned(), vec![260, hidden]),
+            ("output_norm".to_owned(), "model.norm".to_owned(), vec![hidden]),
+            ("output".to_owned(), "lm_head".to_owned(), vec![260, hidden]),
+        ];
+        for layer in 0..layers {
+            for (own, name, shape) in [
+                ("attn_norm", "input_layernorm", vec![hidden]),
+                ("attn_q", "self_attn.q_proj", vec![hidden, hidden]),
+                ("attn_k", "self_attn.k_proj", vec![kv, hidden]),
+                ("attn_v", "self_attn.v_proj", vec![kv, hidden]),
+                ("attn_output", "self_attn.o_proj", vec![hidden, hidden]),
+                ("ffn_norm", "post_attention_layernorm", vec![hidden]),
+                ("ffn_gate", "mlp.gate_proj", vec![inner, hidden]),
+                ("ffn_up", "mlp.up_proj", vec![inner, hidden]),
+                ("ffn_down", "mlp.down_proj", vec![hidden, inner]),
+            ] {
+                let own = format!("blk.{layer}.{own}");
+                all.push((own, format!("model.layers.{layer}.{name}"), shape));
+            }
+        }
+        all
+    }
+}
+
+/// The metadata of a small Llama with the tokens of single bytes.
+fn metadata() -> Vec<(String, Value)> {
+    let &SmallLlama { hidden, inner, heads, kv_heads, layers } = &SMALL;
+    let printable = |b: u32| matches!(b, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF);
+    let mut spare = 0x100..;
+    let mut tokens: Vec<Value> = (0..256)
+        .map(|b| if printable(b) { b } else { spare.next().unwrap() })
+        .map(|c| Value::String(char::from_u32(c).unwrap().to_string()))
+        .collect();
+    tokens.push(Value::String("<|end|>".to_owned()));
+    tokens.extend(["[PAD1]", "[PAD2]", "qz"].map(|token| Value::String(token.to_owned())));
+    let kinds = (0..260).map(|id| match id {
+        256 => Value::I32(3),
+        257 | 258 => Value::I32(5),
+        _ => Value::I32(1),
+    });
+    let text = |text: &str| Value::String(text.to_owned());
+    [
+        ("general.architecture", text("llama")),
+        ("general.name", text("small")),
+        ("llama.context_length", Value::U32(256)),
+        ("llama.embedding_length", Value::U32(hidden as u32)),
+        ("llama.block_count", Value::U32(layers as u32)),
+        ("llama.feed_forward_length", Value::U32(inner as u32)),
+        ("llama.attention.head_count", Value::U32(heads as u32)),
+        ("llama.attention.head_count_kv", Value::U32(kv_heads as u32)),
+        ("llama.attention.layer_norm_rms_epsilon", Value::F32(1e-5)),
+        ("llama.rope.dimension_count", Value::U32((hidden / heads) as u32)),
+        ("llama.rope.freq_base", Value::F32(10000.0)),
+        ("llama.vocab_size", Value::U32(260)),
+        ("tokenizer.ggml.model", text("gpt2")),
+        ("tokenizer.ggml.pre", text("gpt-2")),
+        ("tokenizer.ggml.tokens", Value::Array(tokens)),
+        ("tokenizer.ggml.token_type", Value::Array(kinds.collect())),
+        ("tokenizer.ggml.merges", Value::Array(vec![text("q z")])),
+        ("tokenizer.ggml.eos_token_id", Value::U32(256)),
+        ("tokenizer.chat_template", text("{% for m in messages %}{{ m.content }}{% endfor %}>")),
+    ]
+    .into_iter()
+    .map(|(key, value)| (key.to_owned(), value))
+    .collect()
+}
+
+/// Rows of heads as llama.cpp's converter orders them: (heads, 2, width / 2) becomes (heads, width / 2,
+/// 2).
+fn interleaved(numbers: &[f32], rows: usize, heads: usize) -> Vec<f32> {
+    let (row, half) = (numbers.len() / rows, rows / heads / 2);
+    let mut out = Vec::new();
+    for head in 0..heads {
+        for i in 0..half {
+            for j in 0..2 {
+                let from = (head * 2 * half + j * half + i) * row;
+                out.extend_from_slice(&numbers[from..from + row]);
+            }
+        }
+    }
+    out
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn write(name: &str, metadata: &[(String, Value)], tensors: &[(String, QTensor)]) -> PathBuf {
+    let path = path(name);
+    let metadata: Vec<_> = metadata.iter().map(|(key, value)| (key.as_str(), value)).collect();
+    let tensors: Vec<_> = tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
+    gguf_file::write(&mut BufWriter::new(File::create(&path).unwrap()), &metadata, &tensors)
+        .unwrap();
+    path
+}
+
+/// The tensors of the small Llama in a GGUF file, matrices of this type, and the numbers that they hold
+/// as a folder has them.
+fn small(dtype: GgmlDType) -> (Vec<(String, QTensor)>, Tensors) {
+    let (mut own, mut plain) = (Vec::new(), Tensors::new());
+    for (seed, (gguf, name, shape)) in (1..).zip(SMALL.tensors()) {
+        let count: usize = shape.iter().product();
+        let scaled: Vec<f32> = numbers(count, seed).iter().map(|x| x * 0.3 + 0.01).collect();
+        let dtype = if shape.len() == 1 { GgmlDType::F32 } else { dtype };
+        let held = quantised(&scaled, &shape, dtype).dequantize(&Device::Cpu).unwrap();
+        let held: Vec<f32> = held.flatten_all().unwrap().to_vec1().unwrap();
+        let heads = match gguf.rsplit('.').next() {
+            Some("attn_q") => Some(SMALL.heads),
+            Some("attn_k") => Some(SMALL.kv_heads),
+            _ => None,
+        };
+        let order = |x: &[f32]| heads.map_or(x.to_vec(), |heads| interleaved(x, shape[0], heads));
+        own.push((format!("{gguf}.weight"), quantised(&order(&scaled), &shape, dtype)));
+        plain.insert(format!("{name}.weight"), (shape, held));
+    }
+    (own, plain)
+}
+
+#[test]
+fn quantised_models_compute_what_their_numbers_say() {
+    let &SmallLlama { hidden, inner, heads, kv_heads, layers } = &SMALL;
+    let config = json!({
+        "model_type": "llama", "hidden_size": hidden, "intermediate_size": inner, "vocab_size": 260,
+        "num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": kv_heads,
+        "rms_norm_eps": 1e-5, "max_position_embeddings": 256, "eos_token_id": 256,
+    });
+    for (format, dtype) in FORMATS {
+        let (own, plain) = small(dtype);
+        let gguf = load(&write(&format!("small-{format:?}.gguf"), &metadata(), &own)).unwrap();
+        let folder = write_model(&format!("small-{format:?}"), &config, &plain, "F32", 1);
+        let folder = load(&folder).unwrap();
+        let tokens = gguf.tokenizer().encode_prompt("Jove: ab\n é", true).unwrap();
+        assert_eq!(tokens, folder.tokenizer().encode_prompt("Jove: ab\n é", true).unwrap());
+        assert_eq!(logits(&gguf, &tokens), logits(&folder, &tokens), "{format:?}");
+        assert!(gguf.has_chat_template());
+    }
+}
+
+fn refused(path: &Path, part: &str) {
+    let error = load(path).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains(part), "{part}: {text}");
+    assert!(error.help().is_some() && !text.contains('\n'), "no cure: {text}");
+    assert!(matches!(error.kind(), ErrorKind::Model | ErrorKind::Vocabulary), "{text}");
+    assert!(text.contains(path.file_name().unwrap().to_str().unwrap()), "no file: {text}");
+}
+
+#[test]
+fn what_is_not_understood_is_refused_by_name() {
+    let (tensors, _) = small(GgmlDType::Q8_0);
+    let with = |key: &str, value: Option<Value>| {
+        let mut metadata = metadata();
+        metadata.retain(|(own, _)| own != key);
+        metadata.extend(value.map(|value| (key.to_owned(), value)));
+        write("refused.gguf", &metadata, &tensors)
+    };
+    let text = |text: &str| Some(Value::String(text.to_owned()));
+    for (key, value, part) in [
+        ("general.architecture", text("mamba"), "the architecture `mamba`"),
+        ("general.architecture", None, "general.architecture"),
+        ("llama.logit_scale", Some(Value::F32(2.0)), "`llama.logit_scale`"),
+        ("llama.attention.clamp_kqv", Some(Value::F32(2.0)), "`llama.attention.clamp_kqv`"),
+        ("llama.block_count", None, "`llama.block_count`"),
+        ("llama.block_count", Some(Value::U32(1)), "blk.1."),
+        ("llama.block_count", Some(Value::U32(1 << 20)), "there is no tensor"),
+        ("llama.block_count", text("2"), "`llama.block_count` is not an integer"),
+        ("llama.feed_forward_length", Some(Value::U32(500)), "blk.0.ffn_gate.weight"),
+        ("llama.attention.value_length", Some(Value::U32(8)), "`llama.attention.value_length`"),
+        ("llama.rope.scaling.type", text("longrope"), "`llama.rope.scaling.type` is `longrope`"),
+        ("tokenizer.ggml.model", text("bert"), "`bert`"),
+        ("tokenizer.ggml.model", None, "tokenizer.ggml.model"),
+        ("tokenizer.ggml.pre", text("unheard-of"), "the pre-tokenizer `unheard-of`"),
+        ("tokenizer.ggml.pre", None, "the pre-tokenizer `default`"),
+        ("tokenizer.ggml.merges", None, "`tokenizer.ggml.merges`"),
+        ("tokenizer.ggml.tokens", None, "`tokenizer.ggml.tokens`"),
+        ("split.count", Some(Value::U16(3)), "`split.count`"),
+        ("general.alignment", Some(Value::U32(0)), "`general.alignment`"),
+    ] {
+        refused(&with(key, value), part);
+    }
+    load(&with("no.such.key", text("x"))).unwrap();
+}
+
+#[test]
+fn tensors_that_are_missing_left_over_or_misshapen_are_refused_by_name() {
+    let write = |tensors: &[(String, QTensor)]| write("tensors.gguf", &metadata(), tensors);
+    let norm = || quantised(&numbers(256, 1), &[256], GgmlDType::F32);
+    let (mut tensors, _) = small(GgmlDType::F32);
+    load(&write(&tensors)).unwrap();
+    tensors.push(("blk.0.ssm_a.weight".to_owned(), norm()));
+    refused(&write(&tensors), "tensor `blk.0.ssm_a.weight` has no place");
+    tensors.pop();
+    let last = tensors.pop().unwrap();
+    refused(&write(&tensors), "there is no tensor `model.layers.1.mlp.down_proj.weight`");
+    tensors.push((last.0, norm()));
+    refused(
+        &write(&tensors),
+        "tensor `blk.1.ffn_down.weight` is [256], the metadata says [256, 512]",
+    );
+}
+
+#[test]
+fn damage_is_one_error() {
+    let (tensors, _) = small(GgmlDType::Q4_0);
+    let good = write("good.gguf", &metadata(), &tensors);
+    load(&good).unwrap();
+    let good = std::fs::read(good).unwrap();
+    let path = path("damaged.gguf");
+    let refused = |bytes: &[u8], part: &str| {
+        std::fs::write(&path, bytes).unwrap();
+        refused(&path, part);
+    };
+    // Cut in the header, in metadata, in the directory, in the data.
+    for len in (0..64).chain((64..good.len()).step_by(997)).chain([good.len() - 1]) {
+        refused(&good[..len], "");
+    }
+    let with = |at: usize, bytes: &[u8]| {
+        let mut file = good.clone();
+        file[at..at + bytes.len()].copy_from_slice(bytes);
+        file
+    };
+    refused(&with(0, b"GGML"), "not a GGUF file");
+    refused(&with(4, &[9, 0, 0, 0]), "version 9");
+    refused(&with(4, &[0, 0, 0, 3]), "big-endian");
+    for at in [8, 16] {
+        for count in [1 << 63, u64::MAX, 1 << 40] {
+            refused(&with(at, &u64::to_le_bytes(count)), "damaged");
+        }
+    }
+    let find = |name: &str| {
+        good.windows(name.len()).position(|part| part == name.as_bytes()).unwrap() + name.len()
+    };
+    // A matrix: two dimensions, a type, an offset.
+    let tensor = find("blk.0.attn_q.weight");
+    refused(&with(tensor, &[200, 0, 0, 0]), "200 dimensions");
+    refused(&with(tensor + 4, &u64::to_le_bytes(1 << 62)), "blk.0.attn_q.weight");
+    refused(&with(tensor + 4, &[0; 8]), "blk.0.attn_q.weight");
+    refused(&with(tensor + 12, &u64::to_le_bytes(u64::MAX)), "blk.0.attn_q.weight");
+    refused(&with(tensor + 20, &[16, 0, 0, 0]), "IQ2_XXS");
+    refused(&with(tensor + 20, &[99, 0, 0, 0]), "number 99");
+    for offset in [u64::MAX, 1 << 40, good.len() as u64] {
+        refused(&with(tensor + 24, &u64::to_le_bytes(offset)), "end beyond the file");
+    }
+    // An array of strings: its type, the elements' type, their number.
+    let tokens = find("tokenizer.ggml.tokens");
+    refused(&with(tokens + 8, &u64::to_le_bytes(1 << 63)), "damaged");
+    refused(&with(tokens + 4, &[77, 0, 0, 0]), "damaged");
+}
+
+#[test]
+fn tokenizers_encode_as_llama_cpp_does() {
+    for (name, exceptions) in [("gpt-2", 0), ("llama-spm", 0), ("phi-3", 0)] {
+        let Some(vocabulary) = shared(&format!("gguf/ggml-vocab-{name}.gguf")) else { return };
+        let model = with_vocabulary_of(&vocabulary, &format!("vocab-{name}.gguf"));
+        let vectors = |ending: &str| {
+            let mut name = vocabulary.clone().into_os_string();
+            name.push(ending);
+            std::fs::read_to_string(name).unwrap()
+        };
+        let (texts, ids) = (vectors(".inp"), vectors(".out"));
+        let mut differing = Vec::new();
+        for (text, ids) in texts.split("\n__ggml_vocab_test__\n").zip(ids.lines()) {
+            let expected: Vec<u32> = ids.split_whitespace().map(|id| id.parse().unwrap()).collect();
+            let tokens = model.tokenizer().encode_prompt(text, false).unwrap();
+            if tokens != expected {
+                differing.push((text.to_owned(), tokens, expected));
+            }
+        }
+        assert!(differing.len() == exceptions, "{name}: {differing:?}");
+    }
+}
+
+/// A model without layers with the tokenizer of a file that holds no weights.
+fn with_vocabulary_of(vocabulary: &Path, name: &str) -> Model {
+    let content = gguf_file::Content::read(&mut File::open(vocabulary).unwrap()).unwrap();
+    let Value::Array(tokens) = &content.metadata["tokenizer.ggml.tokens"] else { panic!() };
+    let count = tokens.len();
+    let mut all: Vec<(String, Value)> =
+        content.metadata.into_iter().filter(|(key, _)| key.starts_with("tokenizer.")).collect();
+    all.extend(metadata().into_iter().filter(|(key, _)| !key.starts_with("tokenizer.")));
+    all.retain(|(key, _)| key != "llama.vocab_size");
+    let (mut tensors, _) = small(GgmlDType::Q8_0);
+    let zeros = vec![0.0; count * SMALL.hidden];
+    for tensor in tensors
+        .iter_mut()
+        .filter(|(name, _)| name == "token_embd.weight" || name == "output.weight")
+    {
+        tensor.1 = quantised(&zeros, &[count, SMALL.hidden], GgmlDType::Q8_0);
+    }
+    load(&write(name, &all, &tensors)).unwrap()
+}
+
+#[test]
+fn the_source_of_a_model_is_told_by_its_ending() {
+    assert_eq!("a/b.gguf".parse::<ModelSource>().unwrap(), ModelSource::Gguf("a/b.gguf".into()));
+    assert_eq!("a/b".parse::<ModelSource>().unwrap(), ModelSource::Folder("a/b".into()));
+}
