@@ -132,6 +132,7 @@ impl EngineArgs {
                 default.prefill_tokens_beside_decode,
             ),
             prefix_cache: !self.no_prefix_cache,
+            ..default
         }
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! A step plans, lets the model read what was planned, and draws a token of every text that has its
 //! logits and its mask. Masks are computed meanwhile on threads of their own. A text whose mask is not
-//! ready [`MASK_PATIENCE`] after the pass keeps its logits and sits out passes until it is; the others
+//! ready [`EngineOptions::mask_patience`] after the pass keeps its logits and sits out passes until it is; the others
 //! go on. One text alone goes the same way as many.
 //!
 //! *Invariant.* A text does not depend on what is read beside it: on the CPU logits are the same bit for
@@ -33,10 +33,6 @@ use super::submission::{Listener, Submission};
 use super::task::Task;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Chunk, Model};
-
-/// Time for which a pass's draws wait for masks that are not ready: the most that a slow constraint
-/// costs other requests a step, and only in the step in which it becomes slow.
-const MASK_PATIENCE: Duration = Duration::from_millis(2);
 
 /// Time for which a step waits for masks if there is nothing else to do.
 const IDLE_PATIENCE: Duration = Duration::from_millis(20);
@@ -108,6 +104,7 @@ pub(crate) struct EngineLoop {
     state: LoopState,
     scheduler: Scheduler,
     preparation: PreparationThreads,
+    mask_patience: Duration,
     submissions: BTreeMap<SubmissionId, Submission>,
 }
 
@@ -159,7 +156,8 @@ impl EngineLoop {
             unused: Cell::new(None),
         };
         let preparation = PreparationThreads::start()?;
-        Ok(Self { state, scheduler, preparation, submissions: BTreeMap::new() })
+        let mask_patience = options.mask_patience;
+        Ok(Self { state, scheduler, preparation, mask_patience, submissions: BTreeMap::new() })
     }
 
     /// Adds a request.
@@ -303,7 +301,7 @@ impl EngineLoop {
             self.prepare();
             let entries = self.state.tasks.values();
             let is_waiting = entries.into_iter().any(|entry| entry.task.is_waited_for());
-            let left = MASK_PATIENCE.saturating_sub(clock.elapsed());
+            let left = self.mask_patience.saturating_sub(clock.elapsed());
             if !is_waiting {
                 return;
             }

@@ -1,5 +1,7 @@
 //! The settings of an engine, and the figures of its loop.
 
+use std::time::Duration;
+
 /// The number of requests that an engine works on at a time, and the memory of their keys and values.
 ///
 /// ```no_run
@@ -26,6 +28,10 @@ pub struct EngineOptions {
     /// Keeps keys and values of texts that have ended, as long as there is room, for prompts that begin
     /// alike.
     pub prefix_cache: bool,
+    /// Time for which the draws after a forward pass wait for masks that are not ready. Beyond, a text
+    /// keeps its logits and sits out passes until its mask is: the most that a slow constraint costs other
+    /// texts a pass, and only in that in which it becomes slow. Texts do not depend on it.
+    pub mask_patience: Duration,
 }
 
 impl Default for EngineOptions {
@@ -36,6 +42,7 @@ impl Default for EngineOptions {
             prefill_tokens: 512,
             prefill_tokens_beside_decode: 32,
             prefix_cache: true,
+            mask_patience: Duration::from_millis(2),
         }
     }
 }

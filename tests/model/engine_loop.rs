@@ -7,6 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use crate::llama::{config, random_tensors};
 use crate::model_support::{load, write_model};
@@ -100,6 +101,9 @@ fn small_cache(engine: &Engine, blocks: usize) -> usize {
     blocks * engine.model().kv_blocks().unwrap().bytes_per_block
 }
 
+/// Requests that are open at a time under random arrivals.
+const MOST_OPEN: usize = 400;
+
 #[test]
 fn texts_side_by_side_are_those_that_are_written_alone() {
     let plain = engine("loop-texts", EngineOptions { prefix_cache: false, ..Default::default() });
@@ -107,15 +111,17 @@ fn texts_side_by_side_are_those_that_are_written_alone() {
     let alone: Vec<Outcome> =
         requests.iter().map(|r| outcomes(&plain, std::slice::from_ref(r)).remove(0)).collect();
     let tight = small_cache(&plain, 24);
-    let mut preemptions = 0;
-    for (max_running, kv_cache_bytes, prefill_tokens, prefix_cache) in [
-        (1, 1 << 30, 512, true),
-        (2, 1 << 30, 16, false),
-        (7, 1 << 30, 24, true),
-        (64, 1 << 30, 512, false),
-        (64, 1 << 30, 100, true),
-        (64, tight, 32, true),
-        (64, tight, 512, false),
+    let (mut preemptions, mut late) = (0, 0);
+    // Without patience each mask that is not ready is late.
+    let (patient, impatient) = (Duration::from_millis(2), Duration::ZERO);
+    for (max_running, kv_cache_bytes, prefill_tokens, prefix_cache, mask_patience) in [
+        (1, 1 << 30, 512, true, patient),
+        (2, 1 << 30, 16, false, impatient),
+        (7, 1 << 30, 24, true, patient),
+        (64, 1 << 30, 512, false, impatient),
+        (64, 1 << 30, 100, true, patient),
+        (64, tight, 32, true, impatient),
+        (64, tight, 512, false, patient),
     ] {
         let options = EngineOptions {
             max_running,
@@ -123,6 +129,7 @@ fn texts_side_by_side_are_those_that_are_written_alone() {
             prefill_tokens,
             prefill_tokens_beside_decode: prefill_tokens,
             prefix_cache,
+            mask_patience,
         };
         let together = plain.clone().with_options(options);
         for (index, outcome) in outcomes(&together, &requests).into_iter().enumerate() {
@@ -133,9 +140,12 @@ fn texts_side_by_side_are_those_that_are_written_alone() {
         assert!(stats.kv_blocks_cached <= stats.kv_blocks);
         assert!(stats.preemptions == 0 || kv_cache_bytes == tight, "{stats:?}");
         preemptions += stats.preemptions;
+        late += if mask_patience.is_zero() { stats.late_masks } else { 0 };
         assert_eq!(stats.prefix_hits > 0, prefix_cache, "{stats:?}");
     }
     assert!(preemptions > 0);
+    // A quarter of the texts' tokens at least, so that lateness is not left to chance.
+    assert!(late > 300, "{late}");
 }
 
 /// Hears the texts of one request, and may hang up after some events.
@@ -194,7 +204,7 @@ fn random_arrivals_lose_no_block_and_starve_nobody() {
         kv_cache_bytes: small_cache(&plain, 32),
         prefill_tokens: 64,
         prefill_tokens_beside_decode: 32,
-        prefix_cache: true,
+        ..EngineOptions::default()
     };
     let engine = plain.with_options(options);
     let heard = Arc::new(Heard::default());
@@ -203,7 +213,9 @@ fn random_arrivals_lose_no_block_and_starve_nobody() {
         .drive(&mut || {
             // Between two forward passes a few requests arrive, and now and then many.
             let burst = if rng.next_u32() % 200 == 0 { 60 } else { rng.next_u32() % 3 };
-            for _ in 0..burst.min((arrivals - submitted) as u32) {
+            // They wait for a while where many are waiting, so that any number of them is served.
+            let room = MOST_OPEN.saturating_sub(submitted - heard.ended.load(Ordering::Relaxed));
+            for _ in 0..(burst as usize).min(arrivals - submitted).min(room) {
                 let class = (rng.next_u32() % classes.len() as u32) as usize;
                 let impatient = rng.next_u32() % 4 == 0;
                 let patience =
