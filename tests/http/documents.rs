@@ -1,4 +1,4 @@
-//! What a page shows while an answer is written: events of its document, and traces of its tokens.
+//! Events of the document that an answer is, and traces of its tokens, while it is written.
 
 use serde_json::{Value, json};
 
