@@ -89,7 +89,8 @@ struct SmallLlama {
     layers: usize,
 }
 
-const SMALL: SmallLlama = SmallLlama { hidden: 256, inner: 512, heads: 8, kv_heads: 4, layers: 2 };
+/// Two layers, grouped heads, and rows of one block of the greatest format.
+const SHAPE: SmallLlama = SmallLlama { hidden: 256, inner: 512, heads: 8, kv_heads: 4, layers: 2 };
 
 impl SmallLlama {
     /// llama.cpp's name, Hugging Face's name, shape.
@@ -123,7 +124,7 @@ impl SmallLlama {
 
 /// The metadata of a small Llama with the tokens of single bytes.
 fn metadata() -> Vec<(String, Value)> {
-    let &SmallLlama { hidden, inner, heads, kv_heads, layers } = &SMALL;
+    let &SmallLlama { hidden, inner, heads, kv_heads, layers } = &SHAPE;
     let printable = |b: u32| matches!(b, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF);
     let mut spare = 0x100..;
     let mut tokens: Vec<Value> = (0..256)
@@ -197,15 +198,15 @@ fn write(name: &str, metadata: &[(String, Value)], tensors: &[(String, QTensor)]
 /// as a folder has them.
 fn small(dtype: GgmlDType) -> (Vec<(String, QTensor)>, Tensors) {
     let (mut own, mut plain) = (Vec::new(), Tensors::new());
-    for (seed, (gguf, name, shape)) in (1..).zip(SMALL.tensors()) {
+    for (seed, (gguf, name, shape)) in (1..).zip(SHAPE.tensors()) {
         let count: usize = shape.iter().product();
         let scaled: Vec<f32> = numbers(count, seed).iter().map(|x| x * 0.3 + 0.01).collect();
         let dtype = if shape.len() == 1 { GgmlDType::F32 } else { dtype };
         let held = quantised(&scaled, &shape, dtype).dequantize(&Device::Cpu).unwrap();
         let held: Vec<f32> = held.flatten_all().unwrap().to_vec1().unwrap();
         let heads = match gguf.rsplit('.').next() {
-            Some("attn_q") => Some(SMALL.heads),
-            Some("attn_k") => Some(SMALL.kv_heads),
+            Some("attn_q") => Some(SHAPE.heads),
+            Some("attn_k") => Some(SHAPE.kv_heads),
             _ => None,
         };
         let order = |x: &[f32]| heads.map_or(x.to_vec(), |heads| interleaved(x, shape[0], heads));
@@ -217,7 +218,7 @@ fn small(dtype: GgmlDType) -> (Vec<(String, QTensor)>, Tensors) {
 
 #[test]
 fn quantised_models_compute_what_their_numbers_say() {
-    let &SmallLlama { hidden, inner, heads, kv_heads, layers } = &SMALL;
+    let &SmallLlama { hidden, inner, heads, kv_heads, layers } = &SHAPE;
     let config = json!({
         "model_type": "llama", "hidden_size": hidden, "intermediate_size": inner, "vocab_size": 260,
         "num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": kv_heads,
@@ -379,12 +380,12 @@ fn with_vocabulary_of(vocabulary: &Path, name: &str) -> Model {
     all.extend(metadata().into_iter().filter(|(key, _)| !key.starts_with("tokenizer.")));
     all.retain(|(key, _)| key != "llama.vocab_size");
     let (mut tensors, _) = small(GgmlDType::Q8_0);
-    let zeros = vec![0.0; count * SMALL.hidden];
+    let zeros = vec![0.0; count * SHAPE.hidden];
     for tensor in tensors
         .iter_mut()
         .filter(|(name, _)| name == "token_embd.weight" || name == "output.weight")
     {
-        tensor.1 = quantised(&zeros, &[count, SMALL.hidden], GgmlDType::Q8_0);
+        tensor.1 = quantised(&zeros, &[count, SHAPE.hidden], GgmlDType::Q8_0);
     }
     load(&write(name, &all, &tensors)).unwrap()
 }

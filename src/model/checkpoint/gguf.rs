@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use memmap2::Mmap;
 use rustc_hash::FxHashMap;
 
-use super::stored_tensor::{Numbers, StoredTensor};
+use super::stored_tensor::{EncodedNumbers, StoredTensor};
 use crate::error::{Error, ErrorKind, Result};
 use crate::vocabulary::{GgufMetadata, map_file};
 use architectures::Architecture;
@@ -122,10 +122,11 @@ impl GgufFile {
         };
         let numbers = if place.is_one_more {
             // Norms are stored as the factor, of which Hugging Face's checkpoints hold what exceeds 1.
-            let less = Numbers::new(tensor.kind, bytes).to_f32().into_iter().map(|x| x - 1.0);
-            Numbers::from_f32(less)
+            let less =
+                EncodedNumbers::new(tensor.kind, bytes).to_f32().into_iter().map(|x| x - 1.0);
+            EncodedNumbers::from_f32(less)
         } else {
-            Numbers::new(tensor.kind, bytes)
+            EncodedNumbers::new(tensor.kind, bytes)
         };
         Some(StoredTensor { name: &tensor.name, path: &self.path, shape, numbers })
     }

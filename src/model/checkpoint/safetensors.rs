@@ -11,7 +11,7 @@ use safetensors::tensor::{Metadata, TensorInfo};
 
 use super::files::{ModelFiles, WeightBytes};
 use super::short_name::short;
-use super::stored_tensor::{NumberKind, Numbers, StoredTensor};
+use super::stored_tensor::{EncodedNumbers, NumberKind, StoredTensor};
 use crate::error::{Error, ErrorKind, Result};
 
 const SINGLE: &str = "model.safetensors";
@@ -60,7 +60,7 @@ impl Shards {
         let Some((shard, info)) = found else { return Ok(None) };
         let name = shard.names.iter().find(|own| *own == name).map_or("", String::as_str);
         let kind = NumberKind::Plain(shard.dtype(info, name)?);
-        let numbers = Numbers::new(kind, Cow::Borrowed(shard.bytes_of(info)));
+        let numbers = EncodedNumbers::new(kind, Cow::Borrowed(shard.bytes_of(info)));
         let shape = info.shape.clone();
         Ok(Some(StoredTensor { name, path: &shard.path, shape, numbers }))
     }

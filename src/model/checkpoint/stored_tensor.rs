@@ -16,7 +16,7 @@ pub(crate) enum NumberKind {
 }
 
 /// Encoded numbers.
-pub(crate) struct Numbers<'a> {
+pub(crate) struct EncodedNumbers<'a> {
     pub(crate) kind: NumberKind,
     pub(crate) bytes: Cow<'a, [u8]>,
 }
@@ -28,10 +28,10 @@ pub(crate) struct StoredTensor<'a> {
     pub(crate) path: &'a Path,
     /// The dimensions, the one whose numbers lie side by side last.
     pub(crate) shape: Vec<usize>,
-    pub(crate) numbers: Numbers<'a>,
+    pub(crate) numbers: EncodedNumbers<'a>,
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> EncodedNumbers<'a> {
     pub(crate) fn new(kind: NumberKind, bytes: Cow<'a, [u8]>) -> Self {
         Self { kind, bytes }
     }

@@ -134,7 +134,7 @@ impl Architecture {
         })
     }
 
-    /// What keys of the metadata begin with.
+    /// The beginning of its keys in the metadata.
     pub(super) fn prefix(&self) -> &'static str {
         if self.name == "mixtral" { "llama" } else { self.name }
     }

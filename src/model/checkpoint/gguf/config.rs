@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value, json};
 
-use super::super::stored_tensor::Numbers;
+use super::super::stored_tensor::EncodedNumbers;
 use super::architectures::Architecture;
 use super::directory::{Directory, TensorData};
 use super::metadata::Metadata;
@@ -275,7 +275,7 @@ fn rope_scaling(
 }
 
 fn tensor_numbers(tensor: &TensorData, file: &[u8]) -> Vec<f32> {
-    Numbers::new(tensor.kind, Cow::Borrowed(&file[tensor.bytes.clone()])).to_f32()
+    EncodedNumbers::new(tensor.kind, Cow::Borrowed(&file[tensor.bytes.clone()])).to_f32()
 }
 
 /// Llama 3's scaling, of which the file holds the divisor of each frequency alone: found by trying the
