@@ -186,6 +186,8 @@ async function generate() {
   running = new AbortController();
   setBusy(true);
   announce("Generating.");
+  // On a phone the output is below the form.
+  if ($("output-heading").getBoundingClientRect().top > innerHeight) $("output-heading").scrollIntoView();
   const timer = setInterval(() => announceText(run), ANNOUNCE_DELAY);
   try {
     const body = api.chatBody(run.state, model, { traced: true });
@@ -286,7 +288,8 @@ function showRuns() {
   $("runs").replaceChildren(
     ...runs.slice(-8).map((run) => {
       const at = runs.indexOf(run) + 1;
-      const button = element("button", "", `${at} ${run.state.masked ? KIND_NAMES[run.state.kind].split(/[ ,]/)[0] : "unmasked"}`);
+      const name = document.querySelector(`input[name=kind][value=${run.state.kind}]`).parentElement.textContent.trim();
+      const button = element("button", "", `${at} ${name}${run.state.masked ? "" : ", unmasked"}`);
       button.type = "button";
       button.setAttribute("aria-pressed", String(run === shownRun));
       button.setAttribute("aria-label", `Run ${at}, ${run.state.masked ? "with" : "without"} the constraint`);
@@ -366,6 +369,7 @@ async function connect() {
   try {
     model = (await api.get("/v1/models")).data[0].id;
     $("model").textContent = model;
+    $("tiny-note").hidden = model !== "tiny";
     $("generate").disabled = false;
     $("key-form").hidden = true;
     lint();

@@ -117,11 +117,26 @@ export const EXAMPLES = {
     },
   ],
   regex: [
-    { name: "Date", constraint: "\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])", prompt: "The meeting is on 2026-03-14." },
+    {
+      name: "Date",
+      constraint: '\\{"date": "\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])"\\}',
+      prompt: "The meeting is on 2026-03-14.",
+    },
+    {
+      name: "Email of some domains",
+      constraint: '\\{"email": "[a-z0-9.]{1,20}@[a-z0-9]{1,20}\\.(org|com|net)"\\}',
+      prompt: ADA,
+    },
     { name: "Version number", constraint: "v?\\d+\\.\\d+\\.\\d+(-(alpha|beta|rc)\\.\\d+)?", prompt: "We released version 2.14.0 today." },
-    { name: "Email", constraint: "[a-z0-9.]{1,20}@[a-z0-9]{1,20}\\.(org|com|net)", prompt: ADA },
   ],
   grammar: [
+    {
+      name: "One or two members (EBNF)",
+      notation: "ebnf",
+      constraint: 'root   ::= "{" member (", " member)? "}"\nmember ::= city | age\ncity   ::= \'"city": "\' [A-Z] [a-z]+ \'"\'\nage    ::= \'"age": \' [1-9] [0-9]?',
+      prompt: ADA,
+      max_tokens: 60,
+    },
     {
       name: "Arithmetic (GBNF)",
       notation: "gbnf",
@@ -136,16 +151,13 @@ export const EXAMPLES = {
       prompt: "Which people live in London?",
       max_tokens: 60,
     },
-    {
-      name: "Key = value (EBNF)",
-      notation: "ebnf",
-      constraint: 'root ::= pair (", " pair)*\npair ::= ("name=" word) | ("age=" number)\nword ::= [A-Z] [a-z]+\nnumber ::= [1-9] [0-9]?',
-      prompt: ADA,
-      max_tokens: 40,
-    },
   ],
   choice: [
-    { name: "City", constraint: "Paris\nLondon\nOslo\nNew York", prompt: ADA },
+    {
+      name: "City",
+      constraint: '{"city": "Paris"}\n{"city": "London"}\n{"city": "Oslo"}\n{"city": "New York"}',
+      prompt: ADA,
+    },
     { name: "Sentiment", constraint: "positive\nnegative\nneutral", prompt: "The food was good, the service was slow." },
   ],
   tools: [

@@ -70,13 +70,17 @@ export class Tree {
 
   take(event) {
     const place = `${event.tool_call ?? ""}${event.path}`;
-    let node = this.nodes.get(`${place}|${event.type}`);
-    if (!node) {
+    const name = `${place}|${event.type}`;
+    const isContainer = event.type === "object" || event.type === "array";
+    let node = this.nodes.get(name);
+    // A key that is written twice has two values.
+    if (!node || (isContainer && !event.complete)) {
       node = this.begin(event, place);
-      this.nodes.set(`${place}|${event.type}`, node);
+      this.nodes.set(name, node);
     }
     node.value.textContent += event.delta;
     node.item.classList.toggle("open", !event.complete);
+    if (event.complete && !isContainer) this.nodes.delete(name);
   }
 
   begin({ path, type }, place) {
@@ -187,8 +191,12 @@ export function inspect(run, index, model, choose) {
   const constrained = run.state.masked;
   const explain = (candidate) => explainToken(run, index, candidate, model, why);
   const pair = element("div", "bars-pair");
-  pair.append(bars("Before the mask:", "what the model wanted", entry.wanted, entry, constrained && explain));
-  pair.append(bars("After the mask:", "shares of what is allowed", entry.top_logprobs, entry));
+  if (constrained) {
+    pair.append(bars("Before the mask:", "what the model wanted", entry.wanted, entry, explain));
+    pair.append(bars("After the mask:", "shares of what is allowed", entry.top_logprobs, entry));
+  } else {
+    pair.append(bars("Without a mask:", "what the model wanted", entry.wanted, entry));
+  }
   body.replaceChildren(head, element("p", "sentence", constrained ? sentence(entry) : "No constraint: every token is allowed."), pair, why);
   const masked = entry.wanted.find((candidate) => !candidate.allowed);
   if (constrained && masked) explain(masked);
