@@ -55,6 +55,52 @@ class Follower:
         return made
 
 
+class Generation:
+    """The prompts of rows that a host hands over with what was generated, told apart.
+
+    The prompt is what the first call of a generation shows. Within one, rows grow by one token at a time, so that a
+    greater length, or another beginning, is a new generation.
+    """
+
+    def __init__(self) -> None:
+        self._prompts: List[List[int]] = []
+        self._longest = 0
+
+    def histories(self, rows: List[List[int]]) -> Tuple[List[List[int]], bool]:
+        """What was generated of each row, and whether a generation begins."""
+        length = len(rows[0])
+        begins = (
+            len(rows) != len(self._prompts)
+            or length > self._longest + 1
+            or length < len(self._prompts[0])
+            or any(row[: len(prompt)] != prompt for row, prompt in zip(rows, self._prompts))
+        )
+        if begins:
+            self._prompts, self._longest = rows, 0
+        self._longest = max(self._longest, length)
+        return [row[len(prompt) :] for row, prompt in zip(rows, self._prompts)], begins
+
+
+class SingleText:
+    """One text under a constraint, for hosts that hand over prompt and text as one list at each step."""
+
+    def __init__(self, constraint: Constraint) -> None:
+        self._constraint = constraint
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets the text: the next call begins a generation."""
+        self._generation = Generation()
+        self._follower = Follower(self._constraint.matcher())
+
+    def matcher_after(self, tokens: List[int]) -> Optional[Matcher]:
+        """The matcher behind these tokens; `None` if the constraint does not allow them."""
+        (history,), begins = self._generation.histories([tokens])
+        if begins:
+            self._follower = Follower(self._constraint.matcher())
+        return self._follower.matcher if self._follower.move_to(history) else None
+
+
 class Rows:
     """The followers of rows whose order may change between two calls."""
 

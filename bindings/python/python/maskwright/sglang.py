@@ -25,7 +25,7 @@ from ._compiler import Compiler
 from ._errors import Error
 from ._native import Constraint, Matcher
 from ._tokenizer import Tokenizer
-from ._torch import apply_bitmask
+from ._torch import apply_bitmask, rows_of
 
 #: The name of the backend.
 NAME = "maskwright"
@@ -91,7 +91,7 @@ class MaskwrightGrammar(BaseGrammarObject):
         return torch.full((batch_size, self._constraint.words), -1, dtype=torch.int32, pin_memory=pinned)
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
-        self.matcher.fill(vocab_mask, idx)
+        self.matcher.fill(rows_of(vocab_mask), idx)
 
     @staticmethod
     def fill_vocab_mask_batched(rows: List[Any], vocab_mask: torch.Tensor) -> None:

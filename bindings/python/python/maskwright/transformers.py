@@ -20,7 +20,7 @@ import transformers
 
 from ._compiler import Compiler
 from ._errors import error
-from ._history import Rows
+from ._history import Generation, Rows
 from ._native import Constraint
 from ._tokenizer import Tokenizer
 from ._torch import apply_bitmask
@@ -65,29 +65,18 @@ class LogitsProcessor(transformers.LogitsProcessor):
     def reset(self) -> None:
         """Forgets the texts so far: the next call begins a generation."""
         self._rows = Rows()
-        self._prompts: List[List[int]] = []
-        self._longest = 0
+        self._generation = Generation()
         self._bitmask = torch.empty((0, self._words), dtype=torch.int32)
-
-    def _begins(self, rows: List[List[int]]) -> bool:
-        """Whether these rows are a new generation: lengths grow by one token at a time within one."""
-        length = len(rows[0])
-        if len(rows) != len(self._prompts) or length > self._longest + 1 or length < len(self._prompts[0]):
-            return True
-        return any(row[: len(prompt)] != prompt for row, prompt in zip(rows, self._prompts))
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         rows = input_ids.tolist()
-        if self._begins(rows):
-            bitmask = self._bitmask
-            self.reset()
-            self._bitmask, self._prompts = bitmask, rows
-        self._longest = max(self._longest, len(rows[0]))
+        histories, begins = self._generation.histories(rows)
+        if begins:
+            self._rows = Rows()
         count = len(self._constraints)
         if len(rows) % count:
             raise error(f"{len(rows)} rows with {count} constraints", "give one constraint a prompt")
         constraints = [self._constraints[index * count // len(rows)] for index in range(len(rows))]
-        histories = [row[len(prompt) :] for row, prompt in zip(rows, self._prompts)]
         followers = self._rows.move_to(histories, constraints)
         live = [(index, follower) for index, follower in enumerate(followers) if follower is not None]
         if not live:
