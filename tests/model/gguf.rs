@@ -1,6 +1,8 @@
 //! Models in GGUF files: the same tokens and logits as from a model folder, and one error for each kind
 //! of damage. Files are written by candle's writer, or by hand.
 
+#![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! The tokenizer in the metadata of a GGUF file, as a `tokenizer.json`.
 //!
-//! Two models of llama.cpp have one: `gpt2`, byte pairs with merges and a [pre-tokenizer](super::
-//! pre_tokenizers), and `llama`, SentencePiece's byte pairs, whose merges follow from the scores of
+//! Two models of llama.cpp have one: `gpt2`, byte pairs with merges and a
+//! [pre-tokenizer](super::pre_tokenizers), and `llama`, SentencePiece's byte pairs, whose merges follow from the scores of
 //! pieces: the two halves that make the piece with the best score are merged first, as the `transformers`
 //! library converts them.
 
