@@ -49,6 +49,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
+use crate::constraint::ConstraintCache;
 use crate::engine::{Engine, MessageFormats};
 use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema;
@@ -129,6 +130,7 @@ impl Server {
             created: response::now(),
             keys: ApiKeys::new(&api_keys),
             compiler: compiler.with_json_options(json_options),
+            constraints: Arc::new(ConstraintCache::new(bounds.constraint_cache_bytes)),
             vocabulary: Arc::clone(engine.vocabulary()),
             context_length: engine.model().context_length(),
             parse_special,

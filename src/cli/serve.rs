@@ -151,6 +151,9 @@ struct BoundArgs {
     /// Constraints that are compiled at a time [default: one less than there are cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     max_compiles: Option<u32>,
+    /// Memory for compiled constraints that are kept for requests with the same, in MiB [default: 256]
+    #[arg(long, value_name = "MIB")]
+    constraint_cache: Option<u32>,
     /// Longest time that the model works on a request, in seconds, or none [default: 600]
     #[arg(long, value_name = "SECONDS|none", value_parser = seconds_or_none)]
     request_timeout: Option<Timeout>,
@@ -196,6 +199,9 @@ impl BoundArgs {
         let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
         bounds.max_connections = self.max_connections.map_or(bounds.max_connections, count);
         bounds.max_compiles = self.max_compiles.map_or(bounds.max_compiles, count);
+        let megabytes =
+            self.constraint_cache.map(|megabytes| count(megabytes).saturating_mul(1 << 20));
+        bounds.constraint_cache_bytes = megabytes.unwrap_or(bounds.constraint_cache_bytes);
         bounds.request_timeout =
             self.request_timeout.map_or(bounds.request_timeout, |Timeout(time)| time);
         bounds.head_timeout = self.head_timeout.unwrap_or(bounds.head_timeout);

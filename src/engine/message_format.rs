@@ -123,6 +123,11 @@ impl Protocol {
         }
     }
 
+    /// Where the reasoning of a message starts, if it has one.
+    pub fn reasoning_start(&self) -> Option<ReasoningStart> {
+        self.reasoning.as_ref().map(|(_, start)| *start)
+    }
+
     /// The tool calls that a message may hold.
     pub fn calls(&self) -> Option<&ToolCalls> {
         self.calls.as_ref()

@@ -9,6 +9,7 @@ use super::admission::{ApiKeys, BodyReader, ServerBounds};
 use super::api_error::ApiError;
 use super::worker::Worker;
 use crate::Compiler;
+use crate::constraint::ConstraintCache;
 use crate::engine::{Engine, MessageFormats};
 use crate::error::Error;
 use crate::vocabulary::Vocabulary;
@@ -22,6 +23,8 @@ pub(super) struct App {
     pub(super) created: u64,
     pub(super) keys: ApiKeys,
     pub(super) compiler: Compiler,
+    /// Constraints of requests before.
+    pub(super) constraints: Arc<ConstraintCache>,
     pub(super) vocabulary: Arc<Vocabulary>,
     /// The worker's engine, for tokenizer, template and vocabulary; only the worker runs the model.
     pub(super) engine: Engine,

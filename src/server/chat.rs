@@ -106,7 +106,7 @@ fn compile(
         template_variables: chat.template_variables,
         ..chat.settings
     };
-    let mut format = chat.format;
+    let mut format = chat.format.with_cache(Arc::clone(&app.constraints), chat.constraint_key);
     let compiler = format.configure(&app.compiler)?;
     let tool_fields = (chat.tools, chat.reasoning, &format);
     let protocol = apply_tools((&app.engine, &app.formats), &compiler, tool_fields, &mut request)?;

@@ -10,15 +10,19 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 
 use super::app::App;
+use crate::constraint::ConstraintCacheStats;
 use crate::engine::EngineStats;
 
 /// The figures now.
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text(&app.engine.stats()))
+    (
+        [(CONTENT_TYPE, "text/plain; version=0.0.4")],
+        text(&app.engine.stats(), &app.constraints.stats()),
+    )
 }
 
 /// The figures, each with its type and what it counts.
-fn text(stats: &EngineStats) -> String {
+fn text(stats: &EngineStats, constraints: &ConstraintCacheStats) -> String {
     let count = |count: usize| count as u64;
     let gauges = [
         ("num_requests_running", count(stats.running), "Texts that are worked on."),
@@ -30,6 +34,12 @@ fn text(stats: &EngineStats) -> String {
             count(stats.kv_blocks_cached),
             "Blocks that are kept for prompts that begin alike.",
         ),
+        (
+            "constraint_cache_entries",
+            count(constraints.entries),
+            "Compiled constraints and refusals that are kept for requests to come.",
+        ),
+        ("constraint_cache_bytes", count(constraints.bytes), "Their bytes."),
     ];
     let counters = [
         ("forward_passes_total", stats.steps, "Forward passes of the model."),
@@ -42,6 +52,12 @@ fn text(stats: &EngineStats) -> String {
             "Tokens that were looked up in the prefix cache.",
         ),
         ("prefix_cache_hits_total", stats.prefix_hits, "Tokens that were found there."),
+        (
+            "constraint_cache_queries_total",
+            constraints.hits + constraints.misses,
+            "Constraints that were looked up among those of requests before.",
+        ),
+        ("constraint_cache_hits_total", constraints.hits, "Constraints that were found there."),
         ("late_masks_total", stats.late_masks, "Times that a text sat out for want of a mask."),
     ];
     let mut text = String::new();

@@ -65,6 +65,8 @@ pub(super) struct ChatRequest {
     pub(super) format: AnswerFormat,
     pub(super) tools: Option<RequestTools>,
     pub(super) reasoning: Option<ReasoningRequest>,
+    /// A text of all fields that may bear on the constraint, by which it is found again.
+    pub(super) constraint_key: String,
     /// More variables for the chat template.
     pub(super) template_variables: Map<String, Value>,
     pub(super) sampling: SamplingParams,
@@ -97,6 +99,7 @@ impl ChatRequest {
 
     /// Reads a body for the model that is served under these names.
     pub(super) fn read(body: Value, models: &[String]) -> Result<Self, ApiError> {
+        let constraint_key = constraint_key(&body);
         let mut fields = Fields::new("", body)?;
         require_model(&mut fields, models)?;
         let messages = messages(&mut fields)?;
@@ -129,6 +132,7 @@ impl ChatRequest {
             format,
             tools,
             reasoning,
+            constraint_key,
             template_variables,
             sampling,
             settings,
@@ -140,6 +144,47 @@ impl ChatRequest {
             stream_options,
         })
     }
+}
+
+/// Fields that say nothing of the constraint. All others are part of its key, those that nobody knows
+/// among them.
+const BESIDE_CONSTRAINT: [&str; 22] = [
+    "messages",
+    "model",
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "seed",
+    "max_tokens",
+    "max_completion_tokens",
+    "n",
+    "stream",
+    "stream_options",
+    "stop",
+    "user",
+    "metadata",
+    "store",
+    "logprobs",
+    "top_logprobs",
+    "frequency_penalty",
+    "presence_penalty",
+    "prompt_cache_key",
+    "safety_identifier",
+];
+
+/// A text of all fields of a body that may bear on its constraint.
+fn constraint_key(body: &Value) -> String {
+    let fields = body.as_object().into_iter().flatten();
+    let bearing = fields.filter(|(name, _)| !BESIDE_CONSTRAINT.contains(&name.as_str()));
+    let mut key = String::new();
+    for (name, value) in bearing {
+        key.push_str(&json!(name).to_string());
+        key.push(':');
+        key.push_str(&value.to_string());
+        key.push(',');
+    }
+    key
 }
 
 /// Checks the model that a request names, if it names one.

@@ -20,6 +20,44 @@ fn models_and_health_answer() {
     assert_eq!(send(address, "GET /health HTTP/1.1", "").json(), json!({ "status": "ok" }));
 }
 
+/// Constraints are found by all that a request says of them, and by nothing else.
+#[test]
+fn a_constraint_is_compiled_for_the_first_of_its_requests() {
+    let address = serve(parrot("http-again", &[(b'>', 97), (b'a', 97)], 100), &[]);
+    let figure = |name: &str| -> u64 {
+        let text = send(address, "GET /metrics HTTP/1.1", "").body;
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("maskwright_{name} ")));
+        line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
+    };
+    let figures =
+        || (figure("constraint_cache_queries_total"), figure("constraint_cache_hits_total"));
+    let answer = |fields: serde_json::Value| {
+        let answer = chat(address, "http-again", fields);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.json()["choices"][0]["message"]["content"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(answer(json!({ "max_tokens": 3 })), "aaa");
+    assert_eq!(figures(), (0, 0));
+    assert_eq!(answer(json!({ "guided_regex": "a{2}" })), "aa");
+    assert_eq!(figures(), (1, 0));
+    assert_eq!(answer(json!({ "guided_regex": "a{2}", "seed": 3, "max_tokens": 5, "n": 1 })), "aa");
+    assert_eq!(figures(), (2, 1));
+    for other in [
+        json!({ "guided_regex": "a{2}", "constraint_options": { "limits": { "depth": 9 } } }),
+        json!({ "guided_regex": "a{2}", "reasoning_effort": "low" }),
+        json!({ "guided_regex": "a{2}", "regex_dialect": "rust" }),
+    ] {
+        chat(address, "http-again", other);
+    }
+    assert_eq!(figure("constraint_cache_hits_total"), 1);
+    // A refusal is remembered, with its field.
+    for hits in [1, 2] {
+        let refused = chat(address, "http-again", json!({ "guided_regex": "(" }));
+        assert_eq!((refused.status, figure("constraint_cache_hits_total")), (400, hits));
+        assert_eq!(refused.json()["error"]["param"], "guided_regex");
+    }
+}
+
 #[test]
 fn a_server_with_keys_is_closed_without_one() {
     let address = serve(hey("http-keys"), &["one", "two"]);

@@ -31,6 +31,8 @@ pub struct ServerBounds {
     /// Constraints that are compiled, and large bodies that are parsed, at a time. One less than the
     /// cores by default, which leaves one to the engine's thread.
     pub max_compiles: usize,
+    /// Bytes of compiled constraints that are kept for requests with the same; 0 for none.
+    pub constraint_cache_bytes: usize,
 }
 
 impl Default for ServerBounds {
@@ -47,6 +49,7 @@ impl Default for ServerBounds {
             keep_alive_delay: Duration::from_secs(10),
             max_waiting: 256,
             max_compiles: (cores - 1).max(1),
+            constraint_cache_bytes: 256 << 20,
         }
     }
 }

@@ -1,9 +1,11 @@
 //! The constraint on the answer: OpenAI's `response_format`, and the fields in which clients of vLLM,
 //! SGLang and llama.cpp write it. At most one of them may be sent.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
-use crate::constraint::{Formula, GrammarLayout, GrammarOptions};
+use crate::constraint::{ConstraintCache, Formula, GrammarLayout, GrammarOptions};
 use crate::ebnf::{self, Dialect};
 use crate::error::Error;
 use crate::grammar::Grammar;
@@ -25,6 +27,8 @@ pub(crate) struct AnswerFormat {
     layout: GrammarLayout,
     /// Documents that references of the request's schemas may lead to, those of tools among them.
     resources: Vec<ResourceDocument>,
+    /// Constraints of requests before, and a text of all that this one says of its constraint.
+    cache: Option<(Arc<ConstraintCache>, String)>,
 }
 
 /// Options of JSON, where the request chooses them.
@@ -209,9 +213,15 @@ impl AnswerFormat {
 
     /// Compiles the constraint; `None` for free text.
     pub(crate) fn compile(&self, compiler: &Compiler) -> Result<Option<Constraint>, ApiError> {
+        let compiled = self.compiled(compiler).transpose();
+        compiled.map_err(|error| self.error(error))
+    }
+
+    /// The same with the error that the compiler gives.
+    pub(crate) fn compiled(&self, compiler: &Compiler) -> Option<crate::Result<Constraint>> {
         let compiler = &self.configured(compiler);
-        let compiled = match &self.constraint {
-            AnswerConstraint::Text => return Ok(None),
+        Some(match &self.constraint {
+            AnswerConstraint::Text => return None,
             AnswerConstraint::JsonObject => compiler.json_object(),
             AnswerConstraint::Schema(schema) => compiler.json_schema(schema),
             AnswerConstraint::Formula(_)
@@ -219,8 +229,26 @@ impl AnswerFormat {
             | AnswerConstraint::StructuralTag(_) => {
                 self.grammar(compiler).and_then(|grammar| compiler.compile(grammar))
             }
-        };
-        compiled.map(Some).map_err(|error| self.error(error))
+        })
+    }
+
+    /// The same format, whose constraint is looked up among those of requests before it. The key is a
+    /// text of all that the request says of its constraint.
+    pub(crate) fn with_cache(self, cache: Arc<ConstraintCache>, key: String) -> Self {
+        Self { cache: Some((cache, key)), ..self }
+    }
+
+    /// A constraint of the request, compiled unless a request before it had the same. `beside` is what
+    /// bears on it beside the request's fields.
+    pub(crate) fn looked_up(
+        &self,
+        beside: &str,
+        mut compile: impl FnMut() -> crate::Result<Constraint>,
+    ) -> crate::Result<Constraint> {
+        match &self.cache {
+            Some((cache, key)) => cache.get(&format!("{beside}{key}"), compile),
+            None => compile(),
+        }
     }
 
     /// Adds the constraint to tool calls, for messages without calls.
@@ -280,7 +308,7 @@ impl AnswerFormat {
         matches!(self.constraint, AnswerConstraint::Text)
     }
 
-    fn error(&self, error: Error) -> ApiError {
+    pub(crate) fn error(&self, error: Error) -> ApiError {
         ApiError::field(&self.field, with_cure(&error))
     }
 }
@@ -323,6 +351,7 @@ pub(crate) fn read(fields: &mut Fields) -> Result<AnswerFormat, ApiError> {
             settings,
             layout: GrammarLayout::Merged,
             resources: documents,
+            cache: None,
         });
     };
     if let Some((second, _)) = found.next() {
@@ -333,7 +362,15 @@ pub(crate) fn read(fields: &mut Fields) -> Result<AnswerFormat, ApiError> {
         return Err(ApiError::field(second, message));
     }
     let layout = GrammarLayout::Merged;
-    Ok(AnswerFormat { field, constraint, json, settings, layout, resources: documents })
+    Ok(AnswerFormat {
+        field,
+        constraint,
+        json,
+        settings,
+        layout,
+        resources: documents,
+        cache: None,
+    })
 }
 
 /// vLLM's `structured_outputs`: one constraint, and options of JSON. Members of formulas are

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use crate::Compiler;
 use crate::engine::{Engine, MessageFormats, Protocol, Request};
 use crate::error::{Error, ErrorKind, listed, shortened};
 use crate::tools::{InputFormat, Tool, ToolCalls, ToolChoice, ToolFormat};
-use crate::{Compiler, Constraint};
 
 use super::answer_format::{AnswerFormat, strictness};
 use super::fields::{Fields, wrong};
@@ -81,21 +81,23 @@ pub(crate) fn apply_tools(
         protocol = result.map_err(|error| ApiError::from_engine(&error))?;
     }
     let compiler = protocol.compiler(compiler).map_err(|error| ApiError::from_engine(&error))?;
-    request.constraint = match protocol.calls() {
-        Some(calls) => {
-            let constraint = calls.compile(&compiler);
-            Some(constraint.map_err(|error| ApiError::field("tools", with_cure(&error)))?)
-        }
-        None => match format.compile(&compiler)? {
-            None if !protocol.is_plain() => Some(any_text(&compiler)?),
-            constraint => constraint,
-        },
+    if protocol.is_plain() && format.is_text() {
+        return Ok(protocol);
+    }
+    let compile = || match protocol.calls() {
+        Some(calls) => calls.compile(&compiler),
+        None => format.compiled(&compiler).unwrap_or_else(|| compiler.regex("(?s:.*)")),
     };
+    // The prompt decides where the reasoning starts.
+    let beside = format!("{:?}", protocol.reasoning_start());
+    let constraint =
+        format.looked_up(&beside, compile).map_err(|error| match protocol.calls() {
+            Some(_) => ApiError::field("tools", with_cure(&error)),
+            None if format.is_text() => ApiError::from_engine(&error),
+            None => format.error(error),
+        })?;
+    request.constraint = Some(constraint);
     Ok(protocol)
-}
-
-fn any_text(compiler: &Compiler) -> Result<Constraint, ApiError> {
-    compiler.regex("(?s:.*)").map_err(|error| ApiError::from_engine(&error))
 }
 
 impl RequestTools {
