@@ -52,7 +52,7 @@ fn texts_are_checked() {
     assert_eq!(several["results"][1]["byte"], json!(0));
     let grammar = "root ::= item+\nitem ::= [0-9]";
     let rule = check(json!({ "grammar": grammar, "text": "1x" }));
-    assert_eq!(rule["keyword"], json!("item"), "{rule}");
+    assert_eq!(rule["keyword"], json!("rule `item` (2:10)"), "{rule}");
     for (body, param) in [
         (json!({ "text": "a" }), Value::Null),
         (json!({ "regex": "a" }), json!("text")),
