@@ -42,7 +42,7 @@ def start(binary, model):
         text=True,
     )
     for line in server.stderr:
-        if found := re.search(r"http://\S+", line):
+        if found := re.search(r"http://\S+/v1\b", line):
             # Whatever else the server says must not fill the pipe.
             threading.Thread(target=server.stderr.read, daemon=True).start()
             return server, found.group()
