@@ -3,8 +3,12 @@
 //! | path | |
 //! |---|---|
 //! | `POST /v1/chat/completions` | an answer, whole or streamed, under a `response_format` |
+//! | `POST /v1/completions` | the continuation of a text, likewise |
+//! | `POST /v1/responses`, `GET …/{id}` | OpenAI's newer API |
+//! | `POST /v1/constraints/…` | check, lint, mask and sample, without the model |
+//! | `POST /v1/tokenize`, `/v1/detokenize` | text to tokens, and back |
 //! | `GET /v1/models`, `GET /v1/models/{model}` | the one model that is served |
-//! | `GET /health` | the server is up |
+//! | `GET /health`, `GET /ready` | the server is up; it has room |
 //! | `GET /metrics` | the figures of the engine, for Prometheus |
 //! | `GET /` | the playground |
 //!
@@ -13,8 +17,10 @@
 //! ```text
 //! admission/   connection accepted, key checked, body read        (bounds on what a client may take)
 //! routes       path → handler
-//! chat         the handler: reads, compiles, submits, answers
+//! chat         the handler: reads, compiles, submits, answers; beside it completions, responses
+//! work         body → JSON; the pool of compiles
 //! request/     body → ChatRequest, field by field
+//! generation   requests → replies of the worker
 //! worker       one thread that drives the engine, all requests side by side
 //! playground   the page at `/`, and its files
 //! response/    replies → one object, or a stream of events
@@ -30,12 +36,19 @@ mod admission;
 mod api_error;
 mod app;
 mod chat;
+mod completions;
 mod constraints;
+mod cors;
+mod generation;
+mod histogram;
 mod metrics;
 mod models;
 mod playground;
 mod request;
+mod request_id;
 mod response;
+mod response_store;
+mod responses;
 mod routes;
 mod tokens;
 mod work;
@@ -59,6 +72,7 @@ pub use admission::ServerBounds;
 
 use admission::{ApiKeys, BodyReader};
 use app::App;
+use response_store::ResponseStore;
 use worker::Worker;
 
 /// Longest time for requests in flight to end once the server is told to stop.
@@ -80,6 +94,12 @@ pub struct ServerOptions {
     /// Whether names of special tokens in messages and tools are these tokens, not text
     /// ([`Request::parse_special`](crate::engine::Request::parse_special)).
     pub parse_special: bool,
+    /// Origins of web pages that may use the server (`https://example.org`, or `*` for all); none
+    /// where there are none.
+    pub cors_origins: Vec<String>,
+    /// Whether fields of requests that this server does not know are left out, and named in the
+    /// header `x-ignored-fields`, instead of refused.
+    pub ignore_unknown_fields: bool,
     /// The formats of tool calls and reasoning; those of the chat template where they are not given.
     pub formats: MessageFormats,
     /// Whether there is no page at `/` to try the server with.
@@ -118,6 +138,8 @@ impl Server {
             limits,
             bounds,
             parse_special,
+            cors_origins,
+            ignore_unknown_fields,
             formats,
             without_playground,
         } = options;
@@ -134,6 +156,8 @@ impl Server {
             vocabulary: Arc::clone(engine.vocabulary()),
             context_length: engine.model().context_length(),
             parse_special,
+            cors_origins,
+            ignore_unknown_fields,
             formats,
             no_chat: engine.model().chat_template().err(),
             engine: engine.clone(),
@@ -145,6 +169,7 @@ impl Server {
             bounds,
             stopping: AtomicBool::new(false),
             has_playground: !without_playground,
+            responses: ResponseStore::default(),
         });
         Ok(Self { listener, address, app })
     }

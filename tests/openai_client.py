@@ -7,6 +7,7 @@ Needs Python 3.9 or later and the packages `openai` and `jsonschema`;
 free port, with the embedded model.
 """
 
+import asyncio
 import json
 import pathlib
 import re
@@ -331,6 +332,77 @@ def check_hanging_up(client, model):
     assert client.chat.completions.create(model=model, messages=MESSAGES, max_tokens=1).choices
 
 
+def check_completions(client, model):
+    answer = client.completions.create(
+        model=model, prompt=["The number is ", "It is "], max_tokens=4, temperature=0,
+        logprobs=2, extra_body={"structured_outputs": {"regex": "[0-9]{1,3}"}},
+    )
+    assert len(answer.choices) == 2
+    for choice in answer.choices:
+        assert re.fullmatch("[0-9]{1,3}", choice.text), choice
+        assert "".join(choice.logprobs.tokens) == choice.text
+    echoed = client.completions.create(model=model, prompt="Hello", echo=True, max_tokens=3)
+    assert echoed.choices[0].text.startswith("Hello") and echoed.usage.completion_tokens <= 3
+    stream = client.completions.create(
+        model=model, prompt="It is ", max_tokens=4, temperature=0, stream=True,
+        extra_body={"structured_outputs": {"regex": "[0-9]{1,3}"}},
+    )
+    assert "".join(chunk.choices[0].text for chunk in stream) == answer.choices[1].text
+
+
+class Person(pydantic.BaseModel):
+    name: str
+    age: int
+
+
+def check_responses(client, model):
+    fields = {"model": model, "input": PROMPT, "temperature": 0, "max_output_tokens": 200}
+    parsed = client.responses.parse(**fields, text_format=Person)
+    assert isinstance(parsed.output_parsed, Person) and parsed.status == "completed", parsed
+    assert json.loads(parsed.output_text) == parsed.output_parsed.model_dump()
+    assert client.responses.retrieve(parsed.id).output_text == parsed.output_text
+    with client.responses.stream(**fields, text_format=Person) as stream:
+        kinds = [event.type for event in stream]
+        final = stream.get_final_response()
+    assert final.output_parsed == parsed.output_parsed, final
+    assert kinds[0] == "response.created" and kinds[-1] == "response.completed", kinds
+    assert kinds.count("response.output_text.delta") > 1
+
+    tool = {
+        "type": "function", "name": "greet", "strict": True,
+        "parameters": {"type": "object", "properties": {"name": {"enum": ["Ada", "Alan"]}},
+                       "required": ["name"], "additionalProperties": False},
+    }
+    called = client.responses.create(**fields, tools=[tool], tool_choice="required")
+    call = called.output[0]
+    assert call.type == "function_call" and call.name == "greet"
+    assert json.loads(call.arguments)["name"] in ("Ada", "Alan")
+    output = {"type": "function_call_output", "call_id": call.call_id, "output": "done"}
+    said = client.responses.create(
+        **{**fields, "input": [output], "max_output_tokens": 8}, previous_response_id=called.id
+    )
+    assert said.output[0].type == "message" and said.previous_response_id == called.id
+    client.responses.delete(called.id)
+    try:
+        client.responses.retrieve(called.id)
+        raise AssertionError("a deleted response was found")
+    except openai.NotFoundError:
+        pass
+
+
+async def check_async(url, model):
+    async with openai.AsyncOpenAI(base_url=url, api_key=KEY) as client:
+        asked = [
+            client.chat.completions.create(
+                model=model, messages=MESSAGES, response_format=FORMAT, temperature=0, max_tokens=200
+            )
+            for _ in range(4)
+        ]
+        texts = [answer.choices[0].message.content for answer in await asyncio.gather(*asked)]
+        assert len(set(texts)) == 1, texts
+        jsonschema.validate(json.loads(texts[0]), SCHEMA)
+
+
 def main():
     binary, *rest = sys.argv[1:]
     folder = rest[0] if rest else "tiny"
@@ -350,6 +422,9 @@ def main():
         check_parsed(client, model)
         check_reasoning(client, model)
         check_logprobs(client, model)
+        check_completions(client, model)
+        check_responses(client, model)
+        asyncio.run(check_async(url, model))
         check_hanging_up(client, model)
     finally:
         server.terminate()

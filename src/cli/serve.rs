@@ -48,6 +48,14 @@ pub(super) struct Args {
     /// A file with such keys, one a line
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<PathBuf>,
+    /// A web page's origin, such as https://example.org, whose scripts may use the server; `*` for
+    /// those of all pages (repeat the option for more) [default: none]
+    #[arg(long, value_name = "ORIGIN", value_parser = NonEmptyStringValueParser::new())]
+    cors_origin: Vec<String>,
+    /// Leaves out fields of requests that this server does not know, and names them in the header
+    /// x-ignored-fields, instead of refusing the request
+    #[arg(long)]
+    ignore_unknown_fields: bool,
     #[command(flatten)]
     json: JsonArgs,
     #[command(flatten)]
@@ -229,6 +237,8 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         bounds,
         model_names: args.served_model_name,
         parse_special: args.parse_special,
+        cors_origins: args.cors_origin,
+        ignore_unknown_fields: args.ignore_unknown_fields,
         formats: args.formats.formats()?,
         without_playground: args.no_playground,
     };

@@ -188,6 +188,34 @@ impl ApiError {
         this
     }
 
+    /// A response that was not stored, or not for so long.
+    pub(super) fn unknown_response(id: &str) -> Self {
+        let id = shortened(id);
+        let message = format!(
+            "there is no response `{id}` here: it was not stored, was deleted, or gave way to newer ones"
+        );
+        let mut error = Self::new(StatusCode::NOT_FOUND, message);
+        error.param = Some("id".to_owned());
+        error
+    }
+
+    /// The same error where the field has another name; `rename` gives it, if it has one.
+    pub(super) fn renamed(mut self, rename: impl FnOnce(&str) -> Option<String>) -> Self {
+        if let Some(name) = self.param.take() {
+            let new = rename(&name).unwrap_or_else(|| name.clone());
+            if let Some(rest) = self.message.strip_prefix(&format!("`{name}`")) {
+                self.message = format!("`{new}`{rest}");
+            }
+            self.param = Some(new);
+        }
+        self
+    }
+
+    /// The code and the words of the error, for events that have no room for the object.
+    pub(super) fn code_and_message(&self) -> (&str, &str) {
+        (self.code.unwrap_or("server_error"), &self.message)
+    }
+
     /// The status of the answer.
     #[cfg(test)]
     pub(super) fn status(&self) -> StatusCode {

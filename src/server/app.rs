@@ -7,6 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::admission::{ApiKeys, BodyReader, ServerBounds};
 use super::api_error::ApiError;
+use super::response_store::ResponseStore;
 use super::worker::Worker;
 use crate::Compiler;
 use crate::constraint::ConstraintCache;
@@ -30,6 +31,10 @@ pub(super) struct App {
     pub(super) engine: Engine,
     pub(super) context_length: usize,
     pub(super) parse_special: bool,
+    /// Origins of web pages that may use the server.
+    pub(super) cors_origins: Vec<String>,
+    /// Whether fields that are not known are left out instead of refused.
+    pub(super) ignore_unknown_fields: bool,
     pub(super) formats: MessageFormats,
     /// The error that answers conversations if the model has no chat template.
     pub(super) no_chat: Option<Error>,
@@ -39,6 +44,8 @@ pub(super) struct App {
     pub(super) bodies: BodyReader,
     /// Permits to compile a constraint.
     pub(super) compiles: Arc<Semaphore>,
+    /// The responses that later requests may refer to.
+    pub(super) responses: ResponseStore,
     /// Whether the server was told to stop, and answers only the requests that it has.
     pub(super) stopping: AtomicBool,
 }

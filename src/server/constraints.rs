@@ -8,9 +8,8 @@ mod sample;
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Request as HttpRequest, State};
-use serde_json::Value;
+use axum::response::Response;
 
 use super::api_error::ApiError;
 use super::app::App;
@@ -20,7 +19,7 @@ use super::work;
 pub(super) async fn check(
     State(app): State<Arc<App>>,
     request: HttpRequest,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Response, ApiError> {
     work::answer(app, request, check::answer).await
 }
 
@@ -28,7 +27,7 @@ pub(super) async fn check(
 pub(super) async fn lint(
     State(app): State<Arc<App>>,
     request: HttpRequest,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Response, ApiError> {
     work::answer(app, request, lint::answer).await
 }
 
@@ -36,7 +35,7 @@ pub(super) async fn lint(
 pub(super) async fn mask(
     State(app): State<Arc<App>>,
     request: HttpRequest,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Response, ApiError> {
     work::answer(app, request, mask::answer).await
 }
 
@@ -44,6 +43,6 @@ pub(super) async fn mask(
 pub(super) async fn sample(
     State(app): State<Arc<App>>,
     request: HttpRequest,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Response, ApiError> {
     work::answer(app, request, sample::answer).await
 }

@@ -15,10 +15,9 @@ use crate::engine::EngineStats;
 
 /// The figures now.
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> impl IntoResponse {
-    (
-        [(CONTENT_TYPE, "text/plain; version=0.0.4")],
-        text(&app.engine.stats(), &app.constraints.stats()),
-    )
+    let mut text = text(&app.engine.stats(), &app.constraints.stats());
+    app.worker.metrics().write(&mut text);
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text)
 }
 
 /// The figures, each with its type and what it counts.

@@ -19,6 +19,7 @@
 //! ignored ones.
 
 mod answer_format;
+mod completion;
 mod constraint_options;
 mod fields;
 mod generation;
@@ -28,7 +29,7 @@ mod tools;
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::Request;
+use crate::engine::{Prompt, Request};
 use crate::model::Message;
 use crate::sampling::SamplingParams;
 
@@ -37,7 +38,8 @@ use messages::messages;
 use tools::{ReasoningRequest, RequestTools};
 
 pub(super) use answer_format::AnswerFormat;
-pub(super) use fields::{Fields, wrong};
+pub(super) use completion::CompletionRequest;
+pub(super) use fields::{Fields, ignoring_unknown, wrong};
 pub(super) use messages::{messages as read_messages, readable_messages};
 pub(super) use template::variables as template_variables;
 pub(super) use tools::apply_tools;
@@ -58,8 +60,6 @@ pub(super) struct TokenBudget {
 }
 
 /// A request for a chat completion, read and checked.
-///
-/// More than 12 fields: one a group of the request's.
 pub(super) struct ChatRequest {
     pub(super) messages: Vec<Message>,
     pub(super) format: AnswerFormat,
@@ -69,17 +69,7 @@ pub(super) struct ChatRequest {
     pub(super) constraint_key: String,
     /// More variables for the chat template.
     pub(super) template_variables: Map<String, Value>,
-    pub(super) sampling: SamplingParams,
-    /// All other settings of generation; the prompt, the constraint and the other fields of this
-    /// struct are not in it yet.
-    pub(super) settings: Request,
-    pub(super) budget: TokenBudget,
-    pub(super) stop: Vec<String>,
-    pub(super) stop_regex: Vec<String>,
-    /// Number of answers.
-    pub(super) choices: usize,
-    pub(super) stream: bool,
-    pub(super) stream_options: StreamOptions,
+    pub(super) generation: GenerationFields,
 }
 
 /// The field `stream_options`.
@@ -107,26 +97,9 @@ impl ChatRequest {
         let tools = tools::read(&mut fields)?;
         let reasoning = tools::reasoning(&mut fields)?;
         let template_variables = template::variables(&mut fields)?;
-        let sampling = generation::sampling_params(&mut fields)?;
-        let settings = generation::settings(&mut fields)?;
-        let budget = token_budget(&mut fields)?;
-        let (stop, stop_regex) = (stops(&mut fields, "stop")?, stops(&mut fields, "stop_regex")?);
-        let wanted = format!("an integer from 1 to {MAX_CHOICES}");
-        let choices = fields.read("n", &wanted, |value| {
-            let n = usize::try_from(value.as_u64()?).ok()?;
-            (1..=MAX_CHOICES).contains(&n).then_some(n)
-        })?;
-        let stream = fields.flag("stream")?.unwrap_or(false);
-        let stream_options = stream_options(&mut fields, stream)?;
+        let generation = GenerationFields::read(&mut fields, LogprobsField::Chat)?;
         ignore_or_refuse_rest(&mut fields)?;
         fields.finish()?;
-        let choices = choices.unwrap_or(1);
-        let several = settings.beam.as_ref().map_or(settings.best_of, |beam| beam.width);
-        if several > 1 && choices > several {
-            let from = if settings.beam.is_some() { "num_beams" } else { "best_of" };
-            let says = format!("is more than `{from}` {several}, of which the best are answered");
-            return Err(ApiError::field("n", says));
-        }
         Ok(Self {
             messages,
             format,
@@ -134,15 +107,75 @@ impl ChatRequest {
             reasoning,
             constraint_key,
             template_variables,
-            sampling,
-            settings,
-            budget,
-            stop,
-            stop_regex,
-            choices,
-            stream,
-            stream_options,
+            generation,
         })
+    }
+}
+
+/// The field that asks for log-probabilities.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum LogprobsField {
+    /// `logprobs` is a flag, and `top_logprobs` a number.
+    Chat,
+    /// `logprobs` is a number.
+    Completion,
+}
+
+/// The settings of generation, which all endpoints that write texts read alike.
+pub(super) struct GenerationFields {
+    pub(super) sampling: SamplingParams,
+    /// All other settings of generation; the prompt, the constraint and the other fields of this
+    /// struct are not in it yet.
+    pub(super) settings: Request,
+    pub(super) budget: TokenBudget,
+    pub(super) stop: Vec<String>,
+    pub(super) stop_regex: Vec<String>,
+    /// Number of answers.
+    pub(super) choices: usize,
+    pub(super) stream: bool,
+    pub(super) stream_options: StreamOptions,
+}
+
+impl GenerationFields {
+    pub(super) fn read(fields: &mut Fields, logprobs: LogprobsField) -> Result<Self, ApiError> {
+        let top = match logprobs {
+            LogprobsField::Chat => None,
+            LogprobsField::Completion => generation::completion_logprobs(fields)?,
+        };
+        let sampling = generation::sampling_params(fields)?;
+        let mut settings = generation::settings(fields)?;
+        if let Some(top) = top {
+            (settings.logprobs, settings.top_logprobs) = (true, top);
+        }
+        let budget = token_budget(fields)?;
+        let (stop, stop_regex) = (stops(fields, "stop")?, stops(fields, "stop_regex")?);
+        let wanted = format!("an integer from 1 to {MAX_CHOICES}");
+        let choices = fields.read("n", &wanted, |value| {
+            let n = usize::try_from(value.as_u64()?).ok()?;
+            (1..=MAX_CHOICES).contains(&n).then_some(n)
+        })?;
+        let stream = fields.flag("stream")?.unwrap_or(false);
+        let stream_options = stream_options(fields, stream)?;
+        let choices = choices.unwrap_or(1);
+        let several = settings.beam.as_ref().map_or(settings.best_of, |beam| beam.width);
+        if several > 1 && choices > several {
+            let from = if settings.beam.is_some() { "num_beams" } else { "best_of" };
+            let says = format!("is more than `{from}` {several}, of which the best are answered");
+            return Err(ApiError::field("n", says));
+        }
+        Ok(Self { sampling, settings, budget, stop, stop_regex, choices, stream, stream_options })
+    }
+
+    /// A request for one text with these settings, for a model of this context length.
+    pub(super) fn request(&self, prompt: Prompt, context_length: usize) -> Request {
+        Request {
+            prompt,
+            sampling: self.sampling.clone(),
+            max_tokens: self.budget.tokens.unwrap_or(context_length),
+            stop: self.stop.clone(),
+            stop_regex: self.stop_regex.clone(),
+            ..self.settings.clone()
+        }
     }
 }
 
@@ -285,20 +318,7 @@ fn stream_options(fields: &mut Fields, stream: bool) -> Result<StreamOptions, Ap
 /// Accepts the fields that cannot change the answer, and refuses those of OpenAI's API that are not
 /// implemented.
 fn ignore_or_refuse_rest(fields: &mut Fields) -> Result<(), ApiError> {
-    // Bookkeeping of the caller, and hints to a scheduler or a cache.
-    for field in [
-        "cache_prompt",
-        "metadata",
-        "prediction",
-        "prompt_cache_key",
-        "prompt_cache_retention",
-        "safety_identifier",
-        "service_tier",
-        "store",
-        "user",
-    ] {
-        fields.ignore(field);
-    }
+    ignore_harmless(fields)?;
     let is_empty = |value: &Value| {
         value.as_array().is_some_and(Vec::is_empty)
             || value.as_object().is_some_and(serde_json::Map::is_empty)
@@ -308,10 +328,7 @@ fn ignore_or_refuse_rest(fields: &mut Fields) -> Result<(), ApiError> {
     fields.only("functions", is_empty, newer)?;
     let no_choice = |value: &Value| matches!(value.as_str(), Some("none" | "auto"));
     fields.only("function_call", no_choice, newer)?;
-    // What is done anyway, and what vLLM's clients often say.
-    fields.only("skip_special_tokens", |value| value == true, "special tokens are no text")?;
-    let as_is = "words of special tokens are not in the text";
-    fields.only("spaces_between_special_tokens", Value::is_boolean, as_is)?;
+    fields.only("echo", |value| value == false, "the answer alone is sent")?;
     let answer = "the model answers the conversation";
     fields.only("add_generation_prompt", |value| value == true, answer)?;
     let text_only = |value: &Value| value == &json!(["text"]);
@@ -319,6 +336,36 @@ fn ignore_or_refuse_rest(fields: &mut Fields) -> Result<(), ApiError> {
     fields.only("audio", is_empty, "this model writes text only")?;
     fields.only("verbosity", |value| value == "medium", leave)?;
     fields.only("web_search_options", |_| false, leave)
+}
+
+/// Accepts the fields that cannot change a text, at any endpoint that writes one.
+fn ignore_harmless(fields: &mut Fields) -> Result<(), ApiError> {
+    // Bookkeeping of the caller, and hints to a scheduler or a cache.
+    for field in [
+        "cache_prompt",
+        "cache_salt",
+        "metadata",
+        "prediction",
+        "priority",
+        "prompt_cache_key",
+        "prompt_cache_retention",
+        "request_id",
+        "safety_identifier",
+        "service_tier",
+        "store",
+        "timings_per_token",
+        "user",
+    ] {
+        fields.ignore(field);
+    }
+    // What is done anyway, and what clients of vLLM often say.
+    fields.only("skip_special_tokens", |value| value == true, "special tokens are no text")?;
+    let as_is = "words of special tokens are not in the text";
+    fields.only("spaces_between_special_tokens", Value::is_boolean, as_is)?;
+    fields.only("use_beam_search", |value| value == false, "write `num_beams`")?;
+    let none = "leave it out";
+    fields.only("return_token_ids", |value| value == false, none)?;
+    fields.only("prompt_logprobs", |value| value == false, none)
 }
 
 #[cfg(test)]

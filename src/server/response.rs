@@ -2,11 +2,16 @@
 
 mod custom_input;
 mod document;
+mod event_stream;
 mod json_string;
 mod stream;
 
+pub(super) use custom_input::InputReader;
+pub(super) use event_stream::{EventStream, EventWriter};
 pub(super) use stream::ChunkStream;
 
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,11 +20,20 @@ use serde_json::{Value, json};
 use crate::engine::{FinishReason, Protocol, Response, Step, StopReason, Usage};
 use crate::tools::{AssistantMessage, MessagePart, MessageReader, ToolCall, ToolCalls};
 use crate::vocabulary::Vocabulary;
-use custom_input::InputReader;
 
 /// Seconds since 1970.
 pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// An id that nobody can guess: a count under a hash whose keys the system draws at random.
+pub(super) fn unique_id(prefix: &str) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    static KEYS: OnceLock<[RandomState; 2]> = OnceLock::new();
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let [high, low] = KEYS.get_or_init(|| [RandomState::new(), RandomState::new()]);
+    let (high, low) = (high.hash_one(count), low.hash_one((count, now())));
+    format!("{prefix}{high:016x}{low:016x}")
 }
 
 /// Members that all chunks of one answer share.
@@ -34,10 +48,7 @@ pub(super) struct CompletionHead {
 
 impl CompletionHead {
     pub(super) fn new(model: &str, protocol: &Protocol) -> Self {
-        // Unique within this server by the count, and across restarts by the time.
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let (created, count) = (now(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let id = format!("chatcmpl-{created:x}-{count:x}");
+        let (created, id) = (now(), unique_id("chatcmpl-"));
         let calls = protocol.calls().into_iter();
         let custom = calls.flat_map(ToolCalls::custom_names).map(str::to_owned).collect();
         Self { id, created, model: model.to_owned(), custom }
@@ -328,7 +339,7 @@ pub(super) fn add_usage(sum: &mut Usage, one: &Usage) {
     sum.cached_tokens = sum.cached_tokens.max(one.cached_tokens);
 }
 
-fn usage_object(usage: &Usage) -> Value {
+pub(super) fn usage_object(usage: &Usage) -> Value {
     json!({
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
@@ -368,7 +379,7 @@ impl MessageBuilder {
 
 /// The id of a call: nine letters and digits, which the strictest chat templates ask for; unique
 /// within this server by a count, and across restarts by the time.
-fn call_id() -> String {
+pub(super) fn call_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut number = (now() << 15).wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed));
     let mut id = String::with_capacity(9);

@@ -13,12 +13,20 @@ use serde_json::json;
 
 use super::api_error::ApiError;
 use super::app::App;
-use super::{chat, constraints, metrics, models, playground, tokens};
+use super::{
+    chat, completions, constraints, cors, metrics, models, playground, request_id, responses,
+    tokens,
+};
 
 /// All routes.
 pub(super) fn router(app: Arc<App>) -> Router {
     let keyed = Router::new()
         .route("/v1/chat/completions", post(chat::completions))
+        .route("/v1/completions", post(completions::completions))
+        .route("/v1/responses", post(responses::create))
+        .route("/v1/responses/{id}", get(responses::get).delete(responses::delete))
+        .route("/v1/responses/{id}/cancel", post(responses::cancel))
+        .route("/v1/responses/{id}/input_items", get(responses::input_items))
         .route("/v1/constraints/check", post(constraints::check))
         .route("/v1/constraints/lint", post(constraints::lint))
         .route("/v1/constraints/mask", post(constraints::mask))
@@ -40,6 +48,8 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .merge(keyed)
         .merge(page)
         .fallback(unknown)
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), cors::share))
+        .layer(middleware::from_fn(request_id::return_id))
         .with_state(app)
 }
 

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Request as HttpRequest, State};
+use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::api_error::ApiError;
@@ -17,7 +17,7 @@ use crate::model::SpecialNames;
 pub(super) async fn tokenize(
     State(app): State<Arc<App>>,
     request: HttpRequest,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Response, ApiError> {
     work::answer(app, request, tokenize_now).await
 }
 
@@ -25,7 +25,7 @@ pub(super) async fn tokenize(
 pub(super) async fn detokenize(
     State(app): State<Arc<App>>,
     request: HttpRequest,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Response, ApiError> {
     work::answer(app, request, detokenize_now).await
 }
 

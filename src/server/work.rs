@@ -6,15 +6,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Json;
 use axum::extract::Request as HttpRequest;
-use axum::http::{HeaderMap, header::CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header::CONTENT_TYPE};
+use axum::response::{IntoResponse as _, Response};
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::admission::BodyPermit;
 use super::api_error::ApiError;
 use super::app::App;
-use super::request::Fields;
+use super::request::{Fields, ignoring_unknown};
 use crate::{deadline, strict_json};
+
+/// The header that names fields of a request that were left out.
+const IGNORED_FIELDS: HeaderName = HeaderName::from_static("x-ignored-fields");
 
 /// A body that was read as JSON.
 pub(super) struct JsonBody {
@@ -56,15 +60,28 @@ pub(super) async fn answer(
     app: Arc<App>,
     request: HttpRequest,
     work: fn(&App, Fields) -> Result<Value, ApiError>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Response, ApiError> {
     let mut body = JsonBody::read(&app, request).await?;
     let turn = body.turn(&app).await?;
     blocking(move || {
-        let answer = work(&app, Fields::new("", body.value)?);
+        let ignore = app.ignore_unknown_fields;
+        let answer = ignoring_unknown(ignore, || work(&app, Fields::new("", body.value)?));
         drop((turn, body.permit));
-        answer.map(Json)
+        answer.map(|(answer, ignored)| with_ignored(Json(answer).into_response(), &ignored))
     })
     .await?
+}
+
+/// The response with the names of fields that were left out.
+pub(super) fn with_ignored(mut response: Response, ignored: &[String]) -> Response {
+    // A name that is no header's text is shown by what stands for it.
+    let names: Vec<String> = ignored.iter().map(|name| name.escape_default().to_string()).collect();
+    if let Ok(names) = HeaderValue::from_str(&names.join(", "))
+        && !ignored.is_empty()
+    {
+        response.headers_mut().insert(IGNORED_FIELDS, names);
+    }
+    response
 }
 
 /// Runs work that takes a while on the blocking pool. Operations of constraints in it end soon after

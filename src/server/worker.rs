@@ -20,6 +20,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 use super::admission::BodyPermit;
 use super::api_error::ApiError;
+use super::histogram::TextMetrics;
 
 /// A reply to a request. Those of one choice come in order, those of several side by side.
 pub(super) enum WorkerReply {
@@ -58,6 +59,7 @@ pub(super) struct Worker {
     /// Texts that may wait.
     max_waiting: usize,
     stop: Arc<AtomicBool>,
+    metrics: Arc<TextMetrics>,
 }
 
 impl Worker {
@@ -78,7 +80,12 @@ impl Worker {
                 Error::new(ErrorKind::Io, format!("cannot start the engine's thread: {error}"))
                     .with_source(error)
             })?;
-        Ok(Self { engine, time, max_waiting, stop })
+        Ok(Self { engine, time, max_waiting, stop, metrics: Arc::default() })
+    }
+
+    /// The times of texts so far.
+    pub(super) fn metrics(&self) -> &TextMetrics {
+        &self.metrics
     }
 
     /// Submits the texts of one request, whose body holds this permit. Blocks while their constraints
@@ -105,7 +112,14 @@ impl Worker {
             replies,
         });
         for (first, (request, best)) in requests.into_iter().enumerate() {
-            let choice = ChoiceListener { first, shared: Arc::clone(&shared), is_late: false };
+            let choice = ChoiceListener {
+                first,
+                shared: Arc::clone(&shared),
+                is_late: false,
+                metrics: Arc::clone(&self.metrics),
+                submitted: Instant::now(),
+                last_text: None,
+            };
             if let Err(error) = self.engine.submit(request, best, Box::new(choice)) {
                 // Those that were submitted before it are cancelled, for nobody listens any more.
                 shared.end(WorkerReply::Failed(error));
@@ -154,10 +168,36 @@ struct ChoiceListener {
     first: usize,
     shared: Arc<SharedReplies>,
     is_late: bool,
+    metrics: Arc<TextMetrics>,
+    submitted: Instant,
+    /// When it last had text.
+    last_text: Option<Instant>,
+}
+
+impl ChoiceListener {
+    /// Measures what an event tells.
+    fn measure(&mut self, event: &Event<'_>) {
+        let now = Instant::now();
+        match event {
+            Event::Text(_) | Event::Special(_) => {
+                match self.last_text.replace(now) {
+                    None => self.metrics.time_to_first_token.observe(now - self.submitted),
+                    Some(last) => self.metrics.inter_token_latency.observe(now - last),
+                };
+            }
+            Event::Ended(response) => {
+                self.metrics.count_end(response.finish);
+                self.metrics.queue_time.observe(response.timing.queued);
+                self.metrics.request_time.observe(now - self.submitted);
+            }
+            Event::Step(_) | Event::Working => {}
+        }
+    }
 }
 
 impl Listener for ChoiceListener {
     fn on_event(&mut self, rank: usize, event: Event<'_>) -> ControlFlow<()> {
+        self.measure(&event);
         // A text that was complete in time is sent, with its end.
         let ended = matches!(&event, Event::Ended(text) if text.finish != FinishReason::Cancelled);
         self.is_late |= self.shared.end.is_some_and(|end| Instant::now() >= end);

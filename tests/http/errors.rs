@@ -83,7 +83,7 @@ fn every_error_is_json() {
     let address = serve(hey("http-json-errors"), &[]);
     for (head, body, status) in [
         ("GET /nowhere HTTP/1.1", "", 404),
-        ("POST /v1/completions HTTP/1.1", "{}", 404),
+        ("POST /v1/embeddings HTTP/1.1", "{}", 404),
         ("GET /v1/models/nothing HTTP/1.1", "", 404),
         ("GET /v1/models/%00%ff HTTP/1.1", "", 404),
         ("GET /v1/chat/completions HTTP/1.1", "", 405),

@@ -4,6 +4,7 @@
 
 mod answers;
 mod bounds;
+mod completions;
 mod constraint_endpoints;
 mod constraints;
 mod documents;
@@ -12,6 +13,7 @@ mod errors;
 mod model_support;
 mod playground;
 mod reasoning;
+mod responses;
 mod serving;
 mod settings;
 mod tools;

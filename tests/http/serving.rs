@@ -2,11 +2,11 @@
 
 use std::io::Read as _;
 
-use maskwright::server::Server;
+use maskwright::server::{Server, ServerOptions};
 use serde_json::json;
 
 use crate::model_support::{hey, parrot};
-use crate::{CHAT, chat, connect, send, serve};
+use crate::{CHAT, chat, connect, send, serve, serve_by};
 
 #[test]
 fn models_and_health_answer() {
@@ -136,4 +136,74 @@ fn a_port_in_use_is_an_error_with_a_cure() {
     let listener = Server::listen(([127, 0, 0, 1], 0).into()).unwrap();
     let error = Server::listen(listener.local_addr().unwrap()).unwrap_err().to_string();
     assert!(error.contains("--port"), "{error}");
+}
+
+/// Browsers ask first, and look for the origin in the response.
+#[test]
+fn pages_of_named_origins_may_use_the_server() {
+    let cors_origins = vec!["https://example.org".to_owned()];
+    let api_keys = vec!["secret".to_owned()];
+    let options = ServerOptions { cors_origins, api_keys, ..ServerOptions::default() };
+    let address = serve_by(hey("http-cors"), options);
+    let preflight = |origin: &str| {
+        let head = format!(
+            "OPTIONS /v1/chat/completions HTTP/1.1\r\nOrigin: {origin}\r\n\
+             Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: x-a"
+        );
+        send(address, &head, "")
+    };
+    let allowed = preflight("https://example.org");
+    assert_eq!(allowed.status, 204);
+    assert_eq!(allowed.headers["access-control-allow-origin"], "https://example.org");
+    assert_eq!(allowed.headers["access-control-allow-headers"], "x-a");
+    let refused = preflight("https://example.com");
+    assert!(!refused.headers.contains_key("access-control-allow-origin"));
+    assert_ne!(refused.status, 204);
+    let head = "GET /health HTTP/1.1\r\nOrigin: https://example.org";
+    let health = send(address, head, "");
+    assert_eq!(health.headers["access-control-allow-origin"], "https://example.org");
+    // A request without its key stays one.
+    let models = send(address, "GET /v1/models HTTP/1.1\r\nOrigin: https://example.org", "");
+    assert_eq!(models.status, 401);
+}
+
+#[test]
+fn every_response_has_an_id() {
+    let address = serve(hey("http-request-id"), &[]);
+    let id = |head: &str| send(address, head, "").headers["x-request-id"].clone();
+    assert_eq!(id("GET /health HTTP/1.1\r\nX-Request-Id: mine-7"), "mine-7");
+    let (one, other) = (id("GET /health HTTP/1.1"), id("GET /nothing HTTP/1.1"));
+    assert!(one.starts_with("req_") && one != other);
+    assert!(id("GET /health HTTP/1.1\r\nX-Request-Id: a b").starts_with("req_"));
+}
+
+#[test]
+fn unknown_fields_can_be_left_out() {
+    let model = "http-ignored-fields";
+    let options = ServerOptions { ignore_unknown_fields: true, ..ServerOptions::default() };
+    let address = serve_by(hey(model), options);
+    let fields = json!({ "colour": 1, "stream_options": { "speed": 2 }, "stream": true });
+    let answer = chat(address, model, fields);
+    assert_eq!(answer.headers["x-ignored-fields"], "stream_options.speed, colour");
+    assert_eq!(answer.status, 200);
+    assert!(!chat(address, model, json!({})).headers.contains_key("x-ignored-fields"));
+    // A field whose meaning is known is refused all the same.
+    assert_eq!(chat(address, model, json!({ "audio": { "voice": "x" } })).status, 400);
+}
+
+#[test]
+fn times_are_told() {
+    let model = "http-histograms";
+    let address = serve(hey(model), &[]);
+    assert_eq!(chat(address, model, json!({ "regex": "Hey" })).status, 200);
+    let metrics = send(address, "GET /metrics HTTP/1.1", "").body;
+    for line in [
+        "maskwright_time_to_first_token_seconds_count 1",
+        "maskwright_inter_token_latency_seconds_count 2",
+        "maskwright_e2e_request_latency_seconds_bucket{le=\"+Inf\"} 1",
+        "maskwright_compile_time_seconds_count 1",
+        "maskwright_request_success_total{finished_reason=\"stop\"} 1",
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{line} in {metrics}");
+    }
 }

@@ -1,11 +1,29 @@
 //! The fields of a JSON object, each taken once by name; whatever is left is refused by name.
 
+use std::cell::RefCell;
+
 use serde_json::{Map, Value};
 
 use crate::server::api_error::ApiError;
 
 /// Longest piece of a wrong value that an error repeats, in characters.
 const MAX_SHOWN_CHARS: usize = 40;
+
+thread_local! {
+    /// Names of fields that nobody took, where they are left out instead of refused.
+    static IGNORED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+}
+
+/// Reads with unknown fields left out, if `ignore`; gives their names, too.
+pub(crate) fn ignoring_unknown<T>(
+    ignore: bool,
+    read: impl FnOnce() -> Result<T, ApiError>,
+) -> Result<(T, Vec<String>), ApiError> {
+    IGNORED.set(ignore.then(Vec::new));
+    let read = read();
+    let ignored = IGNORED.take().unwrap_or_default();
+    read.map(|read| (read, ignored))
+}
 
 /// The fields of an object that were not taken yet, with the path of the object.
 pub(crate) struct Fields {
@@ -121,12 +139,30 @@ impl Fields {
         }
     }
 
-    /// Refuses the first field that was not taken. Null counts as absent, as clients write it that
+    /// Everything that was not taken.
+    pub(crate) fn into_rest(self) -> Map<String, Value> {
+        self.map
+    }
+
+    /// Refuses the first field that was not taken, unless they are [left out](ignoring_unknown). Null counts as absent, as clients write it that
     /// serialise whole structs.
     pub(crate) fn finish(self) -> Result<(), ApiError> {
-        match self.map.iter().find(|(_, value)| !value.is_null()) {
-            None => Ok(()),
-            Some((field, _)) => {
+        let mut unknown = self.map.iter().filter(|(_, value)| !value.is_null());
+        let Some((field, _)) = unknown.next() else { return Ok(()) };
+        let names = || {
+            let fields = unknown.map(|(field, _)| field);
+            std::iter::once(field).chain(fields).map(|field| self.name(field))
+        };
+        let is_ignored = IGNORED.with_borrow_mut(|ignored| match ignored {
+            Some(ignored) => {
+                ignored.extend(names());
+                true
+            }
+            None => false,
+        });
+        match is_ignored {
+            true => Ok(()),
+            false => {
                 Err(ApiError::field(self.name(field), "is not a field that is supported here"))
             }
         }

@@ -116,6 +116,20 @@ fn steps() -> String {
     ChainStep::DEFAULT_ORDER.map(ChainStep::name).join(", ")
 }
 
+/// `logprobs` of a completion: a number of alternatives, or a flag as clients of chats write it.
+pub(super) fn completion_logprobs(fields: &mut Fields) -> Result<Option<usize>, ApiError> {
+    let wanted = format!("an integer from 0 to {MAX_TOP_LOGPROBS}");
+    let top = fields.read("logprobs", &wanted, |value| match value {
+        Value::Bool(false) => Some(None),
+        Value::Bool(true) => Some(Some(0)),
+        value => {
+            let n = value.as_u64().filter(|n| *n <= MAX_TOP_LOGPROBS)?;
+            Some(Some(usize::try_from(n).ok()?))
+        }
+    })?;
+    Ok(top.flatten())
+}
+
 /// All other settings of generation, as a request that has only them.
 pub(super) fn settings(fields: &mut Fields) -> Result<Request, ApiError> {
     let off = Request::text("");

@@ -10,7 +10,7 @@ use super::json_string::{StringReader, StringState};
 
 /// Reader of the string in a call's arguments, as they come.
 #[derive(Clone, Debug, Default)]
-pub(super) struct InputReader {
+pub(crate) struct InputReader {
     /// Quotes of JSON that were read: two around the key, then one before the text.
     quotes: usize,
     /// A character of the key that a backslash stands before comes next.
@@ -24,7 +24,7 @@ const QUOTES_BEFORE_TEXT: usize = 3;
 
 impl InputReader {
     /// The part of the text that more of the arguments brings.
-    pub(super) fn read(&mut self, arguments: &str) -> String {
+    pub(crate) fn read(&mut self, arguments: &str) -> String {
         let (mut rest, mut text) = (arguments.chars(), String::new());
         while self.quotes < QUOTES_BEFORE_TEXT {
             match rest.next() {

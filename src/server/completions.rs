@@ -1,0 +1,295 @@
+//! Handler of `POST /v1/completions`: goes on from texts or tokens, without a chat template.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Request as HttpRequest, State};
+use axum::response::sse::Event;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+
+use super::api_error::ApiError;
+use super::app::App;
+use super::generation::{PreparedRequest, first_of_stream, first_reply};
+use super::request::{CompletionRequest, Fields, ignoring_unknown};
+use super::response::{EventStream, EventWriter, now, unique_id, usage_object};
+use super::work::{JsonBody, blocking, with_ignored};
+use super::worker::{Replies, WorkerReply};
+use crate::engine::{FinishReason, Prompt, Protocol, Request, Step, StopReason, Usage};
+use crate::vocabulary::Vocabulary;
+
+/// Answers each prompt with one choice or several.
+pub(super) async fn completions(
+    State(app): State<Arc<App>>,
+    request: HttpRequest,
+) -> Result<Response, ApiError> {
+    let mut body = JsonBody::read(&app, request).await?;
+    let fields = Fields::new("", std::mem::take(&mut body.value))?;
+    let read = || CompletionRequest::read(fields, &app.names, &app.vocabulary);
+    let (read, ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
+    let turn = if read.format.is_text() { None } else { Some(body.turn(&app).await?) };
+    let (prepared, answer) = {
+        let app = Arc::clone(&app);
+        blocking(move || {
+            let prepared = prepare(&app, read, body);
+            drop(turn);
+            prepared
+        })
+        .await??
+    };
+    let (budget, stream) = (prepared.budget, prepared.stream);
+    let mut replies = prepared.submit(&app).await?;
+    if stream {
+        let first = first_of_stream(&mut replies, &app, budget).await?;
+        let stream = EventStream::new((app, budget), answer, first, replies);
+        return Ok(with_ignored(stream.into_response(), &ignored));
+    }
+    let first = first_reply(replies.recv().await, &app, budget)?;
+    let whole = whole(&app, answer, budget.field, first, replies).await?;
+    Ok(with_ignored(Json(whole).into_response(), &ignored))
+}
+
+/// Compiles a request.
+fn prepare(
+    app: &Arc<App>,
+    read: CompletionRequest,
+    mut body: JsonBody,
+) -> Result<(PreparedRequest, CompletionAnswer), ApiError> {
+    let CompletionRequest { prompts, echo, mut format, generation } = read;
+    let compiler = format.configure(&app.compiler)?;
+    let constraint = format.compile(&compiler)?;
+    let texts = match echo {
+        true => prompts.iter().map(|prompt| text_of(prompt, &app.vocabulary)).collect(),
+        false => vec![String::new(); prompts.len()],
+    };
+    let request = |prompt| Request {
+        raw: true,
+        constraint: constraint.clone(),
+        ..generation.request(prompt, app.context_length)
+    };
+    let requests = prompts.into_iter().map(request).collect();
+    let answer = CompletionAnswer {
+        id: unique_id("cmpl-"),
+        created: now(),
+        app: Arc::clone(app),
+        texts,
+        choices_each: generation.choices,
+        has_logprobs: generation.settings.logprobs,
+        include_usage: generation.stream_options.include_usage,
+        choices: BTreeMap::new(),
+        usage: Usage::default(),
+    };
+    let permit = body.permit.take();
+    let protocol = Protocol::default();
+    PreparedRequest::new(app, requests, protocol, &generation, permit).map(|it| (it, answer))
+}
+
+/// The text of a prompt.
+fn text_of(prompt: &Prompt, vocabulary: &Vocabulary) -> String {
+    match prompt {
+        Prompt::Text(text) => text.clone(),
+        Prompt::Tokens(tokens) => String::from_utf8_lossy(&vocabulary.decode(tokens)).into_owned(),
+        Prompt::Chat(_) => String::new(),
+    }
+}
+
+/// The answer, whole or as events, while it is written.
+struct CompletionAnswer {
+    id: String,
+    created: u64,
+    app: Arc<App>,
+    /// The text that the choices of each prompt begin with.
+    texts: Vec<String>,
+    /// Choices of each prompt.
+    choices_each: usize,
+    has_logprobs: bool,
+    include_usage: bool,
+    choices: BTreeMap<usize, CompletionChoice>,
+    usage: Usage,
+}
+
+/// A choice while it is written.
+#[derive(Default)]
+struct CompletionChoice {
+    /// Its text; of a stream the part that was not sent.
+    text: String,
+    /// Bytes of text before what was not sent.
+    offset: usize,
+    tokens: Vec<Step>,
+    /// Number of tokens that were sent.
+    sent: usize,
+    end: Option<Value>,
+}
+
+impl CompletionAnswer {
+    fn choice(&mut self, index: usize) -> &mut CompletionChoice {
+        let prompt = self.texts.get(index / self.choices_each.max(1));
+        self.choices.entry(index).or_insert_with(|| CompletionChoice {
+            text: prompt.cloned().unwrap_or_default(),
+            ..CompletionChoice::default()
+        })
+    }
+
+    /// Takes a reply; returns the index of the choice that has something new.
+    fn add(&mut self, reply: WorkerReply) -> Option<usize> {
+        match reply {
+            WorkerReply::Text(index, text) => {
+                self.choice(index).text.push_str(&text);
+                Some(index)
+            }
+            WorkerReply::Step(index, step) => {
+                if !self.app.vocabulary.end_tokens().contains(&step.token) {
+                    self.choice(index).tokens.push(*step);
+                }
+                None
+            }
+            WorkerReply::Done(index, response) => {
+                let usage = &response.usage;
+                // The choices of one prompt share it.
+                if index % self.choices_each.max(1) == 0 {
+                    self.usage.prompt_tokens += usage.prompt_tokens;
+                    self.usage.cached_tokens += usage.cached_tokens;
+                }
+                self.usage.completion_tokens += usage.completion_tokens;
+                let finish = match response.finish {
+                    FinishReason::Length => "length",
+                    _ => "stop",
+                };
+                let stop_reason = match &response.stop_reason {
+                    None => Value::Null,
+                    Some(StopReason::Text(text)) => json!(text),
+                    Some(StopReason::Token(token)) => json!(token),
+                };
+                let choice = self.choice(index);
+                let kept = response.text_tokens.saturating_sub(choice.sent);
+                choice.tokens.truncate(kept);
+                choice.end = Some(json!({
+                    "finish_reason": finish,
+                    "stop_reason": stop_reason,
+                    "complete": response.complete,
+                }));
+                Some(index)
+            }
+            WorkerReply::Special(..)
+            | WorkerReply::Finished
+            | WorkerReply::Failed(_)
+            | WorkerReply::OutOfTime => None,
+        }
+    }
+
+    /// The choice as an object, with what was not sent of it.
+    fn take_choice(&mut self, index: usize) -> Value {
+        let has_logprobs = self.has_logprobs;
+        let app = Arc::clone(&self.app);
+        let choice = self.choice(index);
+        let text = std::mem::take(&mut choice.text);
+        let tokens = std::mem::take(&mut choice.tokens);
+        choice.sent += tokens.len();
+        let logprobs = match has_logprobs {
+            true => logprobs(&app.vocabulary, &tokens, choice.offset),
+            false => Value::Null,
+        };
+        choice.offset += text.len();
+        let end = choice.end.take();
+        let mut object = json!({
+            "index": index,
+            "text": text,
+            "logprobs": logprobs,
+            "finish_reason": null,
+        });
+        if let (Some(Value::Object(end)), Some(object)) = (end, object.as_object_mut()) {
+            object.extend(end);
+        }
+        object
+    }
+
+    fn object(&self, choices: Vec<Value>) -> Value {
+        json!({
+            "id": self.id,
+            "object": "text_completion",
+            "created": self.created,
+            "model": self.app.name(),
+            "choices": choices,
+        })
+    }
+}
+
+/// OpenAI's four lists, for the tokens of a piece of text that begins at this offset.
+fn logprobs(vocabulary: &Vocabulary, tokens: &[Step], mut offset: usize) -> Value {
+    let text = |token: u32| match vocabulary.token_bytes(token) {
+        Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        None => vocabulary.token_name(token).into_owned(),
+    };
+    let (mut names, mut values, mut tops, mut offsets) = (vec![], vec![], vec![], vec![]);
+    for step in tokens {
+        offsets.push(json!(offset));
+        offset += vocabulary.token_bytes(step.token).map_or(0, <[u8]>::len);
+        names.push(json!(text(step.token)));
+        values.push(json!(step.logprob));
+        let top = step.top_logprobs.iter().map(|&(token, logprob)| (text(token), json!(logprob)));
+        tops.push(Value::Object(top.collect::<Map<String, Value>>()));
+    }
+    json!({
+        "tokens": names,
+        "token_logprobs": values,
+        "top_logprobs": tops,
+        "text_offset": offsets,
+    })
+}
+
+impl EventWriter for CompletionAnswer {
+    fn take(&mut self, reply: WorkerReply, events: &mut VecDeque<Event>) {
+        let has_ended = matches!(reply, WorkerReply::Finished);
+        if let Some(index) = self.add(reply) {
+            let choice = self.take_choice(index);
+            let mut chunk = self.object(vec![choice]);
+            if self.include_usage {
+                chunk["usage"] = Value::Null;
+            }
+            events.push_back(Event::default().data(chunk.to_string()));
+        }
+        if has_ended {
+            if self.include_usage {
+                let mut chunk = self.object(Vec::new());
+                chunk["usage"] = usage_object(&self.usage);
+                events.push_back(Event::default().data(chunk.to_string()));
+            }
+            events.push_back(Event::default().data("[DONE]"));
+        }
+    }
+
+    fn fail(&mut self, error: &ApiError, events: &mut VecDeque<Event>) {
+        events.push_back(Event::default().data(error.object().to_string()));
+    }
+}
+
+/// All choices in one answer.
+async fn whole(
+    app: &App,
+    mut answer: CompletionAnswer,
+    max_tokens_field: Option<&'static str>,
+    first: WorkerReply,
+    mut replies: Replies,
+) -> Result<Value, ApiError> {
+    let mut next = first;
+    loop {
+        match next {
+            WorkerReply::Finished => {
+                let indices: Vec<usize> = answer.choices.keys().copied().collect();
+                let choices = indices.into_iter().map(|index| answer.take_choice(index)).collect();
+                let mut object = answer.object(choices);
+                object["usage"] = usage_object(&answer.usage);
+                return Ok(object);
+            }
+            WorkerReply::Failed(error) => {
+                return Err(ApiError::from_generation(&error, max_tokens_field));
+            }
+            WorkerReply::OutOfTime => return Err(app.out_of_time()),
+            reply => {
+                answer.add(reply);
+            }
+        }
+        next = replies.recv().await.ok_or_else(ApiError::gone)?;
+    }
+}

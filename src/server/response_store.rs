@@ -1,0 +1,126 @@
+//! Responses by id, in memory: the oldest give way when there are too many, or too many bytes.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+/// Greatest number of responses that are kept.
+const MAX_RESPONSES: usize = 4096;
+
+/// Greatest number of bytes of all of them, written as JSON.
+const MAX_BYTES: usize = 64 << 20;
+
+/// A response, with the conversation that it ends.
+pub(super) struct StoredResponse {
+    /// As it was answered.
+    pub(super) object: Value,
+    /// The items of its own request.
+    pub(super) input: Vec<Value>,
+    /// All items up to it: those of earlier responses, its input, its output.
+    pub(super) conversation: Vec<Value>,
+}
+
+/// The responses that later requests may refer to.
+#[derive(Default)]
+pub(super) struct ResponseStore(Mutex<Entries>);
+
+#[derive(Default)]
+struct Entries {
+    by_id: HashMap<String, (StoredResponse, usize)>,
+    /// Ids by age, oldest first. Some may have been removed.
+    ages: VecDeque<String>,
+    bytes: usize,
+}
+
+impl ResponseStore {
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a response, unless it is too large alone.
+    pub(super) fn insert(&self, id: &str, response: StoredResponse) {
+        let sized = (&response.object, &response.input, &response.conversation);
+        let size = serde_json::to_vec(&sized).map_or(0, |json| json.len());
+        if size > MAX_BYTES {
+            return;
+        }
+        let mut entries = self.entries();
+        entries.bytes += size;
+        entries.by_id.insert(id.to_owned(), (response, size));
+        entries.ages.push_back(id.to_owned());
+        while entries.bytes > MAX_BYTES || entries.ages.len() > MAX_RESPONSES {
+            let Some(oldest) = entries.ages.pop_front() else { break };
+            entries.remove(&oldest);
+        }
+    }
+
+    /// The response as it was answered.
+    pub(super) fn object(&self, id: &str) -> Option<Value> {
+        self.entries().by_id.get(id).map(|(response, _)| response.object.clone())
+    }
+
+    /// The items of its own request.
+    pub(super) fn input(&self, id: &str) -> Option<Vec<Value>> {
+        self.entries().by_id.get(id).map(|(response, _)| response.input.clone())
+    }
+
+    /// All items up to the end of the response.
+    pub(super) fn conversation(&self, id: &str) -> Option<Vec<Value>> {
+        self.entries().by_id.get(id).map(|(response, _)| response.conversation.clone())
+    }
+
+    /// An item of any response by its id.
+    pub(super) fn item(&self, id: &str) -> Option<Value> {
+        let entries = self.entries();
+        let mut items = entries.by_id.values().flat_map(|(response, _)| &response.conversation);
+        items.find(|item| item["id"] == id).cloned()
+    }
+
+    /// Forgets a response. Returns whether it was there.
+    pub(super) fn remove(&self, id: &str) -> bool {
+        self.entries().remove(id)
+    }
+}
+
+impl Entries {
+    fn remove(&mut self, id: &str) -> bool {
+        let removed = self.by_id.remove(id);
+        self.bytes -= removed.as_ref().map_or(0, |(_, size)| *size);
+        removed.is_some()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn response(text: &str) -> StoredResponse {
+        let item = json!({ "id": text });
+        StoredResponse {
+            object: json!({ "text": text }),
+            input: vec![item.clone()],
+            conversation: vec![item],
+        }
+    }
+
+    #[test]
+    fn the_oldest_give_way() {
+        let store = ResponseStore::default();
+        for i in 0..=MAX_RESPONSES {
+            store.insert(&i.to_string(), response(&i.to_string()));
+        }
+        assert!(store.object("0").is_none() && store.object("1").is_some());
+        assert_eq!(store.item("7").unwrap(), json!({ "id": "7" }));
+        let large = "x".repeat(MAX_BYTES / 4);
+        store.insert("large", response(&large));
+        assert!(store.object("large").is_some() && store.object("1").is_none());
+        store.insert("too large", response(&"x".repeat(MAX_BYTES)));
+        assert!(store.object("too large").is_none());
+        assert!(store.remove("large") && !store.remove("large"));
+        assert!(store.entries().bytes < MAX_BYTES);
+    }
+}

@@ -1,0 +1,95 @@
+//! `POST /v1/completions`: prompts as text and tokens, echo, log-probabilities, streams.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+
+use crate::model_support::hey;
+use crate::{Answer, send, serve};
+
+const HEAD: &str = "POST /v1/completions HTTP/1.1\r\nContent-Type: application/json";
+
+fn complete(address: SocketAddr, model: &str, fields: &Value) -> Answer {
+    let mut body = json!({ "model": model, "prompt": ">", "temperature": 0 });
+    body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    send(address, HEAD, &body.to_string())
+}
+
+#[test]
+fn texts_and_tokens_are_gone_on_from() {
+    let model = "http-completions";
+    let address = serve(hey(model), &[]);
+    let texts = |fields: Value| -> Vec<String> {
+        let answer = complete(address, model, &fields);
+        assert_eq!(answer.status, 200, "{fields}: {}", answer.body);
+        let choices = answer.json()["choices"].clone();
+        let text = |choice: &Value| choice["text"].as_str().unwrap().to_owned();
+        choices.as_array().unwrap().iter().map(text).collect()
+    };
+    assert_eq!(texts(json!({})), ["Hey"]);
+    assert_eq!(texts(json!({ "prompt": [62] })), ["Hey"]);
+    assert_eq!(texts(json!({ "prompt": ["x>", "H"] })), ["Hey", "ey"]);
+    assert_eq!(texts(json!({ "prompt": [[62], [72]], "n": 2 })), ["Hey", "Hey", "ey", "ey"]);
+    assert_eq!(texts(json!({ "echo": true })), [">Hey"]);
+    assert_eq!(texts(json!({ "prompt": [72], "echo": true })), ["Hey"]);
+    assert_eq!(texts(json!({ "max_tokens": 1 })), ["H"]);
+    assert_eq!(texts(json!({ "stop": "y" })), ["He"]);
+    assert_eq!(texts(json!({ "regex": "[0-9]", "suffix": "", "best_of": 2 })).len(), 1);
+
+    let answer = complete(address, model, &json!({ "logprobs": 2, "max_tokens": 2 })).json();
+    assert_eq!(answer["object"], "text_completion");
+    assert_eq!(answer["usage"]["prompt_tokens"], 1);
+    assert_eq!(answer["usage"]["completion_tokens"], 2);
+    let choice = &answer["choices"][0];
+    assert_eq!(choice["finish_reason"], "length");
+    let logprobs = &choice["logprobs"];
+    assert_eq!(logprobs["tokens"], json!(["H", "e"]));
+    assert_eq!(logprobs["text_offset"], json!([0, 1]));
+    assert!(logprobs["token_logprobs"][1].as_f64().unwrap() <= 0.0);
+    assert_eq!(logprobs["top_logprobs"][0].as_object().unwrap().len(), 2);
+    assert_eq!(logprobs["top_logprobs"][0]["H"], logprobs["token_logprobs"][0]);
+}
+
+#[test]
+fn completions_are_streamed() {
+    let model = "http-completion-stream";
+    let address = serve(hey(model), &[]);
+    let fields = json!({ "stream": true, "echo": true, "n": 2,
+        "stream_options": { "include_usage": true } });
+    let events = complete(address, model, &fields).events();
+    assert_eq!(events.last().unwrap(), "[DONE]");
+    let chunks: Vec<Value> =
+        events[..events.len() - 1].iter().map(|e| serde_json::from_str(e).unwrap()).collect();
+    for index in [0, 1] {
+        let choices = chunks.iter().flat_map(|chunk| chunk["choices"].as_array().unwrap());
+        let mine: Vec<&Value> = choices.filter(|choice| choice["index"] == index).collect();
+        let text: String = mine.iter().map(|choice| choice["text"].as_str().unwrap()).collect();
+        assert_eq!(text, ">Hey");
+        assert_eq!(mine.last().unwrap()["finish_reason"], "stop");
+    }
+    let last = chunks.last().unwrap();
+    assert_eq!((&last["choices"], &last["usage"]["completion_tokens"]), (&json!([]), &json!(6)));
+}
+
+#[test]
+fn completions_that_cannot_be_are_refused() {
+    let model = "http-completion-errors";
+    let address = serve(hey(model), &[]);
+    for (fields, param) in [
+        (json!({ "prompt": null }), "prompt"),
+        (json!({ "prompt": [] }), "prompt"),
+        (json!({ "prompt": [[]] }), "prompt"),
+        (json!({ "prompt": [999] }), "prompt"),
+        (json!({ "prompt": { "a": 1 } }), "prompt"),
+        (json!({ "prompt": ["a", "b"], "best_of": 2 }), "prompt"),
+        (json!({ "suffix": "x" }), "suffix"),
+        (json!({ "echo": true, "logprobs": 1 }), "echo"),
+        (json!({ "logprobs": 21 }), "logprobs"),
+        (json!({ "messages": [] }), "messages"),
+        (json!({ "regex": "(" }), "regex"),
+    ] {
+        let answer = complete(address, model, &fields);
+        assert_eq!(answer.status, 400, "{fields}: {}", answer.body);
+        assert_eq!(answer.json()["error"]["param"], param, "{fields}");
+    }
+}

@@ -1,0 +1,223 @@
+//! `/v1/responses`: items and messages, formats, tools, streams, and responses that were stored.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+
+use crate::model_support::hey;
+use crate::{Answer, send, serve, serve_with};
+
+const HEAD: &str = "POST /v1/responses HTTP/1.1\r\nContent-Type: application/json";
+
+fn respond(address: SocketAddr, model: &str, fields: &Value) -> Answer {
+    let mut body = json!({ "model": model, "input": "Hello", "temperature": 0 });
+    body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    send(address, HEAD, &body.to_string())
+}
+
+fn responded(address: SocketAddr, model: &str, fields: &Value) -> Value {
+    let answer = respond(address, model, fields);
+    assert_eq!(answer.status, 200, "{fields}: {}", answer.body);
+    answer.json()
+}
+
+/// The events of a stream: their types agree with their names.
+fn streamed(answer: &Answer) -> Vec<Value> {
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let event = |event: &str| {
+        let (name, data) = event.split_once('\n').unwrap();
+        let data: Value = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
+        assert_eq!(name.strip_prefix("event: ").unwrap(), data["type"]);
+        data
+    };
+    answer.body.split_terminator("\n\n").map(event).collect()
+}
+
+#[test]
+fn a_text_is_a_message() {
+    let model = "http-responses";
+    let address = serve(hey(model), &[]);
+    let response = responded(address, model, &json!({ "instructions": "Be kind." }));
+    assert_eq!(
+        (&response["object"], &response["status"]),
+        (&json!("response"), &json!("completed"))
+    );
+    assert_eq!(response["instructions"], "Be kind.");
+    let message = &response["output"][0];
+    assert_eq!((&message["type"], &message["role"]), (&json!("message"), &json!("assistant")));
+    assert_eq!(message["content"][0]["text"], "Hey");
+    // "Be kind.Hello>"
+    assert_eq!(response["usage"]["input_tokens"], 14);
+    assert_eq!(response["usage"]["output_tokens"], 3);
+
+    let cut = responded(address, model, &json!({ "max_output_tokens": 2 }));
+    assert_eq!(cut["status"], "incomplete");
+    assert_eq!(cut["incomplete_details"], json!({ "reason": "max_output_tokens" }));
+    assert_eq!(cut["output"][0]["status"], "incomplete");
+
+    let format = json!({ "type": "json_schema", "name": "n", "strict": true,
+        "schema": { "type": "array", "items": { "const": 1 }, "minItems": 1, "maxItems": 1 } });
+    let json = responded(address, model, &json!({ "text": { "format": format } }));
+    let text = json["output"][0]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(text).unwrap(), json!([1]));
+    assert_eq!(json["text"]["format"]["name"], "n");
+
+    let logprobs = json!({ "include": ["message.output_text.logprobs"], "top_logprobs": 2 });
+    let logprobs = responded(address, model, &logprobs);
+    let tokens = &logprobs["output"][0]["content"][0]["logprobs"];
+    assert_eq!(tokens.as_array().unwrap().len(), 3);
+    assert_eq!(tokens[0]["token"], "H");
+    assert_eq!(tokens[0]["top_logprobs"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_stream_tells_of_each_part() {
+    let model = "http-response-stream";
+    let address = serve(hey(model), &[]);
+    let events = streamed(&respond(address, model, &json!({ "stream": true })));
+    let types: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    let (first, rest) = types.split_at(4);
+    assert_eq!(
+        first,
+        [
+            "response.created",
+            "response.in_progress",
+            "response.output_item.added",
+            "response.content_part.added"
+        ]
+    );
+    let (deltas, last) = rest.split_at(rest.len() - 4);
+    assert!(deltas.iter().all(|kind| *kind == "response.output_text.delta"), "{deltas:?}");
+    assert_eq!(
+        last,
+        [
+            "response.output_text.done",
+            "response.content_part.done",
+            "response.output_item.done",
+            "response.completed"
+        ]
+    );
+    for (i, event) in events.iter().enumerate() {
+        assert_eq!(event["sequence_number"], i);
+    }
+    let text: String = events.iter().filter_map(|event| event["delta"].as_str()).collect();
+    assert_eq!(text, "Hey");
+    let whole = &events.last().unwrap()["response"];
+    assert_eq!(whole["output"][0]["content"][0]["text"], "Hey");
+    assert_eq!(events[0]["response"]["id"], whole["id"]);
+    // The same as a whole, but for ids and times.
+    let alone = responded(address, model, &json!({}));
+    assert_eq!(alone["usage"]["output_tokens"], whole["usage"]["output_tokens"]);
+}
+
+#[test]
+fn calls_are_items() {
+    let model = "http-response-tools";
+    let address = serve(hey(model), &[]);
+    let tool = json!({ "type": "function", "name": "f", "strict": true, "parameters": {
+        "type": "object", "properties": { "a": { "const": 1 } }, "required": ["a"] } });
+    let fields = json!({ "tools": [tool], "tool_choice": { "type": "function", "name": "f" } });
+    let response = responded(address, model, &fields);
+    let call = &response["output"][0];
+    assert_eq!((&call["type"], &call["name"]), (&json!("function_call"), &json!("f")));
+    let arguments: Value = serde_json::from_str(call["arguments"].as_str().unwrap()).unwrap();
+    assert_eq!(arguments, json!({ "a": 1 }));
+    assert_eq!(response["output"].as_array().unwrap().len(), 1);
+    assert_eq!(response["tools"], fields["tools"]);
+
+    let mut stream = fields.clone();
+    stream["stream"] = json!(true);
+    let events = streamed(&respond(address, model, &stream));
+    let of = |kind: &str| -> Vec<&Value> {
+        events.iter().filter(|event| event["type"] == kind).collect()
+    };
+    let deltas = of("response.function_call_arguments.delta");
+    let text: String = deltas.iter().map(|event| event["delta"].as_str().unwrap()).collect();
+    assert_eq!(text, of("response.function_call_arguments.done")[0]["arguments"]);
+    assert_eq!(of("response.output_item.done")[0]["item"]["call_id"].as_str().unwrap().len(), 9);
+
+    // The next turn: the call, by its items or by the response's id, and its output.
+    let output = json!({ "type": "function_call_output", "call_id": call["call_id"],
+        "output": "2" });
+    let user = json!({ "role": "user", "content": "Hello" });
+    for fields in [
+        json!({ "input": [user, call, output] }),
+        json!({ "input": [user, { "type": "item_reference", "id": call["id"] }, output] }),
+        json!({ "input": [output], "previous_response_id": response["id"] }),
+    ] {
+        let next = responded(address, model, &fields);
+        assert_eq!(next["output"][0]["content"][0]["text"], "Hey", "{fields}");
+    }
+}
+
+#[test]
+fn responses_are_stored() {
+    // The whole conversation is the prompt.
+    let model = "http-response-store";
+    let address = serve_with(model, "{% for m in messages %}{{ m.content }}|{% endfor %}>");
+    let get = |path: &str| send(address, &format!("GET /v1/responses/{path} HTTP/1.1"), "");
+    let first = responded(address, model, &json!({ "input": "a", "instructions": "x" }));
+    let id = first["id"].as_str().unwrap();
+    assert_eq!(get(id).json(), first);
+    let items = get(&format!("{id}/input_items")).json();
+    assert_eq!(items["data"][0]["content"][0]["text"], "a");
+    let next = json!({ "input": "b", "previous_response_id": id });
+    let second = responded(address, model, &next);
+    assert_eq!(second["previous_response_id"], id);
+    // "a|Hey|b|>": the instructions are not those of the next turn.
+    assert_eq!(second["usage"]["input_tokens"], 9);
+    let third = json!({ "input": "c", "previous_response_id": second["id"] });
+    assert_eq!(responded(address, model, &third)["usage"]["input_tokens"], 15);
+
+    let cancelled = send(address, &format!("POST /v1/responses/{id}/cancel HTTP/1.1"), "");
+    assert_eq!(cancelled.status, 400, "{}", cancelled.body);
+    let deleted = send(address, &format!("DELETE /v1/responses/{id} HTTP/1.1"), "");
+    assert_eq!(deleted.json(), json!({ "id": id, "object": "response", "deleted": true }));
+    assert_eq!(get(id).status, 404);
+    assert_eq!(respond(address, model, &next).json()["error"]["param"], "previous_response_id");
+    let unkept = responded(address, model, &json!({ "store": false }));
+    assert_eq!(get(unkept["id"].as_str().unwrap()).status, 404);
+}
+
+#[test]
+fn responses_that_cannot_be_are_refused() {
+    let model = "http-response-errors";
+    let address = serve(hey(model), &[]);
+    let format = |format: Value| json!({ "text": { "format": format } });
+    for (fields, param) in [
+        (json!({ "input": null }), "input"),
+        (json!({ "input": [] }), "input"),
+        (json!({ "input": [{ "role": "critic", "content": "" }] }), "input[0].role"),
+        (
+            json!({ "input": [{ "role": "user", "content": [{ "type": "input_image" }] }] }),
+            "input[0].content[0].type",
+        ),
+        (json!({ "input": [{ "type": "item_reference", "id": "x" }] }), "input[0].id"),
+        (json!({ "input": [{ "type": "web_search_call" }] }), "input[0].type"),
+        (json!({ "input": [{ "role": "user", "content": "a", "x": 1 }] }), "input[0].x"),
+        (json!({ "tools": [{ "type": "web_search" }] }), "tools[0].type"),
+        (json!({ "tools": [{ "type": "function", "name": "a b" }] }), "tools[0].name"),
+        (json!({ "background": true }), "background"),
+        (json!({ "truncation": "auto" }), "truncation"),
+        (json!({ "max_output_tokens": 0 }), "max_output_tokens"),
+        (json!({ "reasoning": { "effort": "hard" } }), "reasoning.effort"),
+        (json!({ "include": ["file_search_call.results"] }), "include"),
+        (json!({ "text": { "verbosity": "low" } }), "text.verbosity"),
+        (format(json!({ "type": "json_schema", "name": "x" })), "text.format.schema"),
+        (
+            format(json!({ "type": "json_schema", "name": "x", "schema": { "type": "sting" } })),
+            "text.format.schema",
+        ),
+        (json!({ "messages": [] }), "messages"),
+        (json!({ "inputs": 1 }), "inputs"),
+        (json!({ "model": "other" }), "model"),
+        (json!({ "input": "x".repeat(3000) }), "input"),
+    ] {
+        let answer = respond(address, model, &fields);
+        assert!(matches!(answer.status, 400 | 404), "{fields}: {}", answer.body);
+        let error = answer.json()["error"].clone();
+        assert_eq!(error["param"], param, "{fields}: {error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(!message.contains("`messages") || param == "messages", "{message}");
+    }
+}
