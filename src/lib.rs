@@ -61,9 +61,9 @@
 //! [`Matcher::tokens_to_finish`] says how many that takes, and
 //! [`Matcher::check_budget`] refuses a budget that cannot be enough before anything is generated.
 //!
-//! **The decoding loop.** Your own, with any model, as in the first two examples. Or that of `Engine` (feature `model`):
-//! Llama-family models on CPU or CUDA, with beams, speculation, stop strings and budgets; `server`
-//! puts OpenAI's HTTP API in front of it.
+//! **The decoding loop.** Your own, with any model, as in the first two examples. Or that of `Engine`
+//! (feature `model`): models of many families on CPU or CUDA, with beams, speculation, stop strings and
+//! budgets; `server` puts OpenAI's HTTP API in front of it.
 //!
 //! **Without a model.** [`sample::Texts`] draws random texts of a constraint, and near misses, to test
 //! parsers with; [`lint`] says what a schema does to generation; [`Matcher::expected`] and
@@ -170,7 +170,7 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `schemars` | with `model` | `Compiler::json_schema_for`, `Tool::for_type`: constraints and tools from Rust types |
-//! | `model` | yes | `Engine`, `model`: Llama-family models on the CPU (candle), tokenizer, chat template, an embedded model |
+//! | `model` | yes | `Engine`, `model`: models on the CPU (candle), tokenizer, chat template, an embedded model |
 //! | `server` | yes | `server`: OpenAI's chat completions over HTTP (axum, tokio); implies `model` |
 //! | `cli` | yes | the command `maskwright`; implies `model` |
 //! | `cuda` | no | models on NVIDIA GPUs; implies `model` |

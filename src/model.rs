@@ -27,7 +27,8 @@
 //! |---|---|
 //! | `checkpoint` | the folder or the GGUF file, and the tensors in it |
 //! | `config` | `config.json`: every key is read, known to be harmless, or refused |
-//! | `llama` | the architecture, and rotary positions in `llama/rotary` |
+//! | `config/families` | the model families, a function each from `config.json` to the data of a decoder |
+//! | `decoder` | the decoder that computes what this data says, on the CPU and with tensors |
 //! | `kv_cache` | keys and values of one sequence, copied on write |
 //! | `logits` | the result of a forward pass |
 //! | `device` | where a model runs, and its dtype |
@@ -36,23 +37,27 @@
 //!
 //! # Adding a model family
 //!
-//! - A family that computes what Llama computes up to defaults (Mistral, Qwen2): an entry in
-//!   `FAMILIES` of `config.rs`, its keys in `config/keys.rs`, and a case in `tests/model/llama.rs`, which
-//!   compares logits with a reference in `f64`. If a difference is a number or a switch, it becomes
-//!   a field of [`Config`] that `llama.rs` reads.
-//! - Another architecture: a file beside `llama.rs` with the same three functions (`load` takes all
-//!   tensors out of the checkpoint and refuses left-over ones; `forward` and `forward_tree` append
-//!   to the [`KvCache`] and return logits), and an enum of architectures in place of the field
-//!   `llama` of [`Model`].
+//! A family is data. `config/decoder.rs` says what a decoder can be made of: norms before or after each
+//! part, biases, fused weights, norms of queries and keys, rotary positions, windows, bounds on scores,
+//! sinks, gated and plain feed-forward parts, mixtures of experts, factors.
+//!
+//! 1. A file in `config/families/` whose function reads the keys of the family's `config.json`, begins
+//!    with `plain::read`, and states the differences; an entry in `FAMILIES`. What the function does not
+//!    ask for is refused if its name tells of what a model computes.
+//! 2. Cases in `tests/data/family_logits.py`, which writes the logits of small models computed by the
+//!    `transformers` library; `tests/model/families.rs` compares, also batched and in chunks, bit for bit.
+//!
+//! What the description lacks becomes a field of it, computed by `decoder/cpu.rs` with a kernel in
+//! `kernels/`, and by `decoder/tensors.rs` or refused there when the model is loaded.
 
 mod batch;
 mod candle_error;
 mod chat_template;
 mod checkpoint;
 mod config;
+mod decoder;
 mod device;
 mod kv_cache;
-mod llama;
 mod logits;
 mod tokenization;
 
@@ -62,7 +67,7 @@ use std::sync::Arc;
 pub use batch::{Chunk, LogitRows};
 pub use chat_template::{ChatTemplate, Message};
 pub use checkpoint::ModelSource;
-pub use config::{Config, Llama3Rope};
+pub use config::Config;
 pub use device::{DType, Device};
 pub use kv_cache::{KvBlocks, KvCache, SharedBlock};
 pub use logits::Logits;
@@ -72,8 +77,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::vocabulary::Vocabulary;
 use candle_error::candle_error;
 use checkpoint::{ModelFiles, Weights};
+use decoder::Decoder;
 use kv_cache::BlockPool;
-use llama::Llama;
+
 use tokenization::{ControlTokens, DisguisedConversation, StandIns, TokenCountBound};
 
 /// The settings for loading a model: source, device, dtype, index.
@@ -96,7 +102,7 @@ pub struct ModelOptions {
 pub struct Model {
     source: ModelSource,
     config: Config,
-    llama: Llama,
+    decoder: Decoder,
     tokenizer: Arc<Tokenizer>,
     vocabulary: Arc<Vocabulary>,
     chat_template: Option<Arc<ChatTemplate>>,
@@ -124,7 +130,7 @@ impl Model {
     /// together.
     pub fn load(options: &ModelOptions) -> Result<Self> {
         let files = options.source.files()?;
-        let config = Config::read(&files)?;
+        let config = config::read(&files)?;
         refuse_adapter(&files)?;
         // First the vocabulary, which says best what is wrong with a tokenizer.
         let json = files.require(TOKENIZER)?;
@@ -134,7 +140,7 @@ impl Model {
         let chat_template = ChatTemplate::read(&files)?;
         let (device, dtype) = (options.device.open()?, options.dtype.into());
         let weights = Weights::open(&files, dtype, &device)?;
-        let llama = Llama::load(&config, weights, dtype, &device)?;
+        let decoder = Decoder::load(&config, weights, dtype, &device)?;
         let (source, vocabulary) = (options.source.clone(), Arc::new(vocabulary));
         let control_tokens = Arc::new(tokenizer.control_tokens(&vocabulary));
         let token_bound = tokenizer.token_bound(&vocabulary);
@@ -142,7 +148,7 @@ impl Model {
         Ok(Self {
             source,
             config,
-            llama,
+            decoder,
             tokenizer,
             vocabulary,
             chat_template,
@@ -171,7 +177,7 @@ impl Model {
         &self.tokenizer
     }
 
-    /// The greatest length of a sequence in tokens: no more than an attention window.
+    /// The greatest length of a sequence in tokens: see [`Config::context_length`].
     pub fn context_length(&self) -> usize {
         self.config.context_length()
     }
@@ -300,7 +306,7 @@ impl Model {
 
     /// The cache of a new sequence.
     pub fn new_cache(&self) -> Result<KvCache> {
-        self.llama.new_cache().map_err(candle_error)
+        self.decoder.new_cache().map_err(candle_error)
     }
 
     /// The cache of a sequence that begins with the tokens of these blocks, in order: as if they had
@@ -321,7 +327,7 @@ impl Model {
     ///
     /// Errors if a block is of another model.
     pub fn cache_of(&self, blocks: &[SharedBlock]) -> Result<KvCache> {
-        self.llama.cache_of(blocks).map_err(candle_error)?.ok_or_else(|| {
+        self.decoder.cache_of(blocks).map_err(candle_error)?.ok_or_else(|| {
             let message = "a block of a KV cache belongs to another model";
             Error::new(ErrorKind::Model, message).with_help("keep the blocks of each model apart")
         })
@@ -334,20 +340,20 @@ impl Model {
     /// of the most blocks that were ever in use at once, unless
     /// [`limit_free_kv_blocks`](Self::limit_free_kv_blocks) says otherwise.
     pub fn kv_blocks(&self) -> Option<KvBlocks> {
-        self.llama.pool().map(BlockPool::counts)
+        self.decoder.pool().map(BlockPool::counts)
     }
 
     /// The model with blocks of its own for its caches: those of clones count apart.
     #[must_use]
     pub(crate) fn with_own_blocks(mut self) -> Self {
-        self.llama = self.llama.with_own_pool();
+        self.decoder = self.decoder.with_own_pool();
         self
     }
 
     /// Keeps the memory of at most so many blocks that nobody holds, from now on; without a call, of
     /// all.
     pub fn limit_free_kv_blocks(&self, blocks: usize) {
-        if let Some(pool) = self.llama.pool() {
+        if let Some(pool) = self.decoder.pool() {
             pool.limit_free(blocks);
         }
     }
@@ -433,7 +439,7 @@ impl Model {
             return Ok(Vec::new());
         }
         let lengths: Vec<usize> = chunks.iter().map(|chunk| chunk.cache.len()).collect();
-        let rows = self.llama.forward(chunks).and_then(|all| {
+        let rows = self.decoder.forward(chunks).and_then(|all| {
             let mut next = 0;
             let mut rows = |chunk: &Chunk<'_>| {
                 let from = next;
@@ -474,7 +480,7 @@ impl Model {
                 .with_help(format!("write a number from 1 to {all}")));
         }
         let mut model = self.clone();
-        model.llama = self.llama.first_blocks(layers);
+        model.decoder = self.decoder.first_layers(layers);
         model.config.num_hidden_layers = layers;
         Ok(model)
     }

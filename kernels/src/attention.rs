@@ -17,7 +17,7 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use crate::block::{BLOCK_POSITIONS, BlockLayout};
-use crate::exponential::exp;
+use crate::exponential::{exp, tanh};
 
 /// Query vectors (rows times query heads of one key-value head) of a task: they share the keys and
 /// values that it reads.
@@ -43,19 +43,40 @@ pub struct Segment<'a> {
     pub blocks: &'a [&'a [f32]],
 }
 
+/// The way from products of queries and keys to weights in a layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Scoring<'a> {
+    /// The factor of products, usually one over the root of the width.
+    pub scale: f32,
+    /// The bound c in c · tanh(score / c), if scores have one (Gemma 2).
+    pub soft_cap: Option<f32>,
+    /// The number of last positions that a row sees, its own among them; `None` for all.
+    pub window: Option<usize>,
+    /// For each query head a score without a value, which takes its part of the weights (gpt-oss);
+    /// empty for none.
+    pub sinks: &'a [f32],
+}
+
+impl Scoring<'_> {
+    /// Scores divided by the root of the width of a head, and nothing else.
+    pub fn plain(width: usize) -> Self {
+        Self { scale: 1.0 / (width as f32).sqrt(), soft_cap: None, window: None, sinks: &[] }
+    }
+}
+
 /// The attention of all rows in one layer: `queries` and the result are (rows, heads, width), where
 /// `heads` is a multiple of the key-value heads. The time is in proportion to the positions that rows
 /// see, and is shared by threads.
 ///
 /// ```
-/// use maskwright_kernels::{BlockLayout, Segment, attend};
+/// use maskwright_kernels::{BlockLayout, Scoring, Segment, attend};
 /// let layout = BlockLayout { kv_heads: 1, width: 2 };
 /// let mut block = vec![0.0; layout.len(1)];
 /// layout.write(&mut block, 0, 0, &[1.0, 0.0], &[10.0, 20.0]);
 /// layout.write(&mut block, 0, 1, &[1.0, 0.0], &[30.0, 40.0]);
 /// let segment = Segment { row: 0, rows: 2, at: 0, parents: &[], blocks: &[&block] };
 /// // The first row sees itself; the second one sees two equal keys, and takes the mean.
-/// let y = attend(1, layout, 0, &[0.5, 1.0, 0.5, 1.0], &[segment]);
+/// let y = attend(1, layout, 0, Scoring::plain(2), &[0.5, 1.0, 0.5, 1.0], &[segment]);
 /// assert_eq!(y, [10.0, 20.0, 20.0, 30.0]);
 /// ```
 ///
@@ -65,6 +86,7 @@ pub fn attend(
     heads: usize,
     layout: BlockLayout,
     layer: usize,
+    scoring: Scoring<'_>,
     queries: &[f32],
     segments: &[Segment<'_>],
 ) -> Vec<f32> {
@@ -75,9 +97,22 @@ pub fn attend(
     for segment in segments {
         for from in (0..segment.rows).step_by(rows_of_task) {
             let to = segment.rows.min(from + rows_of_task);
-            products += (to - from) * (segment.at + to) * heads * layout.width;
+            let first_block = first_visible(segment, from, to, scoring.window) / BLOCK_POSITIONS;
+            let positions = segment.at + to - first_block * BLOCK_POSITIONS;
+            products += (to - from) * positions * heads * layout.width;
             for kv_head in 0..layout.kv_heads {
-                tasks.push(Task { group, layout, layer, queries, segment, from, to, kv_head });
+                tasks.push(Task {
+                    group,
+                    layout,
+                    layer,
+                    scoring,
+                    queries,
+                    segment,
+                    from,
+                    to,
+                    first_block,
+                    kv_head,
+                });
             }
         }
     }
@@ -105,10 +140,13 @@ struct Task<'a> {
     group: usize,
     layout: BlockLayout,
     layer: usize,
+    scoring: Scoring<'a>,
     queries: &'a [f32],
     segment: &'a Segment<'a>,
     from: usize,
     to: usize,
+    /// The first block that a row of the task sees a position of.
+    first_block: usize,
     kv_head: usize,
 }
 
@@ -120,15 +158,19 @@ impl WithSimd for Task<'_> {
     fn with_simd<S: Simd>(self, simd: S) -> Vec<f32> {
         let Self { group, segment, from, to, .. } = self;
         let queries = self.scaled_queries();
-        let positions = segment.at + to;
+        let positions = segment.at + to - self.first_block * BLOCK_POSITIONS;
         let stride = positions.next_multiple_of(BLOCK_POSITIONS);
         let mut weights = vec![0.0; (to - from) * group * stride];
         self.score(simd, &queries, stride, &mut weights);
         let mut sums = Vec::with_capacity((to - from) * group);
         for (i, row) in weights.chunks_exact_mut(stride).enumerate() {
             let row_number = from + i / group;
-            hide_other_branches(segment, row_number, row);
-            sums.push(simd.vectorize(Softmax { row, visible: segment.at + row_number + 1 }));
+            let first = self.first_block * BLOCK_POSITIONS;
+            hide(segment, row_number, self.scoring.window, first, row);
+            let visible = segment.at + row_number + 1 - first;
+            let sink = self.scoring.sinks.get(self.kv_head * group + i % group).copied();
+            let soft_cap = self.scoring.soft_cap;
+            sums.push(simd.vectorize(Softmax { row, visible, soft_cap, sink }));
         }
         let mut result = vec![0.0; queries.len()];
         self.mix_values(simd, &weights, stride, &mut result);
@@ -140,11 +182,11 @@ impl WithSimd for Task<'_> {
 }
 
 impl Task<'_> {
-    /// The query vectors, row after row, divided by the root of their width.
+    /// The query vectors, row after row, times the scale.
     fn scaled_queries(&self) -> Vec<f32> {
         let BlockLayout { kv_heads, width } = self.layout;
         let part = self.group * width;
-        let scale = 1.0 / (width as f32).sqrt();
+        let scale = self.scoring.scale;
         let row = |row: usize| {
             let at = ((self.segment.row + row) * kv_heads + self.kv_head) * part;
             self.queries[at..at + part].iter().map(move |number| number * scale)
@@ -152,16 +194,16 @@ impl Task<'_> {
         (self.from..self.to).flat_map(row).collect()
     }
 
-    /// The keys of a block: (width, positions).
+    /// The keys of a block, counted from the first visible one: (width, positions).
     #[inline(always)]
     fn keys(&self, block: usize) -> &[f32] {
-        &self.segment.blocks[block][self.layout.keys(self.layer, self.kv_head)]
+        &self.segment.blocks[self.first_block + block][self.layout.keys(self.layer, self.kv_head)]
     }
 
-    /// The values of a block: (positions, width).
+    /// The values of a block, counted from the first visible one: (positions, width).
     #[inline(always)]
     fn values(&self, block: usize) -> &[f32] {
-        &self.segment.blocks[block][self.layout.values(self.layer, self.kv_head)]
+        &self.segment.blocks[self.first_block + block][self.layout.values(self.layer, self.kv_head)]
     }
 
     /// Writes the products of all queries with all keys: (queries, stride).
@@ -224,7 +266,8 @@ impl Task<'_> {
     /// The weights of one query, for the positions that are written.
     #[inline(always)]
     fn weights_of<'a>(&self, weights: &'a [f32], stride: usize, query: usize) -> &'a [f32] {
-        &weights[query * stride..query * stride + self.segment.at + self.to]
+        let positions = self.segment.at + self.to - self.first_block * BLOCK_POSITIONS;
+        &weights[query * stride..query * stride + positions]
     }
 }
 
@@ -314,18 +357,43 @@ impl MixTile<'_> {
     }
 }
 
-/// Hides the rows of a tree that are no ancestors of a row.
-fn hide_other_branches(segment: &Segment<'_>, row: usize, scores: &mut [f32]) {
+/// The first place of the cache that a row from `from` to `to` may see.
+fn first_visible(segment: &Segment<'_>, from: usize, to: usize, window: Option<usize>) -> usize {
+    let Some(window) = window else { return 0 };
+    // A node of a tree stands no deeper than its number, and no higher than the root.
+    let earliest = if segment.parents.is_empty() { from.min(to) } else { 0 };
+    (segment.at + earliest + 1).saturating_sub(window)
+}
+
+/// Hides from a row what is not an ancestor of it in a tree, and what lies before its window. `scores`
+/// begins at the place `first` of the cache.
+fn hide(
+    segment: &Segment<'_>,
+    row: usize,
+    window: Option<usize>,
+    first: usize,
+    scores: &mut [f32],
+) {
+    let window = window.unwrap_or(usize::MAX);
+    let at = segment.at;
     if segment.parents.is_empty() {
+        let before = (at + row + 1).saturating_sub(window);
+        scores[..before.saturating_sub(first)].fill(f32::NEG_INFINITY);
         return;
     }
-    let tree = &mut scores[segment.at..segment.at + row];
-    let mut node = row;
+    // The nodes on the way to the root, of which the window holds the nearest.
+    let (mut node, mut seen) = (row, 1);
     while node > 0 {
         let parent = segment.parents[node - 1];
-        tree[parent + 1..node].fill(f32::NEG_INFINITY);
-        node = parent;
+        let visible_from = if seen < window { parent + 1 } else { 0 };
+        scores[at + visible_from - first..at + node - first].fill(f32::NEG_INFINITY);
+        if seen >= window {
+            break;
+        }
+        (node, seen) = (parent, seen + 1);
     }
+    let before = (at + seen).saturating_sub(window).min(at);
+    scores[..before.saturating_sub(first)].fill(f32::NEG_INFINITY);
 }
 
 /// Turns the scores of the first positions of a row into weights, the others into 0, and adds the
@@ -334,6 +402,9 @@ struct Softmax<'a> {
     row: &'a mut [f32],
     /// The number of positions up to and including the row's own.
     visible: usize,
+    soft_cap: Option<f32>,
+    /// A score that has a weight and no position.
+    sink: Option<f32>,
 }
 
 impl WithSimd for Softmax<'_> {
@@ -343,13 +414,21 @@ impl WithSimd for Softmax<'_> {
     fn with_simd<S: Simd>(self, _: S) -> f32 {
         let (seen, unseen) = self.row.split_at_mut(self.visible);
         unseen.fill(0.0);
-        let greatest = greatest(seen);
+        if let Some(cap) = self.soft_cap {
+            for score in seen.iter_mut() {
+                // What is hidden stays hidden.
+                let capped = tanh(*score / cap) * cap;
+                *score = if *score == f32::NEG_INFINITY { *score } else { capped };
+            }
+        }
+        let greatest = self.sink.map_or(greatest(seen), |sink| greatest(seen).max(sink));
         for score in seen.iter_mut() {
             *score = exp(*score - greatest);
         }
         // In ascending order, not in lanes: a node of a tree has zeros between its ancestors, which
         // would move them to other lanes than those of the path alone.
-        seen.iter().sum()
+        let sum: f32 = seen.iter().sum();
+        sum + self.sink.map_or(0.0, |sink| exp(sink - greatest))
     }
 }
 
@@ -377,11 +456,17 @@ mod tests {
     fn rows_of_a_tree_see_their_ancestors() {
         // 0 ── 1 ── 3,  0 ── 2 ── 4, and 5 below 3.
         let segment = Segment { row: 0, rows: 6, at: 2, parents: &[0, 0, 1, 2, 3], blocks: &[] };
-        let hidden = |row: usize| {
+        let hidden_from = |row: usize, window: Option<usize>| {
             let mut scores = vec![0.0; 16];
-            hide_other_branches(&segment, row, &mut scores);
+            hide(&segment, row, window, 0, &mut scores);
             (0..16).filter(|&i| scores[i] != 0.0).collect::<Vec<_>>()
         };
+        let hidden = |row| hidden_from(row, None);
+        // Node 5 is the third below the root, which is at position 2.
+        assert_eq!(hidden_from(5, Some(5)), [0, 4, 6]);
+        assert_eq!(hidden_from(5, Some(3)), [0, 1, 2, 4, 6]);
+        assert_eq!(hidden_from(5, Some(1)), [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(hidden_from(0, Some(2)), [0]);
         assert_eq!(hidden(0), [0; 0]);
         assert_eq!(hidden(1), [0; 0]);
         assert_eq!(hidden(2), [3]);
@@ -397,7 +482,25 @@ mod tests {
         layout: BlockLayout,
         blocks: [Vec<Vec<f32>>; 2],
         queries: Vec<f32>,
+        rule: Rule,
     }
+
+    /// The scoring of a test.
+    #[derive(Clone, Copy)]
+    struct Rule {
+        scale: f32,
+        soft_cap: Option<f32>,
+        window: Option<usize>,
+        /// The score of the sink of each head, if there are sinks.
+        sink: Option<f32>,
+    }
+
+    const RULES: [Rule; 4] = [
+        Rule { scale: 0.3, soft_cap: None, window: None, sink: None },
+        Rule { scale: 2.0, soft_cap: Some(0.7), window: Some(20), sink: None },
+        Rule { scale: 1.0, soft_cap: None, window: Some(4), sink: Some(0.4) },
+        Rule { scale: 1.0, soft_cap: None, window: Some(1), sink: Some(-3.0) },
+    ];
 
     /// The batch that some rows are read in.
     #[derive(PartialEq)]
@@ -414,7 +517,7 @@ mod tests {
     const PARENTS: [usize; 5] = [0, 0, 1, 2, 3];
 
     impl Batch {
-        fn random(heads: usize, layout: BlockLayout) -> Self {
+        fn random(heads: usize, layout: BlockLayout, rule: Rule) -> Self {
             let mut random = Random(7);
             let mut sequence = |(at, rows): (usize, usize)| {
                 let mut blocks = vec![vec![0.0; layout.len(LAYERS)]; (at + rows).div_ceil(16)];
@@ -429,7 +532,7 @@ mod tests {
             let mut blocks = ROWS.map(&mut sequence);
             blocks[1][0] = blocks[0][0].clone();
             let queries = random.numbers((ROWS[0].1 + ROWS[1].1) * heads * layout.width);
-            Self { heads, layout, blocks, queries }
+            Self { heads, layout, blocks, queries, rule }
         }
 
         /// The attention of some rows of the first sequence, beside nothing or the tree.
@@ -446,7 +549,10 @@ mod tests {
                 let (at, parents, blocks) = (ROWS[1].0, &PARENTS, &blocks[1]);
                 segments.push(Segment { row: rows, rows: tree_rows, at, parents, blocks });
             }
-            attend(self.heads, self.layout, LAYER, &queries, &segments)
+            let Rule { scale, soft_cap, window, sink } = self.rule;
+            let sinks: Vec<f32> = sink.map_or(vec![], |sink| vec![sink; self.heads]);
+            let scoring = Scoring { scale, soft_cap, window, sinks: &sinks };
+            attend(self.heads, self.layout, LAYER, scoring, &queries, &segments)
         }
 
         /// The attention of one query vector to some positions of a sequence, in `f64`.
@@ -466,9 +572,17 @@ mod tests {
             };
             let weight = |&position: &usize| {
                 let product = |d: usize| f64::from(query[d]) * key(position, d);
-                ((0..width).map(product).sum::<f64>() / (width as f64).sqrt()).exp()
+                let score = (0..width).map(product).sum::<f64>() * f64::from(self.rule.scale);
+                match self.rule.soft_cap.map(f64::from) {
+                    None => score.exp(),
+                    Some(cap) => ((score / cap).tanh() * cap).exp(),
+                }
             };
-            let sum: f64 = seen.iter().map(weight).sum();
+            // `seen` is the path to the row, whose last positions are in the window.
+            let window = self.rule.window.unwrap_or(usize::MAX).min(seen.len());
+            let seen = &seen[seen.len() - window..];
+            let sink = self.rule.sink.map_or(0.0, |sink| f64::from(sink).exp());
+            let sum = seen.iter().map(weight).sum::<f64>() + sink;
             let mean = |d: usize| seen.iter().map(|p| weight(p) * value(*p, d)).sum::<f64>() / sum;
             (0..width).map(mean).collect()
         }
@@ -499,8 +613,8 @@ mod tests {
 
     #[test]
     fn results_are_close_to_the_exact_means() {
-        for (heads, layout) in SHAPES {
-            let batch = Batch::random(heads, layout);
+        for ((heads, layout), rule) in SHAPES.into_iter().flat_map(|s| RULES.map(|r| (s, r))) {
+            let batch = Batch::random(heads, layout, rule);
             let y = batch.attend(0, ROWS[0].1, Beside::Tree);
             let (chunk, tree) = y.split_at(ROWS[0].1 * heads * layout.width);
             let causal: Vec<Vec<usize>> =
@@ -516,8 +630,8 @@ mod tests {
 
     #[test]
     fn a_row_is_the_same_in_every_chunk_and_batch() {
-        for (heads, layout) in SHAPES {
-            let batch = Batch::random(heads, layout);
+        for ((heads, layout), rule) in SHAPES.into_iter().flat_map(|s| RULES.map(|r| (s, r))) {
+            let batch = Batch::random(heads, layout, rule);
             let row_len = heads * layout.width;
             let rows = ROWS[0].1;
             let all = batch.attend(0, rows, Beside::Tree);
@@ -533,6 +647,9 @@ mod tests {
 
     #[test]
     fn no_rows_have_no_attention() {
-        assert!(attend(2, BlockLayout { kv_heads: 1, width: 4 }, 0, &[], &[]).is_empty());
+        assert!(
+            attend(2, BlockLayout { kv_heads: 1, width: 4 }, 0, Scoring::plain(4), &[], &[])
+                .is_empty()
+        );
     }
 }

@@ -36,8 +36,11 @@ mod quantised;
 mod random;
 mod rows;
 
-pub use attention::{Segment, attend};
+pub use attention::{Scoring, Segment, attend};
 pub use block::{BLOCK_POSITIONS, BlockLayout};
 pub use linear::{PackedWeights, Product, WeightSlice, linear, linear_into};
 pub use quantised::BlockFormat;
-pub use rows::{add, add_bias, gate_by_silu, rms_norm, rotate};
+pub use rows::{
+    Activation, RotaryPairs, activate, add, add_bias, add_scaled, gate, layer_norm, rms_norm,
+    rotate, scale, soft_cap,
+};

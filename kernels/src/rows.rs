@@ -6,7 +6,7 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use crate::exponential::exp;
+use crate::exponential::{sigmoid, tanh};
 
 /// Numbers below which rows are computed by the calling thread: about 30 µs of work.
 const MIN_PARALLEL_NUMBERS: usize = 1 << 17;
@@ -55,63 +55,183 @@ pub fn rms_norm(x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) {
     });
 }
 
-/// Turns each head of each row by the angles of its position, in place: rotary positions (Su et al.
-/// 2021, "RoFormer"). `x` is (rows, heads, width); `cosines` and `sines` are (rows, width / 2), for the
-/// pairs of the dimensions i and i + width / 2.
+/// Subtracts from each row its mean, divides it by the root of its variance plus `eps`, and multiplies
+/// it with the weights (Ba et al. 2016, "Layer Normalization"). Rows are as long as `weight`; `y` is as
+/// long as `x`.
 ///
 /// ```
+/// let mut y = [0.0; 2];
+/// maskwright_kernels::layer_norm(&[3.0, 5.0], &[1.0, 0.5], 0.0, &mut y);
+/// assert_eq!(y, [-1.0, 0.5]);
+/// ```
+pub fn layer_norm(x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) {
+    let len = weight.len();
+    for_each_row(y, len, |row, y| {
+        let x = &x[row * len..(row + 1) * len];
+        let mean = in_lanes(x, |x| x) / len as f32;
+        let variance = in_lanes(x, |x| (x - mean) * (x - mean)) / len as f32;
+        let scale = 1.0 / (variance + eps).sqrt();
+        for ((y, x), weight) in y.iter_mut().zip(x).zip(weight) {
+            *y = (x - mean) * scale * weight;
+        }
+    });
+}
+
+/// The sum of a function of each number, in lanes.
+fn in_lanes(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
+    let mut lanes = [0.0; LANES];
+    let chunks = x.chunks_exact(LANES);
+    let rest: f32 = chunks.remainder().iter().map(|x| f(*x)).sum();
+    for chunk in chunks {
+        for (lane, x) in lanes.iter_mut().zip(chunk) {
+            *lane += f(*x);
+        }
+    }
+    lanes.iter().sum::<f32>() + rest
+}
+
+/// The dimensions of a head that turn together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RotaryPairs {
+    /// i and i + half of what turns.
+    Halves,
+    /// 2 · i and 2 · i + 1.
+    Neighbours,
+}
+
+/// Turns the first dimensions of each head of each row by the angles of its position, in place: rotary
+/// positions (Su et al. 2021, "RoFormer"). `x` is (rows, heads, width); `cosines` and `sines` are (rows,
+/// pairs), where twice the pairs are at most the width.
+///
+/// ```
+/// use maskwright_kernels::{RotaryPairs, rotate};
 /// let mut x = [1.0, 2.0, 3.0, 4.0];
 /// // A quarter of a turn of the first pair.
-/// maskwright_kernels::rotate(&mut x, 4, &[0.0, 1.0], &[1.0, 0.0]);
+/// rotate(&mut x, 4, 2, RotaryPairs::Halves, &[0.0, 1.0], &[1.0, 0.0]);
 /// assert_eq!(x, [-3.0, 2.0, 1.0, 4.0]);
+/// rotate(&mut x, 4, 1, RotaryPairs::Neighbours, &[0.0], &[1.0]);
+/// assert_eq!(x, [-2.0, -3.0, 1.0, 4.0]);
 /// ```
-pub fn rotate(x: &mut [f32], width: usize, cosines: &[f32], sines: &[f32]) {
-    struct Turn<'a>(&'a mut [f32], usize, &'a [f32], &'a [f32]);
+pub fn rotate(
+    x: &mut [f32],
+    width: usize,
+    pairs: usize,
+    kind: RotaryPairs,
+    cosines: &[f32],
+    sines: &[f32],
+) {
+    struct Turn<'a>(&'a mut [f32], usize, RotaryPairs, &'a [f32], &'a [f32]);
     impl WithSimd for Turn<'_> {
         type Output = ();
 
         #[inline(always)]
         fn with_simd<S: Simd>(self, _: S) {
-            let Self(x, width, cosines, sines) = self;
+            let Self(x, width, kind, cosines, sines) = self;
+            let angles = cosines.iter().zip(sines);
             for head in x.chunks_exact_mut(width) {
-                let (first, second) = head.split_at_mut(width / 2);
-                let pairs = first.iter_mut().zip(second).zip(cosines.iter().zip(sines));
-                for ((a, b), (cos, sin)) in pairs {
-                    (*a, *b) = (*a * cos - *b * sin, *a * sin + *b * cos);
+                let turned = &mut head[..2 * cosines.len()];
+                match kind {
+                    RotaryPairs::Halves => {
+                        let (first, second) = turned.split_at_mut(cosines.len());
+                        let pairs = first.iter_mut().zip(second).zip(angles.clone());
+                        for ((a, b), (cos, sin)) in pairs {
+                            (*a, *b) = (*a * cos - *b * sin, *a * sin + *b * cos);
+                        }
+                    }
+                    RotaryPairs::Neighbours => {
+                        let pairs = turned.as_chunks_mut().0.iter_mut().zip(angles.clone());
+                        for ([a, b], (cos, sin)) in pairs {
+                            (*a, *b) = (*a * cos - *b * sin, *a * sin + *b * cos);
+                        }
+                    }
                 }
             }
         }
     }
-    let half = width / 2;
-    let rows = cosines.len().checked_div(half).unwrap_or(0);
+    let rows = cosines.len().checked_div(pairs).unwrap_or(0);
     let row_len = x.len().checked_div(rows).unwrap_or(0);
+    if row_len == 0 {
+        return;
+    }
     for_each_row(x, row_len, |row, x| {
-        let angles = row * half..(row + 1) * half;
-        Arch::new().dispatch(Turn(x, width, &cosines[angles.clone()], &sines[angles]));
+        let angles = row * pairs..(row + 1) * pairs;
+        Arch::new().dispatch(Turn(x, width, kind, &cosines[angles.clone()], &sines[angles]));
     });
 }
 
-/// Replaces each gate by silu(gate) · up, where silu(x) is x / (1 + e⁻ˣ) (Shazeer 2020, "GLU Variants
-/// Improve Transformer").
+/// A function of each number inside a feed-forward part.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Activation {
+    /// x / (1 + e⁻ˣ).
+    Silu,
+    /// The normal distribution's x · Φ(x), by its approximation with a hyperbolic tangent (Hendrycks and
+    /// Gimpel 2016, "Gaussian Error Linear Units").
+    GeluTanh,
+    /// The square of what is above 0 (So et al. 2021, "Primer").
+    SquaredRelu,
+    /// x / (1 + e^(−1.702·x)), the gate at most `limit` and the other factor, plus 1, between −`limit`
+    /// and `limit` (gpt-oss).
+    ClampedSwish {
+        /// The bound.
+        limit: f32,
+    },
+}
+
+impl Activation {
+    #[inline(always)]
+    fn of(self, x: f32) -> f32 {
+        /// √(2 / π).
+        const ROOT: f32 = 0.797_884_6;
+        match self {
+            Self::Silu => x * sigmoid(x),
+            Self::GeluTanh => 0.5 * x * (1.0 + tanh(ROOT * (x + 0.044_715 * x * x * x))),
+            Self::SquaredRelu => x.max(0.0) * x.max(0.0),
+            Self::ClampedSwish { limit } => {
+                let x = x.min(limit);
+                x * sigmoid(1.702 * x)
+            }
+        }
+    }
+
+    /// The other factor of a gate.
+    #[inline(always)]
+    fn factor(self, up: f32) -> f32 {
+        match self {
+            Self::ClampedSwish { limit } => up.clamp(-limit, limit) + 1.0,
+            Self::Silu | Self::GeluTanh | Self::SquaredRelu => up,
+        }
+    }
+}
+
+/// Replaces each gate by activation(gate) · up (Shazeer 2020, "GLU Variants Improve Transformer").
 ///
 /// ```
-/// let mut gate = [0.0, 200.0, -200.0];
-/// maskwright_kernels::gate_by_silu(&mut gate, &[5.0, 0.5, 1.0]);
-/// assert_eq!(gate, [0.0, 100.0, -0.0]);
+/// use maskwright_kernels::{Activation, gate};
+/// let mut x = [0.0, 200.0, -200.0];
+/// gate(&mut x, &[5.0, 0.5, 1.0], Activation::Silu);
+/// assert_eq!(x, [0.0, 100.0, -0.0]);
 /// ```
-pub fn gate_by_silu(gate: &mut [f32], up: &[f32]) {
-    struct Gate<'a>(&'a mut [f32], &'a [f32]);
+pub fn gate(gate: &mut [f32], up: &[f32], activation: Activation) {
+    struct Gate<'a>(&'a mut [f32], &'a [f32], Activation);
     impl WithSimd for Gate<'_> {
         type Output = ();
 
         #[inline(always)]
         fn with_simd<S: Simd>(self, _: S) {
-            for (gate, up) in self.0.iter_mut().zip(self.1) {
-                let x = *gate;
-                // The power of the negative magnitude, which does not overflow.
-                let power = exp(-x.abs());
-                let sigmoid = if x < 0.0 { power } else { 1.0 } / (1.0 + power);
-                *gate = x * sigmoid * up;
+            let Self(gate, up, activation) = self;
+            // Each loop knows its function, so that it runs on registers.
+            macro_rules! each {
+                ($activation:expr) => {
+                    for (gate, up) in gate.iter_mut().zip(up) {
+                        *gate = $activation.of(*gate) * $activation.factor(*up);
+                    }
+                };
+            }
+            match activation {
+                Activation::Silu => each!(Activation::Silu),
+                Activation::GeluTanh => each!(Activation::GeluTanh),
+                Activation::SquaredRelu => each!(Activation::SquaredRelu),
+                Activation::ClampedSwish { limit } => each!(Activation::ClampedSwish { limit }),
             }
         }
     }
@@ -119,8 +239,30 @@ pub fn gate_by_silu(gate: &mut [f32], up: &[f32]) {
     const PART: usize = 1 << 14;
     for_each_row(gate, PART, |part, gate| {
         let up = &up[part * PART..part * PART + gate.len()];
-        Arch::new().dispatch(Gate(gate, up));
+        Arch::new().dispatch(Gate(gate, up, activation));
     });
+}
+
+/// Replaces each number by activation(number).
+pub fn activate(x: &mut [f32], activation: Activation) {
+    const PART: usize = 1 << 14;
+    for_each_row(x, PART, |_, x| x.iter_mut().for_each(|x| *x = activation.of(*x)));
+}
+
+/// Replaces each number x by cap · tanh(x / cap), which is between −cap and cap.
+pub fn soft_cap(x: &mut [f32], cap: f32) {
+    const PART: usize = 1 << 14;
+    for_each_row(x, PART, |_, x| x.iter_mut().for_each(|x| *x = tanh(*x / cap) * cap));
+}
+
+/// Multiplies each number with a factor.
+pub fn scale(x: &mut [f32], factor: f32) {
+    x.iter_mut().for_each(|x| *x *= factor);
+}
+
+/// Adds `y`, times a factor, to `x`, number by number.
+pub fn add_scaled(x: &mut [f32], y: &[f32], factor: f32) {
+    x.iter_mut().zip(y).for_each(|(x, y)| *x += y * factor);
 }
 
 /// Adds `y` to `x`, number by number.
@@ -176,16 +318,63 @@ mod tests {
     }
 
     #[test]
-    fn gates_are_close_to_the_exact_ones() {
-        let gate: Vec<f32> = (-20_000..200_000).map(|i| i as f32 * 1e-3).collect();
-        let up = Random(4).numbers(gate.len());
-        let mut y = gate.clone();
-        gate_by_silu(&mut y, &up);
-        for ((x, up), y) in gate.iter().zip(&up).zip(&y) {
-            let x = f64::from(*x);
-            let exact = x / (1.0 + (-x).exp()) * f64::from(*up);
-            assert!((f64::from(*y) - exact).abs() <= 1e-6 * exact.abs(), "{x}: {y}, {exact}");
+    fn layer_norms_are_close_to_the_exact_ones() {
+        for (rows, len) in [(1, 2), (3, 17), (5, 64)] {
+            let mut random = Random(3);
+            let (x, weight) = (random.numbers(rows * len), random.numbers(len));
+            let mut all = vec![0.0; x.len()];
+            layer_norm(&x, &weight, 1e-5, &mut all);
+            for (x, y) in x.chunks_exact(len).zip(all.chunks_exact(len)) {
+                let mean = x.iter().map(|x| f64::from(*x)).sum::<f64>() / len as f64;
+                let squares: f64 = x.iter().map(|x| (f64::from(*x) - mean).powi(2)).sum();
+                let scale = 1.0 / (squares / len as f64 + 1e-5).sqrt();
+                for ((x, weight), y) in x.iter().zip(&weight).zip(y) {
+                    let exact = (f64::from(*x) - mean) * scale * f64::from(*weight);
+                    assert!((f64::from(*y) - exact).abs() < 1e-6);
+                }
+            }
         }
+    }
+
+    #[test]
+    fn gates_are_close_to_the_exact_ones() {
+        let silu = |x: f64, slope: f64| x / (1.0 + (-slope * x).exp());
+        let exact = |activation, x: f64, up: f64| match activation {
+            Activation::Silu => silu(x, 1.0) * up,
+            Activation::GeluTanh => {
+                let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3));
+                0.5 * x * (1.0 + inner.tanh()) * up
+            }
+            Activation::SquaredRelu => x.max(0.0).powi(2) * up,
+            Activation::ClampedSwish { limit } => {
+                let limit = f64::from(limit);
+                silu(x.min(limit), 1.702) * (up.clamp(-limit, limit) + 1.0)
+            }
+        };
+        let x: Vec<f32> = (-20_000..200_000).map(|i| i as f32 * 1e-3).collect();
+        let up = Random(4).numbers(x.len());
+        for activation in [
+            Activation::Silu,
+            Activation::GeluTanh,
+            Activation::SquaredRelu,
+            Activation::ClampedSwish { limit: 0.25 },
+        ] {
+            let mut y = x.clone();
+            gate(&mut y, &up, activation);
+            let mut alone = x.clone();
+            activate(&mut alone, activation);
+            for (((x, up), y), alone) in x.iter().zip(&up).zip(&y).zip(&alone) {
+                let exact = exact(activation, f64::from(*x), f64::from(*up));
+                // Far below 0 GELU is the difference of nearly equal numbers.
+                let error = (f64::from(*y) - exact).abs();
+                assert!(error <= 2e-6 * exact.abs() + 2e-7, "{activation:?} {x}: {y}, {exact}");
+                assert_eq!(alone * activation.factor(*up), *y);
+            }
+        }
+        let mut x = [0.5, -3.0, 60.0];
+        soft_cap(&mut x, 30.0);
+        let exact = [0.5_f64, -3.0, 60.0].map(|x| (x / 30.0).tanh() * 30.0);
+        assert!(x.iter().zip(exact).all(|(x, exact)| (f64::from(*x) - exact).abs() < 1e-5));
     }
 
     #[test]
@@ -193,22 +382,31 @@ mod tests {
         let (rows, heads, width) = (300, 9, 64);
         let x = Random(5).numbers(rows * heads * width);
         let angle = |row: usize, i: usize| (row * (i + 1)) as f64 * 0.01;
-        let table = |f: fn(f64) -> f64| -> Vec<f32> {
-            let row = |row| (0..width / 2).map(move |i| f(angle(row, i)) as f32);
-            (0..rows).flat_map(row).collect()
-        };
-        let mut y = x.clone();
-        rotate(&mut y, width, &table(f64::cos), &table(f64::sin));
-        for (index, y) in y.iter().enumerate() {
-            let (row, i) = (index / (heads * width), index % width);
-            let (sin, cos) = angle(row, i % (width / 2)).sin_cos();
-            let x = |at: usize| f64::from(x[at]);
-            let exact = if i < width / 2 {
-                x(index) * cos - x(index + width / 2) * sin
-            } else {
-                x(index) * cos + x(index - width / 2) * sin
+        for pairs in [32, 24] {
+            let table = |f: fn(f64) -> f64| -> Vec<f32> {
+                let row = |row| (0..pairs).map(move |i| f(angle(row, i)) as f32);
+                (0..rows).flat_map(row).collect()
             };
-            assert!((f64::from(*y) - exact).abs() < 1e-6);
+            for kind in [RotaryPairs::Halves, RotaryPairs::Neighbours] {
+                let mut y = x.clone();
+                rotate(&mut y, width, pairs, kind, &table(f64::cos), &table(f64::sin));
+                for (index, y) in y.iter().enumerate() {
+                    let (row, i) = (index / (heads * width), index % width);
+                    // The pair, whether it is its first number, and the place of the other.
+                    let (pair, is_first, step) = match kind {
+                        RotaryPairs::Halves => (i % pairs, i < pairs, pairs),
+                        RotaryPairs::Neighbours => (i / 2, i % 2 == 0, 1),
+                    };
+                    let (sin, cos) = angle(row, pair).sin_cos();
+                    let x = |at: usize| f64::from(x[at]);
+                    let exact = match is_first {
+                        _ if i >= 2 * pairs => x(index),
+                        true => x(index) * cos - x(index + step) * sin,
+                        false => x(index) * cos + x(index - step) * sin,
+                    };
+                    assert!((f64::from(*y) - exact).abs() < 1e-6);
+                }
+            }
         }
     }
 
@@ -218,6 +416,9 @@ mod tests {
         let y: Vec<f32> = (0..200_001).map(|i| i as f32).collect();
         add(&mut x, &y);
         assert!(x.iter().zip(&y).all(|(x, y)| *x == y + 1.0));
+        add_scaled(&mut x, &y, 0.5);
+        scale(&mut x, 2.0);
+        assert!(x.iter().zip(&y).all(|(x, y)| *x == 3.0 * y + 2.0));
         let mut x = vec![1.0; 6];
         add_bias(&mut x, &[1.0, 2.0, 3.0]);
         assert_eq!(x, [2.0, 3.0, 4.0, 2.0, 3.0, 4.0]);

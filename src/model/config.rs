@@ -1,270 +1,58 @@
-//! `config.json` of the Llama family: shape and constants, and the refusal of what is not
+//! `config.json`: the shape of a model and what its layers compute, and the refusal of what is not
 //! supported.
 //!
 //! A key that is overlooked gives wrong text without an error. So every key is read, known to be
-//! harmless, or refused ([`keys`]). The default of an absent key is that of the model's own type in
-//! the `transformers` library ([`FAMILIES`]).
+//! harmless, or refused ([`keys`]). A [family](families) turns its keys into the [description of a
+//! decoder](decoder).
 
+pub(super) mod decoder;
 mod errors;
+mod families;
 mod fields;
 mod keys;
 mod rope;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::checkpoint::ModelFiles;
 use crate::error::Result;
-use errors::{SUPPORTED, config_error, refused, shown};
+pub use decoder::Config;
+use errors::{config_error, shown};
+use families::{FAMILIES, Family};
 use fields::ConfigFields;
-pub use rope::Llama3Rope;
 
 /// The file's name in a model folder.
 const FILE: &str = "config.json";
 
-/// Shape and constants of a decoder of the Llama family. A flat record of `config.json`, with
-/// Hugging Face's names.
+/// Reads `config.json`.
 ///
-/// More than 12 fields: one a key of `config.json`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// Width of the residual stream.
-    pub hidden_size: usize,
-    /// Width inside the feed-forward block.
-    pub intermediate_size: usize,
-    /// Width of the logits; the tokenizer may know fewer tokens.
-    pub vocab_size: usize,
-    /// Decoder blocks.
-    pub num_hidden_layers: usize,
-    /// Heads of the queries.
-    pub num_attention_heads: usize,
-    /// Heads of keys and values, each shared by as many query heads as the division gives.
-    pub num_key_value_heads: usize,
-    /// Width of one head.
-    pub head_dim: usize,
-    /// Added to the mean square in RMSNorm.
-    pub rms_norm_eps: f64,
-    /// Base of the rotary frequencies.
-    pub rope_theta: f64,
-    /// Llama 3's stretching of the rotary frequencies.
-    pub rope_scaling: Option<Llama3Rope>,
-    /// The longest sequence, in tokens.
-    pub max_position_embeddings: usize,
-    /// Attention window of some layers, in tokens. Sequences are no longer than that here, so every
-    /// layer sees all of them.
-    pub sliding_window: Option<usize>,
-    /// Whether the logits use the embedding's weights.
-    pub tie_word_embeddings: bool,
-    /// Biases on the projections to queries, keys and values.
-    pub qkv_bias: bool,
-    /// Bias on the projection out of attention.
-    pub output_bias: bool,
-    /// Biases in the feed-forward block.
-    pub mlp_bias: bool,
-    /// The token that begins every text, if one does.
-    pub bos_token_id: Option<u32>,
-    /// The tokens that end a text.
-    pub eos_token_ids: Vec<u32>,
+/// Errors on other architectures and on features that would change the model's text if they were left out.
+pub(super) fn read(files: &ModelFiles) -> Result<Config> {
+    files.require(FILE)?;
+    let value = files.json(FILE)?.unwrap_or_default();
+    from_json(&value).map_err(|error| error.in_file(files.path(FILE)))
 }
 
-/// Defaults of a model type for keys that `config.json` leaves out.
-struct Family {
-    name: &'static str,
-    /// Heads of keys and values; `None`: as many as there are attention heads.
-    kv_heads: Option<usize>,
-    max_position_embeddings: usize,
-    sliding_window: SlidingWindow,
-    /// Biases on queries, keys and values that no key speaks of.
-    qkv_bias: bool,
+/// Reads an object with the keys of a `config.json`.
+fn from_json(value: &Value) -> Result<Config> {
+    let Value::Object(object) = value else {
+        return Err(config_error("not an object").with_help("it must describe a model"));
+    };
+    let fields = ConfigFields::new(object, "");
+    let config = (family(&fields)?.read)(&fields)?;
+    keys::refuse_unread(&fields)?;
+    Ok(config)
 }
 
-/// The layers of a model type that have an attention window.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum SlidingWindow {
-    /// None, unless the keys say so.
-    Never,
-    /// All, unless `sliding_window` is `null`.
-    Always,
-    /// Those from `max_window_layers` on, if `use_sliding_window` says so.
-    Switched,
-}
-
-const FAMILIES: [Family; 3] = [
-    Family {
-        name: "llama",
-        kv_heads: None,
-        max_position_embeddings: 2048,
-        sliding_window: SlidingWindow::Never,
-        qkv_bias: false,
-    },
-    Family {
-        name: "mistral",
-        kv_heads: Some(8),
-        max_position_embeddings: 4096 * 32,
-        sliding_window: SlidingWindow::Always,
-        qkv_bias: false,
-    },
-    Family {
-        name: "qwen2",
-        kv_heads: Some(32),
-        max_position_embeddings: 32_768,
-        sliding_window: SlidingWindow::Switched,
-        qkv_bias: true,
-    },
-];
-
-const DEFAULT_EPS: f64 = 1e-6;
-const DEFAULT_WINDOW: usize = 4096;
-const DEFAULT_WINDOW_LAYERS: usize = 28;
-
-impl Config {
-    /// Reads `config.json`.
-    ///
-    /// Errors on other architectures and on features that would change the model's text if they
-    /// were left out.
-    pub(super) fn read(files: &ModelFiles) -> Result<Self> {
-        files.require(FILE)?;
-        let value = files.json(FILE)?.unwrap_or_default();
-        Self::from_json(&value).map_err(|error| error.in_file(files.path(FILE)))
-    }
-
-    /// The greatest length of a sequence in tokens: the model's context or its attention window.
-    pub fn context_length(&self) -> usize {
-        let most = self.max_position_embeddings;
-        self.sliding_window.map_or(most, |window| window.min(most))
-    }
-
-    fn from_json(value: &Value) -> Result<Self> {
-        let Value::Object(object) = value else {
-            return Err(
-                config_error("not an object").with_help("it must describe a Llama-family model")
-            );
-        };
-        let fields = ConfigFields::new(object, "");
-        let family = family(object)?;
-        keys::check(object)?;
-        only_causal_decoders(&fields)?;
-        let heads = fields.required("num_attention_heads", 1)?;
-        let hidden_size = fields.required("hidden_size", 1)?;
-        let kv_heads = match family.kv_heads {
-            Some(default) if !fields.has("num_key_value_heads") => default,
-            _ => fields.size("num_key_value_heads")?.unwrap_or(heads),
-        };
-        let num_hidden_layers = fields.required("num_hidden_layers", 0)?;
-        let max_position_embeddings =
-            fields.size("max_position_embeddings")?.unwrap_or(family.max_position_embeddings);
-        let (rope_theta, rope_scaling) = rope::read(&fields, max_position_embeddings)?;
-        let at_least_0 = "it must be a number from 0";
-        let eps = fields.number("rms_norm_eps", at_least_0, |eps| eps >= 0.0)?;
-        let biases = fields.flag("attention_bias")?.unwrap_or(false);
-        let config = Self {
-            hidden_size,
-            intermediate_size: fields.required("intermediate_size", 1)?,
-            vocab_size: fields.required("vocab_size", 1)?,
-            num_hidden_layers,
-            num_attention_heads: heads,
-            num_key_value_heads: kv_heads,
-            head_dim: fields.size("head_dim")?.unwrap_or(hidden_size / heads),
-            rms_norm_eps: eps.unwrap_or(DEFAULT_EPS),
-            rope_theta,
-            rope_scaling,
-            max_position_embeddings,
-            sliding_window: attention_window(&fields, family.sliding_window, num_hidden_layers)?,
-            tie_word_embeddings: fields.flag("tie_word_embeddings")?.unwrap_or(false),
-            qkv_bias: biases || family.qkv_bias,
-            output_bias: biases,
-            mlp_bias: fields.flag("mlp_bias")?.unwrap_or(false),
-            bos_token_id: fields.token_ids("bos_token_id")?.first().copied(),
-            eos_token_ids: fields.token_ids("eos_token_id")?,
-        };
-        config.check_shape()?;
-        Ok(config)
-    }
-
-    fn check_shape(&self) -> Result<()> {
-        let (heads, kv_heads) = (self.num_attention_heads, self.num_key_value_heads);
-        if !heads.is_multiple_of(kv_heads) {
-            let message =
-                format!("{heads} attention heads cannot share {kv_heads} key-value heads");
-            return Err(config_error(&message)
-                .at_pointer("/num_key_value_heads")
-                .with_help("the first must be a multiple of the second"));
-        }
-        if self.head_dim == 0 || !self.head_dim.is_multiple_of(2) {
-            return Err(config_error(&format!("a head width of {} is not even", self.head_dim))
-                .at_pointer("/head_dim")
-                .with_help("rotary positions need an even one from 2"));
-        }
-        Ok(())
-    }
-}
-
-fn family(config: &Map<String, Value>) -> Result<&'static Family> {
-    let name = config.get("model_type").and_then(Value::as_str).unwrap_or("unknown");
-    FAMILIES.iter().find(|family| family.name == name).ok_or_else(|| {
+fn family(fields: &ConfigFields<'_>) -> Result<&'static Family> {
+    let name = fields.text("model_type")?.unwrap_or("unknown");
+    FAMILIES.iter().find(|family| family.model_type == name).ok_or_else(|| {
         let name = shown(&name.into());
+        let known: Vec<&str> = FAMILIES.iter().map(|family| family.model_type).collect();
         config_error(&format!("a model of type `{}` is not supported", name.trim_matches('"')))
             .at_pointer("/model_type")
-            .with_help(SUPPORTED)
+            .with_help(format!("models of these types are: {}", known.join(", ")))
     })
-}
-
-/// Errors on models that are no causal decoders with SiLU and rotary positions.
-fn only_causal_decoders(fields: &ConfigFields<'_>) -> Result<()> {
-    let refused = |key: &str| match fields.object.get(key) {
-        Some(value) => Err(refused(key, value, "is not supported")),
-        None => Ok(()),
-    };
-    // Two names of one function.
-    if !matches!(fields.text("hidden_act")?, None | Some("silu" | "swish")) {
-        return refused("hidden_act");
-    }
-    if fields.flag("is_causal")? == Some(false) {
-        return refused("is_causal");
-    }
-    if fields.flag("is_encoder_decoder")? == Some(true) {
-        return refused("is_encoder_decoder");
-    }
-    // What earlier versions wrote for every model.
-    if !matches!(fields.text("position_embedding_type")?, None | Some("absolute" | "rope")) {
-        return refused("position_embedding_type");
-    }
-    Ok(())
-}
-
-/// The attention window, if some layer has one.
-fn attention_window(
-    fields: &ConfigFields<'_>,
-    kind: SlidingWindow,
-    layers: usize,
-) -> Result<Option<usize>> {
-    let stated = fields.size("sliding_window")?;
-    let default = if fields.has("sliding_window") { stated } else { Some(DEFAULT_WINDOW) };
-    let is_switched_on = fields.flag("use_sliding_window")?.unwrap_or(false);
-    let full_layers = fields.integer("max_window_layers", 0)?.unwrap_or(DEFAULT_WINDOW_LAYERS);
-    let mut by_type = false;
-    let types = fields.list("layer_types")?;
-    for layer in types.into_iter().flatten() {
-        by_type |= match layer.as_str() {
-            Some("full_attention") => false,
-            Some("sliding_attention") => true,
-            _ => {
-                let wanted = "layers of full_attention and sliding_attention are supported";
-                return Err(fields.wrong("layer_types", wanted));
-            }
-        };
-    }
-    let (window, is_used) = match kind {
-        SlidingWindow::Never => (stated, true),
-        SlidingWindow::Always => (default, true),
-        SlidingWindow::Switched => {
-            let window = default.filter(|_| is_switched_on);
-            (window, types.map_or(layers > full_layers, |_| by_type))
-        }
-    };
-    if by_type && window.is_none() {
-        return Err(fields.wrong("layer_types", "a layer of sliding_attention needs a window"));
-    }
-    Ok(window.filter(|_| is_used))
 }
 
 #[cfg(test)]
@@ -286,7 +74,7 @@ mod tests {
         if let (Value::Object(config), Value::Object(fields)) = (&mut config, fields) {
             config.extend(fields);
         }
-        Config::from_json(&config)
+        from_json(&config)
     }
 
     fn without(field: &str, fields: Value) -> Result<Config> {
@@ -295,7 +83,7 @@ mod tests {
             config.remove(field);
             config.extend(fields);
         }
-        Config::from_json(&config)
+        from_json(&config)
     }
 
     fn llama3(fields: Value) -> Value {
@@ -307,28 +95,34 @@ mod tests {
         rope
     }
 
+    fn first(config: &Config) -> &decoder::AttentionConfig {
+        &config.decoder.layers[0].attention
+    }
+
+    /// The angle of the second pair between two positions.
+    fn frequency(config: &Config) -> f64 {
+        first(config).rope.as_ref().map_or(0.0, |rope| rope.frequencies[1])
+    }
+
     #[test]
     fn what_is_not_said_has_the_default_of_the_family() -> Result<()> {
         let config = with(json!({}))?;
-        assert_eq!((config.num_key_value_heads, config.head_dim), (8, 8));
-        assert_eq!((config.rope_theta, config.rope_scaling), (10_000.0, None));
-        assert!(!config.tie_word_embeddings && !config.qkv_bias && !config.mlp_bias);
-        assert_eq!((config.bos_token_id, config.eos_token_ids), (None, vec![]));
+        assert_eq!((first(&config).kv_heads, first(&config).width), (8, 8));
+        assert_eq!(frequency(&config), 0.1);
+        assert!(!config.tie_word_embeddings && !first(&config).qkv_bias);
+        assert_eq!((&config.bos_token_id, &config.eos_token_ids), (&None, &vec![]));
         let config = with(json!({
             "model_type": "qwen2", "eos_token_id": [3, 4], "bos_token_id": 2, "head_dim": 16,
-            "use_sliding_window": false, "sliding_window": 4096, "rope_theta": 1e6,
+            "use_sliding_window": false, "sliding_window": 4096, "rope_theta": 1e8,
             "num_key_value_heads": 2
         }))?;
-        assert!(config.qkv_bias && !config.output_bias);
-        assert_eq!((config.bos_token_id, config.eos_token_ids), (Some(2), vec![3, 4]));
-        assert_eq!((config.head_dim, config.rope_theta), (16, 1e6));
-        let config = with(json!({"rope_parameters": {"rope_type": "default", "rope_theta": 5e5}}))?;
-        assert_eq!(config.rope_theta, 5e5);
-        let rope = llama3(json!({"original_max_position_embeddings": 8192}));
-        let scaling = with(json!({"rope_scaling": rope}))?.rope_scaling;
-        assert_eq!(scaling.map(|s| s.factor), Some(8.0));
+        assert!(first(&config).qkv_bias && !first(&config).output_bias);
+        assert_eq!((config.bos_token_id, &config.eos_token_ids), (Some(2), &vec![3, 4]));
+        assert_eq!((first(&config).width, frequency(&config)), (16, 0.1));
+        let config = with(json!({"rope_parameters": {"rope_type": "default", "rope_theta": 1e8}}))?;
+        assert!((frequency(&config) - 0.01).abs() < 1e-12);
 
-        assert_eq!(without("rms_norm_eps", json!({}))?.rms_norm_eps, 1e-6);
+        assert_eq!(without("rms_norm_eps", json!({}))?.decoder.norm.eps, 1e-6);
         let context = |fields| {
             without("max_position_embeddings", fields).map(|config| config.max_position_embeddings)
         };
@@ -337,8 +131,8 @@ mod tests {
         assert_eq!(context(mistral.clone())?, 131_072);
         let qwen2 = json!({"model_type": "qwen2", "num_attention_heads": 32});
         assert_eq!(context(qwen2.clone())?, 32_768);
-        assert_eq!(with(mistral)?.num_key_value_heads, 8);
-        assert_eq!(with(qwen2)?.num_key_value_heads, 32);
+        assert_eq!(first(&with(mistral)?).kv_heads, 8);
+        assert_eq!(first(&with(qwen2)?).kv_heads, 32);
         Ok(())
     }
 
@@ -349,55 +143,64 @@ mod tests {
         let rope = llama3(json!({"type": "llama3", "rope_theta": 5e5}));
         let both = json!({"rope_scaling": rope, "rope_parameters": rope, "rope_theta": 5e5,
             "original_max_position_embeddings": 100});
-        let config = with(both)?;
-        assert_eq!(config.rope_theta, 5e5);
-        let original = |config: &Config| {
-            config.rope_scaling.map(|scaling| scaling.original_max_position_embeddings)
-        };
-        assert_eq!(original(&config), Some(100));
+        let once = json!({"rope_scaling": llama3(json!({"rope_theta": 5e5,
+            "original_max_position_embeddings": 100}))});
+        assert_eq!(with(both)?, with(once)?);
         // The context, where nothing else is said.
-        let config = with(json!({"rope_scaling": llama3(json!({}))}))?;
-        assert_eq!(original(&config), Some(512));
+        let stated = llama3(json!({"original_max_position_embeddings": 512}));
+        let stated = with(json!({"rope_scaling": stated}))?;
+        assert_eq!(with(json!({"rope_scaling": llama3(json!({}))}))?, stated);
+        // The slowest pair, 1/1000, is slowed by the factor.
+        let rope = first(&stated).rope.as_ref();
+        assert!(rope.is_some_and(|rope| (rope.frequencies[3] - 0.001 / 8.0).abs() < 1e-12));
         Ok(())
     }
 
     #[test]
-    fn a_window_is_a_bound_on_the_context() -> Result<()> {
-        let mistral = |fields: Value| {
-            let mut all = json!({"model_type": "mistral", "num_key_value_heads": 8,
-                "max_position_embeddings": 32768});
+    fn windows_are_those_of_the_family() -> Result<()> {
+        let windows = |model_type: &str, fields: Value| {
+            let mut all = json!({"model_type": model_type, "num_key_value_heads": 8});
             if let (Value::Object(all), Value::Object(fields)) = (&mut all, fields) {
                 all.extend(fields);
             }
-            with(all).map(|config| config.context_length())
+            let config = with(all)?;
+            let windows = config.decoder.layers.iter().map(|l| l.attention.window.unwrap_or(0));
+            Ok::<Vec<usize>, crate::error::Error>(windows.collect())
         };
-        assert_eq!(mistral(json!({}))?, 4096);
-        assert_eq!(mistral(json!({"sliding_window": null}))?, 32768);
-        assert_eq!(mistral(json!({"sliding_window": 100}))?, 100);
-        assert_eq!(mistral(json!({"sliding_window": 40000}))?, 32768);
-        // Mistral has no such switch.
-        assert_eq!(mistral(json!({"sliding_window": 100, "use_sliding_window": false}))?, 100);
-        let qwen2 = |fields: Value| {
-            let mut all = json!({"model_type": "qwen2"});
-            if let (Value::Object(all), Value::Object(fields)) = (&mut all, fields) {
-                all.extend(fields);
-            }
-            mistral(all)
-        };
-        assert_eq!(qwen2(json!({"sliding_window": 100}))?, 32768);
+        let (none, all) = ([0; 5], [100; 5]);
+        assert_eq!(windows("mistral", json!({}))?, [4096; 5]);
+        assert_eq!(windows("mistral", json!({"sliding_window": null}))?, none);
+        assert_eq!(windows("mistral", json!({"sliding_window": 100}))?, all);
+        assert_eq!(windows("qwen2", json!({"sliding_window": 100}))?, none);
         let on = |fields: Value| {
             let mut all = json!({"use_sliding_window": true, "sliding_window": 100});
             if let (Value::Object(all), Value::Object(fields)) = (&mut all, fields) {
                 all.extend(fields);
             }
-            qwen2(all)
+            windows("qwen3", all)
         };
-        // There are 5 layers.
-        assert_eq!(on(json!({}))?, 32768);
-        assert_eq!(on(json!({"max_window_layers": 5}))?, 32768);
-        assert_eq!(on(json!({"max_window_layers": 4}))?, 100);
-        assert_eq!(on(json!({"layer_types": ["full_attention"], "max_window_layers": 0}))?, 32768);
-        assert_eq!(on(json!({"layer_types": ["full_attention", "sliding_attention"]}))?, 100);
+        // There are 5 layers, and the default is the layers from 28 on.
+        assert_eq!(on(json!({}))?, none);
+        assert_eq!(on(json!({"max_window_layers": 4}))?, [0, 0, 0, 0, 100]);
+        assert_eq!(on(json!({"max_window_layers": 0}))?, all);
+        let types = json!([
+            "full_attention",
+            "sliding_attention",
+            "full_attention",
+            "full_attention",
+            "sliding_attention"
+        ]);
+        assert_eq!(on(json!({"layer_types": types}))?, [0, 100, 0, 0, 100]);
+        assert_eq!(windows("gemma2", json!({"sliding_window": 100}))?, [100, 0, 100, 0, 100]);
+        Ok(())
+    }
+
+    #[test]
+    fn the_context_ends_where_short_factors_do() -> Result<()> {
+        let config = with(json!({"model_type": "phi3", "rope_scaling": {"type": "longrope",
+            "short_factor": [1, 1, 1, 2], "long_factor": [9, 9, 9, 9]},
+            "original_max_position_embeddings": 128}))?;
+        assert_eq!((config.context_length(), config.max_position_embeddings), (128, 512));
         Ok(())
     }
 
@@ -423,7 +226,7 @@ mod tests {
     #[test]
     fn what_would_change_the_text_is_refused_by_name() {
         for (fields, expected) in [
-            (json!({"model_type": "gemma2"}), "at /model_type: a model of type `gemma2`"),
+            (json!({"model_type": "mamba"}), "at /model_type: a model of type `mamba`"),
             (json!({"hidden_act": "gelu"}), "at /hidden_act: `hidden_act`: \"gelu\" is not"),
             (json!({"num_local_experts": 8}), "at /num_local_experts: "),
             (json!({"quantization_config": {"bits": 4}}), "at /quantization_config: "),
@@ -435,22 +238,29 @@ mod tests {
             (json!({"attention_multiplier": 0.1}), "at /attention_multiplier: "),
             (json!({"layer_types": ["chunked_attention"]}), "at /layer_types: `layer_types` is"),
             (
-                json!({"layer_types": ["sliding_attention"]}),
+                json!({"num_hidden_layers": 1, "layer_types": ["sliding_attention"]}),
                 "at /layer_types: `layer_types` is [\"sliding_attention\"]; a layer of",
             ),
-            (json!({"partial_rotary_factor": 0.5}), "at /partial_rotary_factor: "),
-            // Rotary positions.
             (
-                json!({"rope_scaling": {"type": "yarn"}}),
-                "at /rope_scaling/type: rotary scaling of type `yarn` is not supported",
+                json!({"partial_rotary_factor": 0.1}),
+                "at /partial_rotary_factor: 0.1 of a head of 8 is 0",
             ),
             (
-                json!({"rope_parameters": {"rope_type": "linear", "factor": 2}}),
-                "at /rope_parameters/rope_type: rotary scaling of type `linear` is not supported",
+                json!({"sliding_window": 100}),
+                "at /sliding_window: `sliding_window`: 100: this key is",
+            ),
+            // Rotary positions.
+            (
+                json!({"rope_scaling": {"type": "mrope"}}),
+                "at /rope_scaling/type: rotary scaling of type `mrope` is not supported",
+            ),
+            (
+                json!({"rope_parameters": {"rope_type": "axial", "factor": 2}}),
+                "at /rope_parameters/rope_type: rotary scaling of type `axial` is not supported",
             ),
             (
                 json!({"rope_scaling": {"type": "llama3"}}),
-                "at /rope_scaling/factor: `factor` is missing; `llama3` needs factor, low_freq_f",
+                "at /rope_scaling/factor: `factor` is missing; rotary scaling of type `llama3` needs it",
             ),
             (json!({"rope_scaling": "linear"}), "at /rope_scaling: `rope_scaling` is \"linear\""),
             (json!({"rope_scaling": []}), "at /rope_scaling: `rope_scaling` is []; it must be an"),
@@ -465,7 +275,7 @@ mod tests {
             ),
             (
                 json!({"rope_parameters": {"full_attention": {"rope_theta": 1e4}}}),
-                "at /rope_parameters/full_attention: ",
+                "at /rope_parameters: `rope_parameters` is {",
             ),
             (
                 json!({"rope_scaling": llama3(json!({"factor": 0}))}),
@@ -495,12 +305,15 @@ mod tests {
             (json!({"head_dim": 1u64 << 40}), "at /head_dim: `head_dim` is 1099511627776; it must"),
             (json!({"rope_theta": -1.0}), "at /rope_theta: `rope_theta` is -1"),
             (json!({"num_key_value_heads": 3}), "8 attention heads cannot share 3"),
-            (json!({"head_dim": 7}), "at /head_dim: a head width of 7 is not even"),
+            (json!({"head_dim": 7}), "at /head_dim: 1 of a head of 7 is 7 dimensions"),
             (json!({"rms_norm_eps": "x"}), "at /rms_norm_eps: `rms_norm_eps` is \"x\"; it must be"),
             (json!({"rms_norm_eps": -1}), "at /rms_norm_eps: `rms_norm_eps` is -1; it must be"),
             (json!({"eos_token_id": -1}), "at /eos_token_id: `eos_token_id` is -1; it must be"),
             (json!({"tie_word_embeddings": "yes"}), "at /tie_word_embeddings: "),
-            (json!({"sliding_window": 0}), "at /sliding_window: `sliding_window` is 0; it must be"),
+            (
+                json!({"model_type": "mistral", "sliding_window": 0}),
+                "at /sliding_window: `sliding_window` is 0; it must be",
+            ),
         ] {
             let shown = fields.to_string();
             let error = with(fields).map_err(|e| e.to_string());
@@ -511,7 +324,7 @@ mod tests {
         }
         let error = without("vocab_size", json!({})).map_err(|e| e.to_string());
         let expected =
-            "at /vocab_size: `vocab_size` is missing; it must describe a Llama-family model";
+            "at /vocab_size: `vocab_size` is missing; a config.json of this model type states it";
         assert_eq!(error.err().as_deref(), Some(expected));
     }
 }

@@ -44,53 +44,58 @@ fn a_sequence_in_a_batch_has_the_logits_that_it_has_alone() {
     for (dtype, sizes) in cases {
         let source = ModelSource::Folder(folder.clone());
         let model = Model::load(&ModelOptions { source, dtype, ..Default::default() }).unwrap();
-        let width = model.vocabulary().len() as u32;
         let mut rng = ChaCha8Rng::seed_from_u64(9);
         for &size in sizes {
-            let mut sequences: Vec<Sequence> = (0..size)
-                .map(|_| {
-                    let length = 1 + rng.next_u32() % 24;
-                    let tokens: Vec<u32> = (0..length).map(|_| rng.next_u32() % width).collect();
-                    let expected = alone(&model, &tokens);
-                    Sequence { tokens, expected, cache: model.new_cache().unwrap() }
-                })
-                .collect();
-            // Each pass reads a chunk of random length of a random part of the sequences; now and
-            // then one is set back, as by a preemption, or goes on in a fork.
-            while sequences.iter().any(|sequence| sequence.cache.len() < sequence.tokens.len()) {
-                let mut chunks = Vec::new();
-                let mut places = Vec::new();
-                for (i, sequence) in sequences.iter_mut().enumerate() {
-                    let Sequence { tokens, cache, .. } = sequence;
-                    match rng.next_u32() % 16 {
-                        0 => cache.truncate(rng.next_u32() as usize % (cache.len() + 1)),
-                        1 => *cache = cache.fork(),
-                        2..6 => continue,
-                        _ => {}
-                    }
-                    let left = tokens.len() - cache.len();
-                    if left == 0 {
-                        continue;
-                    }
-                    let n = 1 + rng.next_u32() as usize % left.min(9);
-                    let from = cache.len();
-                    let logits = [LogitRows::None, LogitRows::Last, LogitRows::All]
-                        [rng.next_u32() as usize % 3];
-                    places.push((i, from, n, logits));
-                    let chunk = Chunk::new(&tokens[from..from + n], cache).with_logits(logits);
-                    chunks.push(chunk);
-                }
-                let rows = model.forward_batch(&mut chunks).unwrap();
-                assert_eq!(rows.len(), places.len());
-                for (rows, (i, from, n, logits)) in rows.into_iter().zip(places) {
-                    let rows: Vec<_> = rows.iter().map(|r| bits(&r.to_vec().unwrap())).collect();
-                    let expected = &sequences[i].expected[from..from + n];
-                    match logits {
-                        LogitRows::None => assert!(rows.is_empty()),
-                        LogitRows::Last => assert!(rows == expected[n - 1..]),
-                        LogitRows::All => assert!(rows == expected),
-                    }
-                }
+            assert_batches_are_as_alone(&model, size, &mut rng);
+        }
+    }
+}
+
+/// Reads sequences side by side in chunks.
+pub(crate) fn assert_batches_are_as_alone(model: &Model, size: usize, rng: &mut ChaCha8Rng) {
+    let width = model.vocabulary().len() as u32;
+    let mut sequences: Vec<Sequence> = (0..size)
+        .map(|_| {
+            let length = 1 + rng.next_u32() % 24;
+            let tokens: Vec<u32> = (0..length).map(|_| rng.next_u32() % width).collect();
+            let expected = alone(model, &tokens);
+            Sequence { tokens, expected, cache: model.new_cache().unwrap() }
+        })
+        .collect();
+    // Each pass reads a chunk of random length of a random part of the sequences; now and
+    // then one is set back, as by a preemption, or goes on in a fork.
+    while sequences.iter().any(|sequence| sequence.cache.len() < sequence.tokens.len()) {
+        let mut chunks = Vec::new();
+        let mut places = Vec::new();
+        for (i, sequence) in sequences.iter_mut().enumerate() {
+            let Sequence { tokens, cache, .. } = sequence;
+            match rng.next_u32() % 16 {
+                0 => cache.truncate(rng.next_u32() as usize % (cache.len() + 1)),
+                1 => *cache = cache.fork(),
+                2..6 => continue,
+                _ => {}
+            }
+            let left = tokens.len() - cache.len();
+            if left == 0 {
+                continue;
+            }
+            let n = 1 + rng.next_u32() as usize % left.min(9);
+            let from = cache.len();
+            let logits =
+                [LogitRows::None, LogitRows::Last, LogitRows::All][rng.next_u32() as usize % 3];
+            places.push((i, from, n, logits));
+            let chunk = Chunk::new(&tokens[from..from + n], cache).with_logits(logits);
+            chunks.push(chunk);
+        }
+        let rows = model.forward_batch(&mut chunks).unwrap();
+        assert_eq!(rows.len(), places.len());
+        for (rows, (i, from, n, logits)) in rows.into_iter().zip(places) {
+            let rows: Vec<_> = rows.iter().map(|r| bits(&r.to_vec().unwrap())).collect();
+            let expected = &sequences[i].expected[from..from + n];
+            match logits {
+                LogitRows::None => assert!(rows.is_empty()),
+                LogitRows::Last => assert!(rows == expected[n - 1..]),
+                LogitRows::All => assert!(rows == expected),
             }
         }
     }
@@ -99,9 +104,14 @@ fn a_sequence_in_a_batch_has_the_logits_that_it_has_alone() {
 #[test]
 fn a_node_of_a_tree_has_the_logits_of_its_path() {
     let model = crate::model_support::load(folder("batch-tree"));
+    assert_trees_are_as_paths(&model, 20);
+}
+
+/// Reads some random trees.
+pub(crate) fn assert_trees_are_as_paths(model: &Model, trees: usize) {
     let width = model.vocabulary().len() as u32;
     let mut rng = ChaCha8Rng::seed_from_u64(10);
-    for _ in 0..20 {
+    for _ in 0..trees {
         let mut next = || rng.next_u32();
         let prompt: Vec<u32> = (0..1 + next() % 30).map(|_| next() % width).collect();
         let n = 1 + next() as usize % 12;
@@ -118,7 +128,7 @@ fn a_node_of_a_tree_has_the_logits_of_its_path() {
         for (path, row) in path_to.iter().zip(&rows) {
             let text = path.iter().map(|&node| tokens[node]);
             let text: Vec<u32> = prompt.iter().copied().chain(text).collect();
-            assert!(alone(&model, &text).pop().unwrap() == bits(&row.to_vec().unwrap()));
+            assert!(alone(model, &text).pop().unwrap() == bits(&row.to_vec().unwrap()));
         }
         // The path that is kept goes on as if nothing else had been read.
         let path = &path_to[n - 1];
@@ -126,7 +136,7 @@ fn a_node_of_a_tree_has_the_logits_of_its_path() {
         let text = path.iter().map(|&node| tokens[node]).chain([3]);
         let text: Vec<u32> = prompt.iter().copied().chain(text).collect();
         let row = model.forward(&[3], &mut cache).unwrap();
-        assert!(alone(&model, &text).pop().unwrap() == bits(&row.to_vec().unwrap()));
+        assert!(alone(model, &text).pop().unwrap() == bits(&row.to_vec().unwrap()));
     }
 }
 

@@ -5,6 +5,7 @@ mod canonical;
 mod chat_templates;
 mod decoding;
 mod engine_loop;
+mod families;
 mod generation;
 mod gguf;
 mod llama;

@@ -42,8 +42,8 @@ impl ModelArgs {
         let config = engine.model().config();
         if config.context_length() < config.max_position_embeddings {
             output::note(&format!(
-                "warning: the context is {} tokens, the model's attention window, and not {}: what \
-                 lies beyond the window is not supported",
+                "warning: the context is {} tokens, for which the model's short rotary factors hold, \
+                 and not {}",
                 config.context_length(),
                 config.max_position_embeddings
             ));

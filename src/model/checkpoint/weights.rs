@@ -66,6 +66,11 @@ impl Weights {
         matches!(self.find(name), Ok(Some(_)) | Err(_))
     }
 
+    /// The device that tensors go to.
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
+    }
+
     /// The file that a tensor lies in.
     pub(crate) fn file_of(&self, name: &str) -> PathBuf {
         self.find(name).ok().flatten().map(|tensor| tensor.path.to_owned()).unwrap_or_default()

@@ -4,10 +4,6 @@ use serde_json::Value;
 
 use crate::error::{Error, ErrorKind};
 
-/// The advice for configurations of other architectures.
-pub(super) const SUPPORTED: &str =
-    "models of type llama, mistral and qwen2 without such extras are supported";
-
 /// An error about the model's configuration.
 pub(super) fn config_error(message: &str) -> Error {
     Error::new(ErrorKind::Model, message)
@@ -17,7 +13,7 @@ pub(super) fn config_error(message: &str) -> Error {
 pub(super) fn refused(key: &str, value: &Value, why: &str) -> Error {
     config_error(&format!("`{key}`: {} {why}", shown(value)))
         .at_pointer(format!("/{key}"))
-        .with_help(SUPPORTED)
+        .with_help("models of this type without it are supported")
 }
 
 /// A value as JSON for a message, cut off where it is long.

@@ -1,5 +1,8 @@
 //! Typed access to the fields of a JSON object, with errors that name field and place.
 
+use std::cell::RefCell;
+
+use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
 
 use super::errors::{config_error, shown};
@@ -8,18 +11,23 @@ use crate::error::{Error, Result};
 /// Greatest size of anything in a model; the product of two such sizes does not overflow.
 pub(super) const MAX_SIZE: usize = 1 << 30;
 
-/// An object of `config.json`: the whole, or one inside it.
-#[derive(Clone, Copy)]
+/// An object of `config.json`: the whole, or one inside it. Remembers which members were asked for.
 pub(super) struct ConfigFields<'a> {
     pub(super) object: &'a Map<String, Value>,
     /// JSON pointer of the object.
     at: &'a str,
+    read: RefCell<FxHashSet<String>>,
 }
 
 impl<'a> ConfigFields<'a> {
     /// The members of an object that lies at this JSON pointer.
     pub(super) fn new(object: &'a Map<String, Value>, at: &'a str) -> Self {
-        Self { object, at }
+        Self { object, at, read: RefCell::default() }
+    }
+
+    /// Whether a member was asked for.
+    pub(super) fn was_read(&self, name: &str) -> bool {
+        self.read.borrow().contains(name)
     }
 
     /// Whether the object has a member of this name, `null` or not.
@@ -29,6 +37,7 @@ impl<'a> ConfigFields<'a> {
 
     /// A member; `None` where it is absent or `null`.
     pub(super) fn get(&self, name: &str) -> Option<&'a Value> {
+        self.read.borrow_mut().insert(name.to_owned());
         self.object.get(name).filter(|value| !value.is_null())
     }
 
@@ -42,7 +51,7 @@ impl<'a> ConfigFields<'a> {
         self.integer(name, least)?.ok_or_else(|| {
             config_error(&format!("`{name}` is missing"))
                 .at_pointer(self.pointer(name))
-                .with_help("it must describe a Llama-family model")
+                .with_help("a config.json of this model type states it")
         })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A key is
 //!
-//! - *read* ([`READ`]),
+//! - *read* by its family ([`families`](super::families)); the reader keeps account of that,
 //! - *harmless* ([`HARMLESS`]): the `transformers` library computes the same logits whatever it
 //!   says,
 //! - an *extra* ([`EXTRAS`]) that changes the logits and is refused unless its value switches it
@@ -10,51 +10,19 @@
 //! - unknown: refused if its name contains a word of what a model computes ([`TELLING`]), ignored
 //!   otherwise.
 //!
-//! The lists were made from `LlamaConfig`, `MistralConfig`, `Qwen2Config` and what they inherit
-//! from `PreTrainedConfig` in transformers 5, from the code of these models, of masks and of
-//! caches, and from keys that earlier versions wrote.
+//! The lists were made from the configurations of all families and what they inherit from
+//! `PreTrainedConfig` in transformers 5, from the code of these models, of masks and of caches, and from
+//! keys that earlier versions wrote.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::errors::{config_error, refused, shown};
+use super::fields::ConfigFields;
 use crate::error::Result;
-
-/// Keys that [`Config`](super::Config) reads.
-const READ: [&str; 28] = [
-    "attention_bias",
-    "bos_token_id",
-    "eos_token_id",
-    "head_dim",
-    "hidden_act",
-    "hidden_size",
-    "intermediate_size",
-    "layer_types",
-    "max_position_embeddings",
-    "max_window_layers",
-    "mlp_bias",
-    "model_type",
-    "num_attention_heads",
-    "num_hidden_layers",
-    "num_key_value_heads",
-    "original_max_position_embeddings",
-    "partial_rotary_factor",
-    "rms_norm_eps",
-    "rope_parameters",
-    "rope_scaling",
-    "rope_theta",
-    "sliding_window",
-    "tie_word_embeddings",
-    "use_sliding_window",
-    "vocab_size",
-    // Of these only one value is this architecture's.
-    "is_causal",
-    "is_encoder_decoder",
-    "position_embedding_type",
-];
 
 /// Keys with [`TELLING`] names that do not change the logits: settings of training (dropout,
 /// initial values), choices among implementations, and choices of what is returned.
-const HARMLESS: [&str; 30] = [
+const HARMLESS: &[&str] = &[
     "attention_dropout",
     "attention_probs_dropout_prob",
     "attention_implementation",
@@ -73,6 +41,8 @@ const HARMLESS: [&str; 30] = [
     "layer_norm_eps",
     "layer_norm_epsilon",
     "max_sequence_length",
+    // Without a switch that turns it on.
+    "max_window_layers",
     "num_experts_per_tok",
     "output_attentions",
     "output_router_logits",
@@ -88,10 +58,11 @@ const HARMLESS: [&str; 30] = [
 ];
 
 /// Extras, each with the values that switch it off besides the [usual ones](is_off).
-const EXTRAS: [(&str, &[f64]); 21] = [
+const EXTRAS: &[(&str, &[f64])] = &[
     ("quantization_config", &[]),
     ("compression_config", &[]),
     ("quantization", &[]),
+    ("partial_rotary_factor", &[1.0]),
     ("num_local_experts", &[0.0, 1.0]),
     ("num_experts", &[0.0, 1.0]),
     ("n_routed_experts", &[0.0, 1.0]),
@@ -113,7 +84,7 @@ const EXTRAS: [(&str, &[f64]); 21] = [
 ];
 
 /// Words in the names of keys that change what a model computes.
-const TELLING: [&str; 26] = [
+const TELLING: &[&str] = &[
     "alibi",
     "atten",
     "attn",
@@ -142,19 +113,19 @@ const TELLING: [&str; 26] = [
     "window",
 ];
 
-/// Errors on the first key that would change the logits and is not read.
-pub(super) fn check(config: &Map<String, Value>) -> Result<()> {
-    for (key, value) in config {
-        if is_off(value) || key.starts_with('_') {
+/// Errors on the first key that would change the logits and was not read.
+pub(super) fn refuse_unread(fields: &ConfigFields<'_>) -> Result<()> {
+    for (key, value) in fields.object {
+        if is_off(value) || key.starts_with('_') || fields.was_read(key) {
             continue;
         }
         if let Some((_, off)) = EXTRAS.iter().find(|(name, _)| name == key) {
             if value.as_f64().is_some_and(|number| off.contains(&number)) {
                 continue;
             }
-            return Err(refused(key, value, "is not supported"));
+            return Err(refused(key, value, "is not supported").at_pointer(fields.pointer(key)));
         }
-        let known = READ.contains(&key.as_str()) || HARMLESS.contains(&key.as_str());
+        let known = HARMLESS.contains(&key.as_str());
         let lower = key.to_ascii_lowercase();
         let is_telling = TELLING.iter().any(|part| lower.contains(part));
         if !known && is_telling && !lower.contains("dropout") {
@@ -163,7 +134,7 @@ pub(super) fn check(config: &Map<String, Value>) -> Result<()> {
                 key,
                 shown(value)
             ))
-            .at_pointer(format!("/{key}"))
+            .at_pointer(fields.pointer(key))
             .with_help(
                 "take it out of the file if it changes nothing of what the model computes",
             ));

@@ -1,68 +1,183 @@
 //! Rotary positions in `config.json`: `rope_theta` and `rope_scaling`, or `rope_parameters` with
-//! both, which transformers 5 writes.
+//! both, which transformers 5 writes, for all layers or for each type of layer.
 //!
 //! Programs disagree about files that state a value twice, so two statements that differ are
 //! refused.
 
+use std::f64::consts::TAU;
+
+use maskwright_kernels::RotaryPairs;
 use serde_json::{Map, Value};
 
+use super::decoder::RopeConfig;
 use super::errors::{config_error, shown};
 use super::fields::ConfigFields;
 use crate::error::Result;
 
-const DEFAULT_THETA: f64 = 10_000.0;
 /// The objects that may hold base and scaling.
 const OBJECTS: [&str; 2] = ["rope_parameters", "rope_scaling"];
+/// The types of layers that may have an object each.
+const LAYER_TYPES: [&str; 2] = ["full_attention", "sliding_attention"];
 const ORIGINAL: &str = "original_max_position_embeddings";
-const LLAMA3: [&str; 3] = ["factor", "low_freq_factor", "high_freq_factor"];
+const PARTIAL: &str = "partial_rotary_factor";
 
-/// Llama 3.1's rotary scaling: long wavelengths are slowed by `factor`, short ones kept, those in
-/// between blended.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Llama3Rope {
-    /// By how much long wavelengths are slowed.
-    pub factor: f64,
-    /// Wavelengths above the original context divided by this are long.
-    pub low_freq_factor: f64,
-    /// Wavelengths below the original context divided by this are short.
-    pub high_freq_factor: f64,
-    /// The context that the model was first trained on.
-    pub original_max_position_embeddings: usize,
+/// The rotary positions of a family, where its file says nothing else.
+#[derive(Clone, Copy)]
+pub(super) struct RopeDefaults {
+    pub(super) theta: f64,
+    /// The key of the base beside the objects.
+    pub(super) theta_key: &'static str,
+    /// The part of a head that turns.
+    pub(super) partial: f64,
+    pub(super) pairs: RotaryPairs,
+    /// The type of the layers in question, if the file may have an object for each.
+    pub(super) layer_type: Option<&'static str>,
+    /// Other names of the scalings.
+    pub(super) aliases: &'static [(&'static str, &'static str)],
 }
 
-/// Reads the base of the frequencies and their scaling. `context` is `max_position_embeddings`.
-pub(super) fn read(config: &ConfigFields<'_>, context: usize) -> Result<(f64, Option<Llama3Rope>)> {
-    let mut theta = Statement::new(config.positive("rope_theta")?, "/rope_theta".to_owned());
+impl RopeDefaults {
+    pub(super) const LLAMA: Self = Self {
+        theta: 10_000.0,
+        theta_key: "rope_theta",
+        partial: 1.0,
+        pairs: RotaryPairs::Halves,
+        layer_type: None,
+        aliases: &[],
+    };
+}
+
+/// Rotary positions and the longest sequence that they hold for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Rope {
+    pub(super) config: RopeConfig,
+    pub(super) context: usize,
+}
+
+/// A rule by which frequencies are changed for longer sequences than those of the first training.
+#[derive(Clone, Debug, PartialEq)]
+enum Scaling {
+    None,
+    Linear { factor: f64 },
+    Llama3 { factor: f64, low: f64, high: f64, original: usize },
+    Yarn(Yarn),
+    LongRope { short: Vec<f64>, magnitude: f64, original: usize },
+}
+
+/// Peng et al. 2023, "YaRN: Efficient Context Window Extension of Large Language Models".
+#[derive(Clone, Debug, PartialEq)]
+struct Yarn {
+    factor: f64,
+    magnitude: f64,
+    beta_fast: f64,
+    beta_slow: f64,
+    truncate: bool,
+    original: usize,
+}
+
+/// Reads the rotary positions of heads of a width. `context` is `max_position_embeddings`.
+pub(super) fn read(
+    config: &ConfigFields<'_>,
+    defaults: &RopeDefaults,
+    width: usize,
+    context: usize,
+) -> Result<Rope> {
+    let key = defaults.theta_key;
+    let mut theta = Statement::new(config.positive(key)?, config.pointer(key));
+    let is_part = "it must be a number above 0, at most 1";
+    let part = |fields: &ConfigFields<'_>| fields.number(PARTIAL, is_part, |x| x > 0.0 && x <= 1.0);
+    let mut partial = Statement::new(part(config)?, config.pointer(PARTIAL));
     let original = config.size(ORIGINAL)?;
-    let mut scaling: Option<(Option<Llama3Rope>, &str)> = None;
-    no_partial_rotation(config)?;
+    let mut found: Option<(Scaling, &str)> = None;
     for name in OBJECTS {
         let Some(object) = config.object(name)?.filter(|object| !object.is_empty()) else {
             continue;
         };
-        let at = format!("/{name}");
+        let mut at = config.pointer(name);
+        let Some(object) = of_layer_type(config, (name, object), defaults, &mut at)? else {
+            continue;
+        };
         let fields = ConfigFields::new(object, &at);
         theta.join(fields.positive("rope_theta")?, fields.pointer("rope_theta"))?;
-        let found = self::scaling(&fields, original, context)?;
-        match scaling {
-            Some((other, place)) if other != found => {
+        partial.join(part(&fields)?, fields.pointer(PARTIAL))?;
+        let turning = turning(&partial, defaults, width)?;
+        let scaling = scaling(&fields, defaults, original, context, turning)?;
+        match found {
+            Some((other, place)) if other != scaling => {
                 let message = format!("`{name}` says otherwise than `{place}`");
                 return Err(config_error(&message)
                     .at_pointer(at)
                     .with_help("leave one of the two out"));
             }
-            _ => scaling = Some((found, name)),
+            _ => found = Some((scaling, name)),
         }
     }
-    Ok((theta.value.unwrap_or(DEFAULT_THETA), scaling.and_then(|(scaling, _)| scaling)))
+    let turning = turning(&partial, defaults, width)?;
+    let scaling = found.map_or(Scaling::None, |(scaling, _)| scaling);
+    let theta = theta.value.unwrap_or(defaults.theta);
+    let frequency = |pair: usize| theta.powf(-2.0 * pair as f64 / turning as f64);
+    let frequencies = (0..turning / 2).map(frequency).collect();
+    let pairs = defaults.pairs;
+    Ok(scaling.apply(RopeConfig { pairs, frequencies, magnitude: 1.0 }, theta, context))
 }
 
-/// The scaling in an object, `None` where it says that there is none.
+/// The dimensions of a head that turn.
+fn turning(partial: &Statement<f64>, defaults: &RopeDefaults, width: usize) -> Result<usize> {
+    let part = partial.value.unwrap_or(defaults.partial);
+    let turning = (width as f64 * part) as usize;
+    if turning == 0 || !turning.is_multiple_of(2) {
+        let message = format!("{part} of a head of {width} is {turning} dimensions");
+        let at = if part == 1.0 { "/head_dim" } else { &partial.at };
+        return Err(config_error(&message)
+            .at_pointer(at)
+            .with_help("pairs of dimensions turn: it must be an even number from 2"));
+    }
+    Ok(turning)
+}
+
+/// The object for the layers in question: the object itself, or its member for their type.
+fn of_layer_type<'a>(
+    config: &ConfigFields<'a>,
+    (name, object): (&str, &'a Map<String, Value>),
+    defaults: &RopeDefaults,
+    at: &mut String,
+) -> Result<Option<&'a Map<String, Value>>> {
+    let has_types = object.keys().any(|key| LAYER_TYPES.contains(&key.as_str()));
+    match defaults.layer_type {
+        None if !has_types => Ok(Some(object)),
+        None => Err(config.wrong(name, "this family has one object for all of its layers")),
+        // What older files say is of the layers that see everything.
+        Some(layer_type) if !has_types => {
+            if name == "rope_parameters" {
+                let help = "this family has an object for each type of layer in it";
+                return Err(config.wrong(name, help));
+            }
+            Ok((layer_type == "full_attention").then_some(object))
+        }
+        Some(layer_type) => {
+            if let Some(key) = object.keys().find(|key| !LAYER_TYPES.contains(&key.as_str())) {
+                let help = "give an object for each type of layer and nothing beside them";
+                return Err(config_error(&format!("`{key}` is no type of layer"))
+                    .at_pointer(format!("{at}/{key}"))
+                    .with_help(help));
+            }
+            let stated = object.get(layer_type).filter(|value| !value.is_null());
+            let wrong = || ConfigFields::new(object, at).wrong(layer_type, "it must be an object");
+            let inner = stated.map(|value| value.as_object().ok_or_else(wrong)).transpose()?;
+            *at = format!("{at}/{layer_type}");
+            Ok(inner.filter(|object| !object.is_empty()))
+        }
+    }
+}
+
+/// The scaling in an object. `turning` is the number of dimensions that turn.
 fn scaling(
     rope: &ConfigFields<'_>,
+    defaults: &RopeDefaults,
     original: Option<usize>,
     context: usize,
-) -> Result<Option<Llama3Rope>> {
+    turning: usize,
+) -> Result<Scaling> {
     let (new, old) = (rope.text("rope_type")?, rope.text("type")?);
     if let (Some(new), Some(old)) = (new, old)
         && new != old
@@ -75,50 +190,163 @@ fn scaling(
     }
     let kind_at = rope.pointer(if new.is_some() { "rope_type" } else { "type" });
     let kind = new.or(old).unwrap_or("default");
-    if !["default", "llama3"].contains(&kind) {
-        let kind = shown(&kind.into());
-        let kind = kind.trim_matches('"');
-        return Err(config_error(&format!("rotary scaling of type `{kind}` is not supported"))
-            .at_pointer(kind_at)
-            .with_help("`default` and `llama3` are supported"));
-    }
-    no_partial_rotation(rope)?;
-    check_keys(rope, kind)?;
-    if kind == "default" {
-        return Ok(None);
-    }
-    let number = |name: &str| {
-        let help = format!("`llama3` needs {}", LLAMA3.join(", "));
+    let kind = defaults.aliases.iter().find(|(alias, _)| *alias == kind).map_or(kind, |a| a.1);
+    let above_0 = |name: &str| {
         rope.positive(name)?.ok_or_else(|| {
             config_error(&format!("`{name}` is missing"))
                 .at_pointer(rope.pointer(name))
-                .with_help(help)
+                .with_help(format!("rotary scaling of type `{kind}` needs it"))
         })
     };
-    let [factor, low_freq_factor, high_freq_factor] =
-        [number("factor")?, number("low_freq_factor")?, number("high_freq_factor")?];
-    if low_freq_factor >= high_freq_factor {
-        return Err(rope.wrong("high_freq_factor", "it must be above `low_freq_factor`"));
-    }
     let mut stated = Statement::new(original, format!("/{ORIGINAL}"));
     stated.join(rope.size(ORIGINAL)?, rope.pointer(ORIGINAL))?;
-    let original_max_position_embeddings = stated.value.unwrap_or(context);
-    Ok(Some(Llama3Rope {
+    let original = stated.value.unwrap_or(context);
+    let scaling = match kind {
+        "default" => Scaling::None,
+        "linear" => Scaling::Linear { factor: above_0("factor")? },
+        // Stretches the base beyond `max_position_embeddings`, which no sequence is.
+        "dynamic" => {
+            above_0("factor")?;
+            Scaling::None
+        }
+        "llama3" => {
+            let factor = above_0("factor")?;
+            let (low, high) = (above_0("low_freq_factor")?, above_0("high_freq_factor")?);
+            if low >= high {
+                return Err(rope.wrong("high_freq_factor", "it must be above `low_freq_factor`"));
+            }
+            Scaling::Llama3 { factor, low, high, original }
+        }
+        "yarn" => Scaling::Yarn(yarn(rope, original, context)?),
+        "longrope" => long_rope(rope, original, context, turning)?,
+        _ => {
+            let kind = shown(&kind.into());
+            let kind = kind.trim_matches('"');
+            let message = format!("rotary scaling of type `{kind}` is not supported");
+            return Err(config_error(&message)
+                .at_pointer(kind_at)
+                .with_help("default, linear, dynamic, llama3, yarn and longrope are supported"));
+        }
+    };
+    check_keys(rope, kind)?;
+    Ok(scaling)
+}
+
+fn yarn(rope: &ConfigFields<'_>, original: usize, context: usize) -> Result<Yarn> {
+    let factor = rope.positive("factor")?.unwrap_or(context as f64 / original as f64);
+    let magnitude = |scale: f64| {
+        if factor <= 1.0 { 1.0 } else { 0.1 * scale * factor.ln() + 1.0 }
+    };
+    let scales = (rope.positive("mscale")?, rope.positive("mscale_all_dim")?);
+    let default = match scales {
+        (Some(scale), Some(all)) => magnitude(scale) / magnitude(all),
+        _ => magnitude(1.0),
+    };
+    Ok(Yarn {
         factor,
-        low_freq_factor,
-        high_freq_factor,
-        original_max_position_embeddings,
-    }))
+        magnitude: rope.positive("attention_factor")?.unwrap_or(default),
+        beta_fast: rope.positive("beta_fast")?.unwrap_or(32.0),
+        beta_slow: rope.positive("beta_slow")?.unwrap_or(1.0),
+        truncate: rope.flag("truncate")?.unwrap_or(true),
+        original,
+    })
+}
+
+fn long_rope(
+    rope: &ConfigFields<'_>,
+    original: usize,
+    context: usize,
+    turning: usize,
+) -> Result<Scaling> {
+    let factors = |name: &str| -> Result<Vec<f64>> {
+        let wanted = format!("it must be a list of {} numbers above 0", turning / 2);
+        let list = rope.list(name)?.ok_or_else(|| rope.wrong(name, &wanted))?;
+        let numbers = list.iter().map(|value| value.as_f64().filter(|x| *x > 0.0)).collect();
+        let numbers: Option<Vec<f64>> = numbers;
+        numbers.filter(|n| n.len() == turning / 2).ok_or_else(|| rope.wrong(name, &wanted))
+    };
+    let short = factors("short_factor")?;
+    // Of sequences beyond the original context, which are not read.
+    factors("long_factor")?;
+    let factor = rope.positive("factor")?.unwrap_or(context as f64 / original as f64);
+    let default = || (1.0 + factor.ln() / (original as f64).ln()).sqrt();
+    let default = if factor <= 1.0 { 1.0 } else { default() };
+    let magnitude = rope.positive("attention_factor")?.unwrap_or(default);
+    Ok(Scaling::LongRope { short, magnitude, original })
+}
+
+impl Scaling {
+    /// The frequencies with this scaling, as in `modeling_rope_utils.py` of the `transformers` library.
+    fn apply(self, mut rope: RopeConfig, theta: f64, mut context: usize) -> Rope {
+        let all = rope.frequencies.iter_mut();
+        match self {
+            Self::None => {}
+            Self::Linear { factor } => all.for_each(|frequency| *frequency /= factor),
+            Self::Llama3 { factor, low, high, original } => {
+                for frequency in all {
+                    // How often it turns within the original context.
+                    let turns = original as f64 * *frequency / TAU;
+                    let kept = ((turns - low) / (high - low)).clamp(0.0, 1.0);
+                    *frequency = (1.0 - kept) * *frequency / factor + kept * *frequency;
+                }
+            }
+            Self::Yarn(yarn) => {
+                let width = 2.0 * rope.frequencies.len() as f64;
+                let kept = yarn.kept(theta, width);
+                for (pair, frequency) in rope.frequencies.iter_mut().enumerate() {
+                    let kept = kept(pair as f64);
+                    *frequency = (1.0 - kept) * *frequency / yarn.factor + kept * *frequency;
+                }
+                rope.magnitude = yarn.magnitude;
+            }
+            Self::LongRope { short, magnitude, original } => {
+                all.zip(short).for_each(|(frequency, factor)| *frequency /= factor);
+                rope.magnitude = magnitude;
+                context = context.min(original);
+            }
+        }
+        Rope { config: rope, context }
+    }
+}
+
+impl Yarn {
+    /// The part of the frequency of a pair that is kept, from 0 to 1. `width` dimensions turn.
+    fn kept(&self, theta: f64, width: f64) -> impl Fn(f64) -> f64 {
+        // The pair that turns so often within the original context.
+        let pair =
+            |turns: f64| width * (self.original as f64 / (turns * TAU)).ln() / (2.0 * theta.ln());
+        let (mut from, mut to) = (pair(self.beta_fast), pair(self.beta_slow));
+        if self.truncate {
+            (from, to) = (from.floor(), to.ceil());
+        }
+        (from, to) = (from.max(0.0), to.min(width - 1.0));
+        if from == to {
+            to += 0.001;
+        }
+        move |pair| 1.0 - ((pair - from) / (to - from)).clamp(0.0, 1.0)
+    }
 }
 
 /// Errors on keys that the kind of scaling does not have.
 fn check_keys(rope: &ConfigFields<'_>, kind: &str) -> Result<()> {
-    let object: &Map<String, Value> = rope.object;
-    let is_known = |key: &str| {
-        let always = ["rope_type", "type", "rope_theta", "partial_rotary_factor", ORIGINAL];
-        always.contains(&key) || kind == "llama3" && LLAMA3.contains(&key)
+    let always = ["rope_type", "type", "rope_theta", PARTIAL, ORIGINAL];
+    let own: &[&str] = match kind {
+        "linear" | "dynamic" => &["factor"],
+        "llama3" => &["factor", "low_freq_factor", "high_freq_factor"],
+        "yarn" => &[
+            "factor",
+            "attention_factor",
+            "beta_fast",
+            "beta_slow",
+            "mscale",
+            "mscale_all_dim",
+            "truncate",
+        ],
+        "longrope" => &["factor", "attention_factor", "short_factor", "long_factor"],
+        _ => &[],
     };
-    match object.iter().find(|(key, value)| !is_known(key) && !value.is_null()) {
+    let is_known = |key: &str| always.contains(&key) || own.contains(&key);
+    match rope.object.iter().find(|(key, value)| !is_known(key) && !value.is_null()) {
         None => Ok(()),
         Some((key, value)) => {
             let message =
@@ -127,12 +355,6 @@ fn check_keys(rope: &ConfigFields<'_>, kind: &str) -> Result<()> {
             Err(config_error(&message).at_pointer(rope.pointer(key)).with_help(help))
         }
     }
-}
-
-fn no_partial_rotation(fields: &ConfigFields<'_>) -> Result<()> {
-    let name = "partial_rotary_factor";
-    fields.number(name, "only whole heads are rotated here: it must be 1", |x| x == 1.0)?;
-    Ok(())
 }
 
 /// A value that may stand at several places of the file; all must agree.

@@ -1,0 +1,54 @@
+//! The model families: what each reads out of its `config.json`, a file a family.
+//!
+//! The default of an absent key is that of the family's own class in the `transformers` library,
+//! version 5. Each begins as a [plain] decoder and states its differences.
+
+mod arcee;
+mod cohere2;
+mod ernie4_5;
+mod exaone4;
+mod experts;
+mod gemma;
+mod glm4;
+mod granite;
+mod llama;
+mod mistral;
+mod olmo2;
+mod phi3;
+mod plain;
+mod qwen;
+mod seed_oss;
+mod smollm3;
+
+use super::decoder::Config;
+use super::fields::ConfigFields;
+use crate::error::Result;
+
+/// A model family by its `model_type`.
+pub(super) struct Family {
+    pub(super) model_type: &'static str,
+    pub(super) read: fn(&ConfigFields<'_>) -> Result<Config>,
+}
+
+/// All families.
+pub(super) const FAMILIES: &[Family] = &[
+    Family { model_type: "arcee", read: arcee::read },
+    Family { model_type: "cohere2", read: cohere2::read },
+    Family { model_type: "ernie4_5", read: ernie4_5::read },
+    Family { model_type: "exaone4", read: exaone4::read },
+    Family { model_type: "gemma2", read: gemma::read_gemma2 },
+    Family { model_type: "gemma3", read: gemma::read_gemma3_with_images },
+    Family { model_type: "gemma3_text", read: gemma::read_gemma3 },
+    Family { model_type: "glm4", read: glm4::read },
+    Family { model_type: "granite", read: granite::read },
+    Family { model_type: "llama", read: llama::read },
+    Family { model_type: "mistral", read: mistral::read },
+    Family { model_type: "mixtral", read: experts::read_mixtral },
+    Family { model_type: "olmo2", read: olmo2::read },
+    Family { model_type: "phi3", read: phi3::read },
+    Family { model_type: "qwen2", read: qwen::read_qwen2 },
+    Family { model_type: "qwen3", read: qwen::read_qwen3 },
+    Family { model_type: "qwen3_moe", read: experts::read_qwen3_moe },
+    Family { model_type: "seed_oss", read: seed_oss::read },
+    Family { model_type: "smollm3", read: smollm3::read },
+];

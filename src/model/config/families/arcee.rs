@@ -1,0 +1,27 @@
+//! Arcee (AFM): a feed-forward part without a gate, of squared ReLU.
+
+use maskwright_kernels::Activation;
+
+use super::plain::{self, Defaults};
+use crate::error::Result;
+use crate::model::config::decoder::{Config, GatedConfig, MlpConfig};
+use crate::model::config::fields::ConfigFields;
+
+const DEFAULTS: Defaults = Defaults {
+    max_position_embeddings: 4096,
+    eps: 1e-5,
+    activation: Activation::SquaredRelu,
+    ..Defaults::LLAMA
+};
+
+pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
+    let mut config = plain::read(fields, &DEFAULTS)?;
+    plain::read_attention_bias(&mut config, fields)?;
+    plain::read_mlp_bias(&mut config, fields)?;
+    for layer in &mut config.decoder.layers {
+        if let MlpConfig::Gated(GatedConfig { inner, activation, bias, .. }) = layer.mlp {
+            layer.mlp = MlpConfig::Plain { inner, activation, bias };
+        }
+    }
+    Ok(config)
+}

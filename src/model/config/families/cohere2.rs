@@ -1,0 +1,45 @@
+//! Cohere's Command R7B: LayerNorm, parallel parts, a window in three of four layers, which alone know
+//! positions.
+
+use maskwright_kernels::RotaryPairs;
+
+use super::plain::{self, Defaults};
+use crate::error::Result;
+use crate::model::config::decoder::{Config, NormKind, NormPlaces};
+use crate::model::config::fields::ConfigFields;
+use crate::model::config::rope::RopeDefaults;
+
+const DEFAULTS: Defaults = Defaults {
+    max_position_embeddings: 8192,
+    eps_key: "layer_norm_eps",
+    eps: 1e-5,
+    is_tied: true,
+    norm: NormKind::Layer,
+    rope: RopeDefaults { pairs: RotaryPairs::Neighbours, ..RopeDefaults::LLAMA },
+    ..Defaults::LLAMA
+};
+
+const NORMS: NormPlaces = NormPlaces {
+    before_attention: Some("input_layernorm"),
+    after_attention: None,
+    before_mlp: None,
+    after_mlp: None,
+    is_parallel: true,
+};
+
+pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
+    let mut config = plain::read_without_rope(fields, &DEFAULTS)?;
+    plain::read_attention_bias(&mut config, fields)?;
+    let pattern = fields.size("sliding_window_pattern")?.unwrap_or(4);
+    let stated = fields.size("sliding_window")?;
+    let window = if fields.has("sliding_window") { stated } else { Some(4096) };
+    plain::read_windows(&mut config, fields, window, |layer| (layer + 1) % pattern != 0)?;
+    let windowed: Vec<bool> =
+        config.decoder.layers.iter().map(|layer| layer.attention.window.is_some()).collect();
+    plain::set_rope(&mut config, fields, &DEFAULTS.rope, |layer| windowed[layer])?;
+    config.decoder.logit_scale = fields.positive("logit_scale")?.unwrap_or(0.0625);
+    for layer in &mut config.decoder.layers {
+        layer.norms = NORMS;
+    }
+    Ok(config)
+}

@@ -1,0 +1,31 @@
+//! Phi-3, Phi-3.5 and Phi-4: fused weights, a part of each head turns, LongRoPE.
+
+use super::plain::{self, Defaults};
+use crate::error::Result;
+use crate::model::config::decoder::{Config, MlpConfig};
+use crate::model::config::fields::ConfigFields;
+use crate::model::config::rope::RopeDefaults;
+
+const DEFAULTS: Defaults = Defaults {
+    max_position_embeddings: 4096,
+    eps: 1e-5,
+    // As the `transformers` library reads older files.
+    rope: RopeDefaults {
+        aliases: &[("su", "longrope"), ("yarn", "longrope")],
+        ..RopeDefaults::LLAMA
+    },
+    ..Defaults::LLAMA
+};
+
+pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
+    let mut config = plain::read(fields, &DEFAULTS)?;
+    let window = fields.size("sliding_window")?;
+    for layer in &mut config.decoder.layers {
+        layer.attention.is_fused = true;
+        layer.attention.window = window;
+        if let MlpConfig::Gated(mlp) = &mut layer.mlp {
+            mlp.is_fused = true;
+        }
+    }
+    Ok(config)
+}

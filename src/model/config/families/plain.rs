@@ -1,0 +1,232 @@
+//! The decoder that families differ from: Llama's.
+
+use maskwright_kernels::Activation;
+
+use crate::error::Result;
+use crate::model::config::decoder::{
+    AttentionConfig, Config, DecoderConfig, GatedConfig, LayerConfig, MlpConfig, NormConfig,
+    NormKind, NormPlaces, Prefixes,
+};
+use crate::model::config::errors::{config_error, refused};
+use crate::model::config::fields::ConfigFields;
+use crate::model::config::rope::{self, RopeDefaults};
+
+/// Values of keys that a file leaves out, and the names of keys that differ.
+#[derive(Clone, Copy)]
+pub(super) struct Defaults {
+    /// Heads of keys and values; `None`: as many as there are attention heads.
+    pub(super) kv_heads: Option<usize>,
+    /// Width of a head; `None`: the width of the stream by the number of heads.
+    pub(super) head_dim: Option<usize>,
+    pub(super) max_position_embeddings: usize,
+    pub(super) eps_key: &'static str,
+    pub(super) eps: f64,
+    pub(super) is_tied: bool,
+    pub(super) activation_key: &'static str,
+    pub(super) activation: Activation,
+    pub(super) norm: NormKind,
+    pub(super) rope: RopeDefaults,
+}
+
+impl Defaults {
+    pub(super) const LLAMA: Self = Self {
+        kv_heads: None,
+        head_dim: None,
+        max_position_embeddings: 2048,
+        eps_key: "rms_norm_eps",
+        eps: 1e-6,
+        is_tied: false,
+        activation_key: "hidden_act",
+        activation: Activation::Silu,
+        norm: NormKind::Rms,
+        rope: RopeDefaults::LLAMA,
+    };
+}
+
+/// The names of a model of text alone.
+const PREFIXES: &[Prefixes] = &[Prefixes { decoder: "model.", head: "" }];
+
+/// Reads a decoder with the same rotary positions in all layers.
+pub(super) fn read(fields: &ConfigFields<'_>, defaults: &Defaults) -> Result<Config> {
+    let mut config = read_without_rope(fields, defaults)?;
+    set_rope(&mut config, fields, &defaults.rope, |_| true)?;
+    Ok(config)
+}
+
+/// Reads the rotary positions of some layers.
+pub(super) fn set_rope(
+    config: &mut Config,
+    fields: &ConfigFields<'_>,
+    defaults: &RopeDefaults,
+    turns: impl Fn(usize) -> bool,
+) -> Result<()> {
+    let context = config.max_position_embeddings;
+    let rope = rope::read(fields, defaults, config.head_width, context)?;
+    config.context_length = config.context_length.min(rope.context);
+    for (index, layer) in config.decoder.layers.iter_mut().enumerate() {
+        if turns(index) {
+            layer.attention.rope = Some(rope.config.clone());
+        }
+    }
+    Ok(())
+}
+
+/// Reads a decoder whose layers know no positions yet.
+pub(super) fn read_without_rope(fields: &ConfigFields<'_>, defaults: &Defaults) -> Result<Config> {
+    only_causal_decoders(fields)?;
+    let heads = fields.required("num_attention_heads", 1)?;
+    let hidden_size = fields.required("hidden_size", 1)?;
+    let kv_heads = match defaults.kv_heads {
+        Some(default) if !fields.has("num_key_value_heads") => default,
+        _ => fields.size("num_key_value_heads")?.unwrap_or(heads),
+    };
+    if !heads.is_multiple_of(kv_heads) {
+        let message = format!("{heads} attention heads cannot share {kv_heads} key-value heads");
+        return Err(config_error(&message)
+            .at_pointer("/num_key_value_heads")
+            .with_help("the first must be a multiple of the second"));
+    }
+    let width = match defaults.head_dim {
+        Some(default) if !fields.has("head_dim") => default,
+        _ => fields.size("head_dim")?.unwrap_or(hidden_size / heads),
+    };
+    let layers = fields.required("num_hidden_layers", 0)?;
+    let context =
+        fields.size("max_position_embeddings")?.unwrap_or(defaults.max_position_embeddings);
+    let eps = fields.number(defaults.eps_key, "it must be a number from 0", |eps| eps >= 0.0)?;
+    let norm = NormConfig { kind: defaults.norm, eps: eps.unwrap_or(defaults.eps) };
+    let attention = AttentionConfig {
+        heads,
+        kv_heads,
+        width,
+        qkv_bias: false,
+        output_bias: false,
+        is_fused: false,
+        head_norm: None,
+        rope: None,
+        window: None,
+        soft_cap: None,
+        scale: 1.0 / (width as f64).sqrt(),
+    };
+    let mlp = MlpConfig::Gated(GatedConfig {
+        inner: fields.required("intermediate_size", 1)?,
+        activation: activation(fields, defaults)?,
+        bias: false,
+        is_fused: false,
+    });
+    let layer = LayerConfig { norms: NormPlaces::PRE, norm, attention, mlp, residual_scale: 1.0 };
+    let decoder = DecoderConfig {
+        prefixes: PREFIXES,
+        other_parts: &[],
+        embedding_scale: 1.0,
+        layers: vec![layer; layers],
+        norm,
+        logit_scale: 1.0,
+        logit_soft_cap: None,
+    };
+    Ok(Config {
+        model_type: fields.text("model_type")?.unwrap_or_default().to_owned(),
+        hidden_size,
+        vocab_size: fields.required("vocab_size", 1)?,
+        num_hidden_layers: layers,
+        max_position_embeddings: context,
+        tie_word_embeddings: fields.flag("tie_word_embeddings")?.unwrap_or(defaults.is_tied),
+        bos_token_id: fields.token_ids("bos_token_id")?.first().copied(),
+        eos_token_ids: fields.token_ids("eos_token_id")?,
+        context_length: context,
+        head_width: width,
+        decoder,
+    })
+}
+
+/// `attention_bias`: biases on all projections of attention.
+pub(super) fn read_attention_bias(config: &mut Config, fields: &ConfigFields<'_>) -> Result<()> {
+    let bias = fields.flag("attention_bias")?.unwrap_or(false);
+    for layer in &mut config.decoder.layers {
+        layer.attention.qkv_bias |= bias;
+        layer.attention.output_bias |= bias;
+    }
+    Ok(())
+}
+
+/// `mlp_bias`: biases on all projections of the feed-forward part.
+pub(super) fn read_mlp_bias(config: &mut Config, fields: &ConfigFields<'_>) -> Result<()> {
+    let all = fields.flag("mlp_bias")?.unwrap_or(false);
+    for layer in &mut config.decoder.layers {
+        match &mut layer.mlp {
+            MlpConfig::Gated(GatedConfig { bias, .. }) | MlpConfig::Plain { bias, .. } => {
+                *bias = all;
+            }
+            MlpConfig::Experts(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// The layers with an attention window: those that `layer_types` names, or else those of a rule.
+pub(super) fn read_windows(
+    config: &mut Config,
+    fields: &ConfigFields<'_>,
+    window: Option<usize>,
+    has_window: impl Fn(usize) -> bool,
+) -> Result<()> {
+    let windowed = match layer_types(fields, config.num_hidden_layers)? {
+        Some(windowed) => windowed,
+        None => (0..config.num_hidden_layers).map(has_window).collect(),
+    };
+    for (layer, windowed) in config.decoder.layers.iter_mut().zip(windowed) {
+        if windowed && window.is_none() {
+            let wanted =
+                "a layer of sliding_attention needs a window, which `sliding_window` gives";
+            return Err(fields.wrong("layer_types", wanted));
+        }
+        layer.attention.window = window.filter(|_| windowed);
+    }
+    Ok(())
+}
+
+/// For each layer whether `layer_types` gives it a window. `None` if the key is absent.
+fn layer_types(fields: &ConfigFields<'_>, layers: usize) -> Result<Option<Vec<bool>>> {
+    let wanted = format!("{layers} layers of full_attention and sliding_attention are supported");
+    let Some(types) = fields.list("layer_types")? else { return Ok(None) };
+    let windowed = types.iter().map(|layer| match layer.as_str() {
+        Some("full_attention") => Some(false),
+        Some("sliding_attention") => Some(true),
+        _ => None,
+    });
+    let windowed: Option<Vec<bool>> = windowed.collect();
+    let windowed = windowed.filter(|windowed| windowed.len() == layers);
+    windowed.map(Some).ok_or_else(|| fields.wrong("layer_types", &wanted))
+}
+
+fn activation(fields: &ConfigFields<'_>, defaults: &Defaults) -> Result<Activation> {
+    let key = defaults.activation_key;
+    match fields.text(key)? {
+        None => Ok(defaults.activation),
+        // Two names of one function each.
+        Some("silu" | "swish") => Ok(Activation::Silu),
+        Some("gelu_pytorch_tanh" | "gelu_new") => Ok(Activation::GeluTanh),
+        Some("relu2") => Ok(Activation::SquaredRelu),
+        Some(other) => Err(refused(key, &other.into(), "is not supported")
+            .with_help("silu, gelu_pytorch_tanh and relu2 are supported")),
+    }
+}
+
+/// Errors on models that are no causal decoders with rotary positions.
+fn only_causal_decoders(fields: &ConfigFields<'_>) -> Result<()> {
+    let refused = |key: &str| match fields.get(key) {
+        Some(value) => Err(refused(key, value, "is not supported")),
+        None => Ok(()),
+    };
+    if fields.flag("is_causal")? == Some(false) {
+        return refused("is_causal");
+    }
+    if fields.flag("is_encoder_decoder")? == Some(true) {
+        return refused("is_encoder_decoder");
+    }
+    // What earlier versions wrote for every model.
+    if !matches!(fields.text("position_embedding_type")?, None | Some("absolute" | "rope")) {
+        return refused("position_embedding_type");
+    }
+    Ok(())
+}

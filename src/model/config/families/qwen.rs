@@ -1,0 +1,44 @@
+//! Qwen2 and 2.5, Qwen3: a window from some layer on, if a switch says so.
+
+use super::plain::{self, Defaults};
+use crate::error::Result;
+use crate::model::config::decoder::{Config, HeadNorm, HeadNormExtent};
+use crate::model::config::fields::ConfigFields;
+
+const DEFAULTS: Defaults =
+    Defaults { kv_heads: Some(32), max_position_embeddings: 32_768, ..Defaults::LLAMA };
+
+/// Biases on queries, keys and values.
+pub(super) fn read_qwen2(fields: &ConfigFields<'_>) -> Result<Config> {
+    let mut config = plain::read(fields, &DEFAULTS)?;
+    for layer in &mut config.decoder.layers {
+        layer.attention.qkv_bias = true;
+    }
+    read_switched_windows(&mut config, fields)?;
+    Ok(config)
+}
+
+/// Norms of queries and keys.
+pub(super) fn read_qwen3(fields: &ConfigFields<'_>) -> Result<Config> {
+    let mut config = plain::read(fields, &Defaults { head_dim: Some(128), ..DEFAULTS })?;
+    plain::read_attention_bias(&mut config, fields)?;
+    add_head_norms(&mut config, HeadNormExtent::Head);
+    read_switched_windows(&mut config, fields)?;
+    Ok(config)
+}
+
+/// Norms of queries and keys like those of the layers.
+pub(super) fn add_head_norms(config: &mut Config, extent: HeadNormExtent) {
+    for layer in &mut config.decoder.layers {
+        layer.attention.head_norm = Some(HeadNorm { norm: layer.norm, extent });
+    }
+}
+
+fn read_switched_windows(config: &mut Config, fields: &ConfigFields<'_>) -> Result<()> {
+    let stated = fields.size("sliding_window")?;
+    let window = if fields.has("sliding_window") { stated } else { Some(4096) };
+    let is_switched_on = fields.flag("use_sliding_window")?.unwrap_or(false);
+    let window = window.filter(|_| is_switched_on);
+    let from = fields.integer("max_window_layers", 0)?.unwrap_or(28);
+    plain::read_windows(config, fields, window, |layer| window.is_some() && layer >= from)
+}
