@@ -120,7 +120,7 @@ CASES = {
     "ernie4_5": case("ernie4_5", head_dim=8),
     "ernie4_5-biases": case("ernie4_5", head_dim=4, use_bias=True, tie_word_embeddings=False),
     "exaone4": case("exaone4", num_hidden_layers=5, sliding_window=10),
-    "exaone4-no-window": case("exaone4", sliding_window=None),
+    "exaone4-no-window": case("exaone4", sliding_window=None, layer_types=["full_attention"] * 3),
     "seed_oss": case("seed_oss", head_dim=8),
     "seed_oss-biases": case("seed_oss", head_dim=8, attention_out_bias=True, mlp_bias=True),
     "mixtral": case("mixtral", num_local_experts=5),
