@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use maskwright::ebnf::Dialect;
 use maskwright::tools::structural_tag;
-use maskwright::{ErrorKind, Result};
-use serde_json::Value;
+use maskwright::{ErrorKind, Result, strict_json};
 
 use crate::border::border;
 use crate::error::Error;
@@ -68,14 +67,8 @@ pub unsafe extern "C" fn mw_compiler_new(
             return Ok(handle(Compiler(compiler)));
         }
         // SAFETY: as the crate requires.
-        let settings = json(unsafe { text_of(settings, "settings") }?, "the settings")?;
+        let settings = strict_json::parse(unsafe { text_of(settings, "settings") }?)?;
         Ok(handle(Compiler(compiler.with_settings(&settings)?)))
-    })
-}
-
-fn json(text: &str, name: &str) -> Result<Value> {
-    serde_json::from_str(text).map_err(|error| {
-        maskwright::Error::new(ErrorKind::Request, format!("{name}: not JSON: {error}"))
     })
 }
 
@@ -139,7 +132,7 @@ fn compile(
             return compiler.choice(&choices);
         }
         ConstraintKind::StructuralTag => {
-            return compiler.compile(structural_tag(&json(text, "the structural tag")?, compiler)?);
+            return compiler.compile(structural_tag(&strict_json::parse(text)?, compiler)?);
         }
         ConstraintKind::Lark => Dialect::Lark,
         ConstraintKind::Gbnf => Dialect::Gbnf,

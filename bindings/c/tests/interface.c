@@ -139,7 +139,10 @@ static void constraints(void) {
     expect_error(error, MW_ERROR_KIND_ARGUMENT, "at /odd: ");
     error = NULL;
     CHECK(!mw_compiler_new(vocabulary, "{", &error));
-    expect_error(error, MW_ERROR_KIND_ARGUMENT, "not JSON");
+    expect_error(error, MW_ERROR_KIND_ARGUMENT, "EOF while parsing");
+    error = NULL;
+    CHECK(!mw_compiler_new(vocabulary, "{\"digits\": 1, \"digits\": 2}", &error));
+    expect_error(error, MW_ERROR_KIND_ARGUMENT, "written twice");
     error = NULL;
     compiler = mw_compiler_new(vocabulary, "{\"whitespace\": \"compact\"}", NULL);
     mw_constraint *constraint = compiled(compiler, MW_CONSTRAINT_KIND_JSON_SCHEMA, "{\"type\": \"array\"}");
