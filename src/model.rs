@@ -47,8 +47,8 @@
 //! 2. Cases in `tests/data/family_logits.py`, which writes the logits of small models computed by the
 //!    `transformers` library; `tests/model/families.rs` compares, also batched and in chunks, bit for bit.
 //!
-//! What the description lacks becomes a field of it, computed by `decoder/cpu.rs` with a kernel in
-//! `kernels/`, and by `decoder/tensors.rs` or refused there when the model is loaded.
+//! A difference that the description cannot state becomes a field of it, computed by `decoder/cpu.rs` with
+//! a kernel in `kernels/`, and by `decoder/tensors.rs` or refused there when the model is loaded.
 
 mod batch;
 mod candle_error;

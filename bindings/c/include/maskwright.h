@@ -122,7 +122,7 @@ typedef struct mw_compiler mw_compiler;
 typedef struct mw_constraint mw_constraint;
 
 /**
- * What went wrong, where, and what would be accepted.
+ * An error: its kind, and a message with the place and the cure.
  */
 typedef struct mw_error mw_error;
 

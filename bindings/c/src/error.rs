@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char};
 
 use crate::pointer::{free, handle};
 
-/// What went wrong, where, and what would be accepted.
+/// An error: its kind, and a message with the place and the cure.
 pub struct Error {
     kind: ErrorKind,
     message: CString,

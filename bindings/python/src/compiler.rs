@@ -3,10 +3,10 @@
 use std::sync::{Mutex, PoisonError};
 
 use maskwright::Error;
+use maskwright::constraint::ConstraintCache;
 use pyo3::prelude::*;
 use serde_json::Value;
 
-use crate::cache::Cache;
 use crate::constraint::Constraint;
 use crate::error::{NativeError, request};
 use crate::spec::Spec;
@@ -22,7 +22,7 @@ pub(crate) struct Compiler {
     base: maskwright::Compiler,
     /// Compilers whose texts end with other tokens, the last used last.
     others: Mutex<Vec<(Vec<u32>, maskwright::Compiler)>>,
-    cache: Cache,
+    cache: ConstraintCache,
 }
 
 impl Compiler {
@@ -60,7 +60,7 @@ impl Compiler {
     fn new(py: Python<'_>, tokenizer: &Tokenizer, cache_bytes: usize) -> Self {
         let vocabulary = tokenizer.vocabulary.clone();
         let base = py.detach(|| maskwright::Compiler::new(vocabulary));
-        Self { base, others: Mutex::default(), cache: Cache::new(cache_bytes) }
+        Self { base, others: Mutex::default(), cache: ConstraintCache::new(cache_bytes) }
     }
 
     /// The constraint of a spec, whose texts end with these tokens (the tokenizer's own without).
@@ -77,9 +77,8 @@ impl Compiler {
         stop.dedup();
         py.detach(|| {
             let read = Spec::read(&spec)?;
-            let native = self
-                .cache
-                .get((spec.clone(), stop.clone()), || read.compile(&self.ending_with(&stop)?))?;
+            let compile = || read.compile(&self.ending_with(&stop)?);
+            let native = self.cache.get(&format!("{stop:?}{spec}"), compile)?;
             Ok(Constraint { native, spec: spec.into(), kind: read.kind })
         })
     }
@@ -95,7 +94,8 @@ impl Compiler {
     /// The number of constraints in the cache, their bytes, and how often one was found and was not.
     #[getter]
     fn cache_info(&self) -> (usize, usize, u64, u64) {
-        self.cache.info()
+        let stats = self.cache.stats();
+        (stats.entries, stats.bytes, stats.hits, stats.misses)
     }
 
     /// Empties the cache. Constraints and matchers in use stay as they are.

@@ -61,7 +61,7 @@ impl Constraint {
         self.kind.name()
     }
 
-    /// What it was compiled from, as JSON.
+    /// The spec that it was compiled from, as JSON.
     #[getter]
     fn spec(&self) -> &str {
         &self.spec

@@ -5,7 +5,6 @@
 //! of its own: threads of a host can compile and fill side by side.
 
 mod batch;
-mod cache;
 mod compiler;
 mod constraint;
 mod error;

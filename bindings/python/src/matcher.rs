@@ -407,7 +407,7 @@ impl Matcher {
         CLASS.import(py, "maskwright._results", "Explanation")?.call((), Some(&answer))
     }
 
-    /// What may come next, in words.
+    /// The continuations that are allowed next, in words.
     fn expected(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |state| Ok(state.native.expected()?.describe()))
     }

@@ -1,4 +1,4 @@
-//! [`Spec`]: what a constraint is compiled from, as JSON. It is the key of the cache, and what a serialised
+//! [`Spec`]: the source of a constraint, as JSON. It is the key of the cache, and what a serialised
 //! constraint holds.
 
 use maskwright::constraint::{Formula, GrammarOptions};
@@ -102,7 +102,7 @@ struct Reasoning {
     start: Option<String>,
 }
 
-/// What a constraint is compiled from.
+/// The kind, the text and the settings of a constraint before it is compiled.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Spec {

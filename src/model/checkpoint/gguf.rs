@@ -10,7 +10,7 @@
 //! | `tokenizer.json`, `tokenizer_config.json` | [`tokenizer`], from the metadata `tokenizer.…` |
 //! | tensors | [`tensor_names`], from `blk.0.attn_q.weight` and so on |
 //!
-//! What the metadata says and this does not understand is refused by name.
+//! Metadata that are not understood are refused by name.
 
 mod architectures;
 mod config;

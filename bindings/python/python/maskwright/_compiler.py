@@ -155,7 +155,7 @@ class Compiler:
 
     @property
     def cache_info(self) -> Tuple[int, int, int, int]:
-        """Constraints in the cache, their bytes, hits and misses."""
+        """Constraints and refusals in the cache, their bytes, hits and misses."""
         return self._native.cache_info
 
     def clear_cache(self) -> None:
