@@ -110,9 +110,9 @@ pub(crate) fn within<T>(
     let bound = allowed.or_else(|| is_cancelled().map(|_| Duration::MAX));
     let end = counted.or(bound.map(|bound| End::After(bound, None)));
     let (None, Some(end)) = (before, end) else { return run() };
-    let allowed = allowed.unwrap_or_default();
     // No time at all: there is no need to read the clock.
-    let over = allowed.is_zero() && matches!(end, End::After(..));
+    let over = matches!(end, End::After(Duration::ZERO, _));
+    let allowed = allowed.unwrap_or_default();
     let restore = Restore(before);
     RUNNING.set(Some(Running { end, left: CHECKS_PER_CLOCK_READ, over, limit, allowed }));
     let result = check().and_then(|()| run());
