@@ -8,7 +8,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 calls=${1:-100000}
 cc=${CC:-cc}
 
-# Both packages are named so that the library is built with the features that other tests build it with.
+# Both packages are named, and a test, so that the library is built with the features of other tests.
+cargo build --quiet -p maskwright -p maskwright-c --lib --test header
 cargo test --quiet -p maskwright -p maskwright-c --test header
 target=${CARGO_TARGET_DIR:-../../target}
 library=$target/debug/libmaskwright_c.a
