@@ -69,7 +69,7 @@ pub use chat_template::{ChatTemplate, Message};
 pub use checkpoint::ModelSource;
 pub use config::Config;
 pub use device::{DType, Device};
-pub use kv_cache::{KvBlocks, KvCache, SharedBlock};
+pub use kv_cache::{KvBlocks, KvCache, RotaryFactors, SharedBlock};
 pub use logits::Logits;
 pub use tokenization::{Canonical, Tokenizer};
 
@@ -180,6 +180,12 @@ impl Model {
     /// The greatest length of a sequence in tokens: see [`Config::context_length`].
     pub fn context_length(&self) -> usize {
         self.config.context_length()
+    }
+
+    /// The parts of the checkpoint that were left out, by the beginnings of their tensors' names: a model that
+    /// also reads images or sound is loaded as far as it reads text.
+    pub fn left_out(&self) -> &[&'static str] {
+        self.decoder.left_out()
     }
 
     /// The chat template. Errors if there is none.
@@ -304,9 +310,27 @@ impl Model {
         Error::new(ErrorKind::Context, message).with_help(help)
     }
 
-    /// The cache of a new sequence.
+    /// The cache of a new sequence. In a model with LongRoPE (Phi-3) it is one within the original context
+    /// ([`Config::short_context`]); [`new_cache_for`](Self::new_cache_for) makes longer ones.
     pub fn new_cache(&self) -> Result<KvCache> {
         self.decoder.new_cache().map_err(candle_error)
+    }
+
+    /// The cache of a new sequence of at most so many tokens. With LongRoPE their number decides about the
+    /// factors by which all positions of the sequence turn: the short ones if it fits into the original
+    /// context, the long ones if not, as in the `transformers` library for a sequence that is read at once.
+    pub fn new_cache_for(&self, tokens: usize) -> Result<KvCache> {
+        let is_long = self.config.short_context().is_some_and(|short| tokens > short);
+        let factors = if is_long { RotaryFactors::Long } else { RotaryFactors::Short };
+        Ok(self.new_cache()?.with_factors(factors))
+    }
+
+    /// The greatest length of the sequence of a cache.
+    pub(crate) fn greatest_length(&self, cache: &KvCache) -> usize {
+        match (self.config.short_context(), cache.rotary_factors()) {
+            (Some(short), RotaryFactors::Short) => short,
+            _ => self.context_length(),
+        }
     }
 
     /// The cache of a sequence that begins with the tokens of these blocks, in order: as if they had
@@ -325,11 +349,12 @@ impl Model {
     /// # Ok::<(), maskwright::Error>(())
     /// ```
     ///
-    /// Errors if a block is of another model.
+    /// Errors if a block is of another model, or has other [`RotaryFactors`] than the first.
     pub fn cache_of(&self, blocks: &[SharedBlock]) -> Result<KvCache> {
         self.decoder.cache_of(blocks).map_err(candle_error)?.ok_or_else(|| {
-            let message = "a block of a KV cache belongs to another model";
-            Error::new(ErrorKind::Model, message).with_help("keep the blocks of each model apart")
+            let message = "a block of a KV cache belongs to another model or has other factors";
+            Error::new(ErrorKind::Model, message)
+                .with_help("keep the blocks of each model, and of its rotary factors, apart")
         })
     }
 
@@ -366,7 +391,8 @@ impl Model {
     /// tokens.
     ///
     /// Errors, with the cache unchanged, on no token at all, on an id beyond the logits, and if the
-    /// sequence would become longer than [`context_length`](Self::context_length).
+    /// sequence would become longer than [`context_length`](Self::context_length), or than what its
+    /// cache is [for](Self::new_cache_for).
     pub fn forward(&self, tokens: &[u32], cache: &mut KvCache) -> Result<Logits> {
         self.check(tokens, cache)?;
         let before = cache.len();
@@ -495,7 +521,12 @@ impl Model {
         if tokens.is_empty() {
             return error("a model reads at least one token".to_owned());
         }
-        let (len, most) = (cache.len() + tokens.len(), self.context_length());
+        let (len, most) = (cache.len() + tokens.len(), self.greatest_length(cache));
+        if len > most && most < self.context_length() {
+            let message = format!("{len} tokens do not fit the context of {most} of short factors");
+            return Err(Error::new(ErrorKind::Model, message)
+                .with_help("make the cache of a longer sequence with `Model::new_cache_for`"));
+        }
         if len > most {
             return error(format!("{len} tokens do not fit the model's context of {most}"));
         }

@@ -64,19 +64,19 @@ impl Scoring<'_> {
     }
 }
 
-/// The attention of all rows in one layer: `queries` and the result are (rows, heads, width), where
+/// The attention of all rows in the layer of a layout: `queries` and the result are (rows, heads, width), where
 /// `heads` is a multiple of the key-value heads. The time is in proportion to the positions that rows
 /// see, and is shared by threads.
 ///
 /// ```
 /// use maskwright_kernels::{BlockLayout, Scoring, Segment, attend};
-/// let layout = BlockLayout { kv_heads: 1, width: 2 };
-/// let mut block = vec![0.0; layout.len(1)];
-/// layout.write(&mut block, 0, 0, &[1.0, 0.0], &[10.0, 20.0]);
-/// layout.write(&mut block, 0, 1, &[1.0, 0.0], &[30.0, 40.0]);
+/// let layout = BlockLayout { start: 0, kv_heads: 1, width: 2 };
+/// let mut block = vec![0.0; layout.len()];
+/// layout.write(&mut block, 0, &[1.0, 0.0], &[10.0, 20.0]);
+/// layout.write(&mut block, 1, &[1.0, 0.0], &[30.0, 40.0]);
 /// let segment = Segment { row: 0, rows: 2, at: 0, parents: &[], blocks: &[&block] };
 /// // The first row sees itself; the second one sees two equal keys, and takes the mean.
-/// let y = attend(1, layout, 0, Scoring::plain(2), &[0.5, 1.0, 0.5, 1.0], &[segment]);
+/// let y = attend(1, layout, Scoring::plain(2), &[0.5, 1.0, 0.5, 1.0], &[segment]);
 /// assert_eq!(y, [10.0, 20.0, 20.0, 30.0]);
 /// ```
 ///
@@ -85,7 +85,6 @@ impl Scoring<'_> {
 pub fn attend(
     heads: usize,
     layout: BlockLayout,
-    layer: usize,
     scoring: Scoring<'_>,
     queries: &[f32],
     segments: &[Segment<'_>],
@@ -104,7 +103,6 @@ pub fn attend(
                 tasks.push(Task {
                     group,
                     layout,
-                    layer,
                     scoring,
                     queries,
                     segment,
@@ -139,7 +137,6 @@ struct Task<'a> {
     /// Query heads of a key-value head.
     group: usize,
     layout: BlockLayout,
-    layer: usize,
     scoring: Scoring<'a>,
     queries: &'a [f32],
     segment: &'a Segment<'a>,
@@ -184,7 +181,7 @@ impl WithSimd for Task<'_> {
 impl Task<'_> {
     /// The query vectors, row after row, times the scale.
     fn scaled_queries(&self) -> Vec<f32> {
-        let BlockLayout { kv_heads, width } = self.layout;
+        let BlockLayout { kv_heads, width, .. } = self.layout;
         let part = self.group * width;
         let scale = self.scoring.scale;
         let row = |row: usize| {
@@ -197,13 +194,13 @@ impl Task<'_> {
     /// The keys of a block, counted from the first visible one: (width, positions).
     #[inline(always)]
     fn keys(&self, block: usize) -> &[f32] {
-        &self.segment.blocks[self.first_block + block][self.layout.keys(self.layer, self.kv_head)]
+        &self.segment.blocks[self.first_block + block][self.layout.keys(self.kv_head)]
     }
 
     /// The values of a block, counted from the first visible one: (positions, width).
     #[inline(always)]
     fn values(&self, block: usize) -> &[f32] {
-        &self.segment.blocks[self.first_block + block][self.layout.values(self.layer, self.kv_head)]
+        &self.segment.blocks[self.first_block + block][self.layout.values(self.kv_head)]
     }
 
     /// Writes the products of all queries with all keys: (queries, stride).
@@ -509,8 +506,6 @@ mod tests {
         Tree,
     }
 
-    const LAYERS: usize = 2;
-    const LAYER: usize = 1;
     /// Positions before the rows, and rows: (a chunk, a tree).
     const ROWS: [(usize, usize); 2] = [(19, 30), (16, 6)];
     /// 0 ── 1 ── 3 ── 5,  0 ── 2 ── 4.
@@ -520,12 +515,12 @@ mod tests {
         fn random(heads: usize, layout: BlockLayout, rule: Rule) -> Self {
             let mut random = Random(7);
             let mut sequence = |(at, rows): (usize, usize)| {
-                let mut blocks = vec![vec![0.0; layout.len(LAYERS)]; (at + rows).div_ceil(16)];
+                let mut blocks = vec![vec![0.0; layout.end()]; (at + rows).div_ceil(16)];
                 for position in 0..at + rows {
                     let (block, position) = (&mut blocks[position / 16], position % 16);
                     let row_len = layout.kv_heads * layout.width;
                     let (keys, values) = (random.numbers(row_len), random.numbers(row_len));
-                    layout.write(block, LAYER, position, &keys, &values);
+                    layout.write(block, position, &keys, &values);
                 }
                 blocks
             };
@@ -552,22 +547,22 @@ mod tests {
             let Rule { scale, soft_cap, window, sink } = self.rule;
             let sinks: Vec<f32> = sink.map_or(vec![], |sink| vec![sink; self.heads]);
             let scoring = Scoring { scale, soft_cap, window, sinks: &sinks };
-            attend(self.heads, self.layout, LAYER, scoring, &queries, &segments)
+            attend(self.heads, self.layout, scoring, &queries, &segments)
         }
 
         /// The attention of one query vector to some positions of a sequence, in `f64`.
         fn exact(&self, sequence: usize, query: &[f32], head: usize, seen: &[usize]) -> Vec<f64> {
-            let BlockLayout { kv_heads, width } = self.layout;
+            let BlockLayout { kv_heads, width, .. } = self.layout;
             let kv_head = head / (self.heads / kv_heads);
             let number = |position: usize, index: usize| {
                 f64::from(self.blocks[sequence][position / 16][index])
             };
             let key = |position: usize, dimension: usize| {
-                let from = self.layout.keys(LAYER, kv_head).start;
+                let from = self.layout.keys(kv_head).start;
                 number(position, from + dimension * 16 + position % 16)
             };
             let value = |position: usize, dimension: usize| {
-                let from = self.layout.values(LAYER, kv_head).start;
+                let from = self.layout.values(kv_head).start;
                 number(position, from + position % 16 * width + dimension)
             };
             let weight = |&position: &usize| {
@@ -603,12 +598,13 @@ mod tests {
         }
     }
 
-    /// Widths that fill no register, one, and several; a head of its own for each query, and shared.
+    /// Widths that fill no register, one, and several; a head of its own for each query, and shared; layers
+    /// that are first in a block, and not.
     const SHAPES: [(usize, BlockLayout); 4] = [
-        (3, BlockLayout { kv_heads: 3, width: 5 }),
-        (4, BlockLayout { kv_heads: 2, width: 16 }),
-        (10, BlockLayout { kv_heads: 2, width: 72 }),
-        (2, BlockLayout { kv_heads: 1, width: 1 }),
+        (3, BlockLayout { start: 64, kv_heads: 3, width: 5 }),
+        (4, BlockLayout { start: 64, kv_heads: 2, width: 16 }),
+        (10, BlockLayout { start: 64, kv_heads: 2, width: 72 }),
+        (2, BlockLayout { start: 0, kv_heads: 1, width: 1 }),
     ];
 
     #[test]
@@ -648,7 +644,7 @@ mod tests {
     #[test]
     fn no_rows_have_no_attention() {
         assert!(
-            attend(2, BlockLayout { kv_heads: 1, width: 4 }, 0, Scoring::plain(4), &[], &[])
+            attend(2, BlockLayout { start: 0, kv_heads: 1, width: 4 }, Scoring::plain(4), &[], &[])
                 .is_empty()
         );
     }

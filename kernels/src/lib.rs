@@ -41,6 +41,6 @@ pub use block::{BLOCK_POSITIONS, BlockLayout};
 pub use linear::{PackedWeights, Product, WeightSlice, linear, linear_into};
 pub use quantised::BlockFormat;
 pub use rows::{
-    Activation, RotaryPairs, activate, add, add_bias, add_scaled, gate, layer_norm, rms_norm,
-    rotate, scale, soft_cap,
+    Activation, RotaryPairs, activate, add, add_bias, add_scaled, clamp, gate, layer_norm,
+    rms_norm, rotate, scale, soft_cap,
 };

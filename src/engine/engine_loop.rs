@@ -413,7 +413,8 @@ impl LoopState {
             if settled > entry.published {
                 for branch in branches {
                     let tokens = &branch.tokens()[..settled * BLOCK];
-                    self.prefix.insert(tokens, entry.published, |i| branch.cache().block(i));
+                    let read = (tokens, branch.cache().rotary_factors());
+                    self.prefix.insert(read, entry.published, |i| branch.cache().block(i));
                 }
                 entry.published = settled;
             }
@@ -429,7 +430,8 @@ impl LoopState {
                 // The last token may be one that is never read.
                 let full = tokens.len() - 1;
                 if branch.settled() + BLOCK <= full {
-                    keys.extend(self.prefix.keys(&tokens[..full]));
+                    let factors = branch.cache().rotary_factors();
+                    keys.extend(self.prefix.keys(&tokens[..full], factors));
                 }
             }
         }
@@ -480,7 +482,8 @@ impl Resources for LoopState {
             let Some(first) = unread.first().copied() else { continue };
             if self.shares_prefixes {
                 let branches = entry.task.branches();
-                let keys = self.prefix.keys(Self::shared_part(branches[0].tokens()));
+                let factors = branches[0].cache().rotary_factors();
+                let keys = self.prefix.keys(Self::shared_part(branches[0].tokens()), factors);
                 let missing = keys.into_iter().find(|&key| !self.prefix.contains(key));
                 let in_flight = in_flight.get_or_insert_with(|| self.keys_in_flight());
                 if missing.is_some_and(|key| in_flight.contains(&key)) {
@@ -498,9 +501,13 @@ impl Resources for LoopState {
         let mut cached = 0;
         if self.shares_prefixes {
             for branch in entry.task.branches_mut() {
-                let blocks = self.prefix.find(Self::shared_part(branch.tokens()));
+                let factors = branch.cache().rotary_factors();
+                let blocks = self.prefix.find(Self::shared_part(branch.tokens()), factors);
                 self.stats.prefix_lookups += branch.tokens().len() as u64;
-                if let Ok(cache) = self.runner.model().cache_of(&blocks) {
+                // Without blocks the cache is empty as it is.
+                if !blocks.is_empty()
+                    && let Ok(cache) = self.runner.model().cache_of(&blocks)
+                {
                     cached = cache.len();
                     self.stats.prefix_hits += cached as u64;
                     branch.replace_cache(cache);

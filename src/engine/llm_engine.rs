@@ -317,6 +317,8 @@ impl Engine {
         if context <= len {
             return Err(engine_loop::too_long_for_cache(len, context));
         }
+        let positions = self.runner.positions(len, request.max_tokens);
+        let context = context.min(positions);
         // The order needs the log-probabilities of the model alone.
         let faithfulness = request.faithfulness || request.best_of > 1;
         let request = Arc::new(Request { faithfulness, ..request.clone() });

@@ -44,6 +44,19 @@ impl ModelRunner {
         Self { model: Arc::new(model), draft: None, unconstrained_mask: Arc::new(mask) }
     }
 
+    /// The greatest number of tokens, prompt and text, that the positions of a request hold for.
+    ///
+    /// In a model with LongRoPE a text that fits into the original context with its prompt and its
+    /// `max_tokens` turns by the short factors, which hold for no more; and so does a text whose request
+    /// names no number of tokens, if its prompt fits, and then ends there.
+    pub(crate) fn positions(&self, prompt: usize, max_tokens: usize) -> usize {
+        let all = self.model.context_length();
+        let Some(short) = self.model.config().short_context() else { return all };
+        let fits = prompt.saturating_add(max_tokens) <= short;
+        let is_without_bound = max_tokens >= all;
+        if fits || (is_without_bound && prompt < short) { short } else { all }
+    }
+
     /// Sets the draft model. Errors if its vocabulary is another one.
     pub(crate) fn set_draft(&mut self, draft: Model) -> Result<()> {
         let (ours, theirs) = (self.vocabulary(), draft.vocabulary());

@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
 
 use super::scheduler::BLOCK;
-use crate::model::SharedBlock;
+use crate::model::{RotaryFactors, SharedBlock};
 
 /// The key of a block. That of "no block" is 0.
 pub(crate) type BlockKey = u64;
@@ -44,10 +44,18 @@ pub(crate) struct PrefixCache {
     time: u64,
 }
 
+/// The key that stands for the block before the first one.
+fn root(factors: RotaryFactors) -> BlockKey {
+    match factors {
+        RotaryFactors::Short => 0,
+        RotaryFactors::Long => BlockKey::MAX,
+    }
+}
+
 impl PrefixCache {
-    /// The keys of the full blocks of a text.
-    pub(crate) fn keys(&self, tokens: &[u32]) -> Vec<BlockKey> {
-        let mut before = 0;
+    /// The keys of the full blocks of a text whose positions turn by these factors.
+    pub(crate) fn keys(&self, tokens: &[u32], factors: RotaryFactors) -> Vec<BlockKey> {
+        let mut before = root(factors);
         let blocks = tokens.chunks_exact(BLOCK);
         blocks
             .map(|tokens| {
@@ -58,10 +66,11 @@ impl PrefixCache {
     }
 
     /// The blocks, from the first on, that hold the beginning of a text.
-    pub(crate) fn find(&mut self, tokens: &[u32]) -> Vec<SharedBlock> {
+    pub(crate) fn find(&mut self, tokens: &[u32], factors: RotaryFactors) -> Vec<SharedBlock> {
         self.time += 1;
-        let (mut found, mut before) = (Vec::new(), 0);
-        for (key, tokens) in self.keys(tokens).into_iter().zip(tokens.chunks_exact(BLOCK)) {
+        let (mut found, mut before) = (Vec::new(), root(factors));
+        for (key, tokens) in self.keys(tokens, factors).into_iter().zip(tokens.chunks_exact(BLOCK))
+        {
             let Some(cached) = self.blocks.get_mut(&key) else { break };
             if cached.before != before || cached.tokens != tokens {
                 break;
@@ -83,15 +92,15 @@ impl PrefixCache {
     /// Adds the blocks of a text from index `from` on, which are full; those that are there stay.
     pub(crate) fn insert(
         &mut self,
-        tokens: &[u32],
+        (tokens, factors): (&[u32], RotaryFactors),
         from: usize,
         block: impl Fn(usize) -> Option<SharedBlock>,
     ) {
         self.time += 1;
-        let keys = self.keys(tokens);
+        let keys = self.keys(tokens, factors);
         for (index, content) in tokens.chunks_exact(BLOCK).enumerate().skip(from) {
             let key = keys[index];
-            let before = index.checked_sub(1).map_or(0, |index| keys[index]);
+            let before = index.checked_sub(1).map_or(root(factors), |index| keys[index]);
             let (false, Some(block)) = (self.contains(key), block(index)) else { continue };
             let Ok(content) = content.try_into() else { continue };
             let place = (self.time, std::cmp::Reverse(index), key);

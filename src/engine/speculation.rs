@@ -61,14 +61,15 @@ pub(crate) struct Drafter {
 }
 
 impl Drafter {
-    /// A guesser for the text after a prompt.
+    /// A guesser for the text after a prompt, both of at most `context` tokens.
     pub(crate) fn new(
         kind: Speculation,
         model: Option<&Arc<Model>>,
         prompt: Vec<u32>,
+        context: usize,
     ) -> Result<Self> {
         let model = match model.filter(|_| kind == Speculation::Draft) {
-            Some(model) => Some((Arc::clone(model), model.new_cache()?)),
+            Some(model) => Some((Arc::clone(model), model.new_cache_for(context)?)),
             None => None,
         };
         let prompt_len = prompt.len();
@@ -140,7 +141,7 @@ impl Drafter {
         writer.sampler = writer.sampler.fork(self.rounds);
         let mut unread = self.read[same..].to_vec();
         for _ in 0..DRAFT_MODEL_GUESSES.min(most) {
-            if cache.len() + unread.len() > model.context_length() {
+            if cache.len() + unread.len() > model.greatest_length(cache) {
                 break;
             }
             let row = model.forward(&unread, cache)?.to_vec()?;

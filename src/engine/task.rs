@@ -58,13 +58,18 @@ impl Task {
         sequence: Sequence,
     ) -> Result<Self> {
         let request = &sequence.request;
+        let context = runner.positions(prompt.tokens.len(), request.max_tokens);
         let drafter = match request.speculate {
             Speculation::Off => None,
-            kind => Some(Drafter::new(kind, runner.draft_model(), prompt.tokens.clone())?),
+            kind => {
+                let read = prompt.tokens.clone();
+                Some(Drafter::new(kind, runner.draft_model(), read, context)?)
+            }
         };
         let (search, max_tokens) = (request.beam, request.max_tokens);
         let writer = Writer::new(sequence, drafter);
-        let branch = Branch::new(prompt.tokens, runner.model().new_cache()?, writer);
+        let cache = runner.model().new_cache_for(context)?;
+        let branch = Branch::new(prompt.tokens, cache, writer);
         let texts = match search {
             None => Texts::One(Box::new(branch)),
             Some(search) => Texts::Beams(Search::new(search, max_tokens, branch)),

@@ -51,7 +51,11 @@ fn family(fields: &ConfigFields<'_>) -> Result<&'static Family> {
         let known: Vec<&str> = FAMILIES.iter().map(|family| family.model_type).collect();
         config_error(&format!("a model of type `{}` is not supported", name.trim_matches('"')))
             .at_pointer("/model_type")
-            .with_help(format!("models of these types are: {}", known.join(", ")))
+            .with_help(format!(
+                "models of these types are: {}; convert it to one of them if its layers are the same, \
+                 or constrain it in transformers, vLLM, SGLang or llama.cpp with the Python package",
+                known.join(", ")
+            ))
     })
 }
 
@@ -196,12 +200,95 @@ mod tests {
     }
 
     #[test]
-    fn the_context_ends_where_short_factors_do() -> Result<()> {
+    fn short_factors_hold_for_the_original_context() -> Result<()> {
         let config = with(json!({"model_type": "phi3", "rope_scaling": {"type": "longrope",
             "short_factor": [1, 1, 1, 2], "long_factor": [9, 9, 9, 9]},
             "original_max_position_embeddings": 128}))?;
-        assert_eq!((config.context_length(), config.max_position_embeddings), (128, 512));
+        assert_eq!((config.context_length(), config.short_context()), (512, Some(128)));
+        let rope = first(&config).rope.as_ref();
+        let long = rope.and_then(|rope| rope.long_frequencies.as_ref());
+        // The first pair turns by 1 a position, and the long factors are 9.
+        assert!(long.is_some_and(|long| (long[0] - 1.0 / 9.0).abs() < 1e-12));
+        assert!(rope.is_some_and(|rope| rope.frequencies[0] == 1.0));
         Ok(())
+    }
+
+    /// The help or the message of a config that is refused.
+    fn refusal(fields: Value) -> String {
+        with(fields).err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn quantised_experts_are_read_and_other_methods_refused() {
+        let oss = |quantisation: Value| {
+            json!({"model_type": "gpt_oss", "intermediate_size": 64, "experts_per_token": 4,
+                "quantization_config": quantisation})
+        };
+        let names = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "lm_head"];
+        let mxfp4 = json!({"quant_method": "mxfp4", "modules_to_not_convert": names});
+        assert!(with(oss(mxfp4)).is_ok());
+        for (quantisation, expected) in [
+            (json!({"quant_method": "gptq"}), "weights quantised by \"gptq\" are not supported"),
+            (json!({"bits": 4}), "weights quantised by \"\" are not supported"),
+            (json!({"quant_method": "mxfp4", "bits": 3}), "at /quantization_config/bits: "),
+            (
+                json!({"quant_method": "mxfp4", "modules_to_not_convert": ["model.norm"]}),
+                "all experts must be quantised, and nothing else",
+            ),
+        ] {
+            let error = refusal(oss(quantisation));
+            assert!(error.contains(expected), "{error}");
+        }
+        let mut narrow = oss(json!({"quant_method": "mxfp4"}));
+        narrow["intermediate_size"] = json!(40);
+        assert!(refusal(narrow).contains("must be multiples of 32"));
+        let twice = json!({"model_type": "gpt_oss", "experts_per_token": 3});
+        assert!(refusal(twice).contains("`num_experts_per_tok` says otherwise"));
+    }
+
+    #[test]
+    fn parts_of_a_model_are_refused_by_their_place() {
+        let Value::Object(base) = base() else { return };
+        let text = |model_type: &str| {
+            let mut text = base.clone();
+            text.insert("model_type".to_owned(), json!(model_type));
+            text
+        };
+        let whole =
+            |text: Value| from_json(&json!({"model_type": "mistral3", "text_config": text}));
+        assert!(whole(json!(text("ministral3"))).is_ok());
+        let mut unknown = text("mistral");
+        unknown.insert("use_qk_norm".to_owned(), json!(true));
+        let mut no_beta = text("ministral3");
+        no_beta.insert("rope_scaling".to_owned(), json!({"rope_type": "yarn", "factor": 4.0}));
+        for (text, expected) in [
+            (json!(text("qwen2")), "at /text_config/model_type: a text part of type \"qwen2\""),
+            (json!(null), "`text_config` is missing"),
+            (json!(unknown), "at /text_config/use_qk_norm: "),
+            (json!(no_beta), "at /rope_scaling/llama_4_scaling_beta: "),
+        ] {
+            let error = whole(text).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains(expected), "{error}");
+        }
+        for (fields, expected) in [
+            (json!({"use_bidirectional_attention": "all"}), "at /use_bidirectional_attention: "),
+            (json!({"num_kv_shared_layers": 5}), "at /num_kv_shared_layers: "),
+            (json!({"enable_moe_block": true}), "at /num_experts: `num_experts` is missing"),
+            (json!({"per_layer_config": {"4": {"heads": 2}}}), "at /per_layer_config/4/heads: "),
+            (json!({"vocab_size_per_layer_input": 5}), "at /vocab_size_per_layer_input: "),
+            (
+                json!({"num_key_value_heads": 8, "attention_k_eq_v": true,
+                "num_global_key_value_heads": 3}),
+                "8 attention heads cannot share 3",
+            ),
+        ] {
+            let mut all = json!({"model_type": "gemma4_text", "num_key_value_heads": 8});
+            if let (Value::Object(all), Value::Object(fields)) = (&mut all, fields) {
+                all.extend(fields);
+            }
+            let error = refusal(all);
+            assert!(error.contains(expected), "{error}");
+        }
     }
 
     #[test]
@@ -227,7 +314,7 @@ mod tests {
     fn what_would_change_the_text_is_refused_by_name() {
         for (fields, expected) in [
             (json!({"model_type": "mamba"}), "at /model_type: a model of type `mamba`"),
-            (json!({"hidden_act": "gelu"}), "at /hidden_act: `hidden_act`: \"gelu\" is not"),
+            (json!({"hidden_act": "mish"}), "at /hidden_act: `hidden_act`: \"mish\" is not"),
             (json!({"num_local_experts": 8}), "at /num_local_experts: "),
             (json!({"quantization_config": {"bits": 4}}), "at /quantization_config: "),
             (json!({"is_causal": false}), "at /is_causal: `is_causal`: false is not supported"),

@@ -10,11 +10,19 @@
 //! On the CPU the pass is that of [`cpu`], on buffers of `f32` whatever the dtype of the weights: a row
 //! computes the same whatever the other rows. Other devices compute with candle's tensors ([`tensors`]).
 
+mod attention;
+mod beside_experts;
 mod cpu;
 mod experts;
+mod feed_forward;
 mod gated;
 mod layer;
+mod layer_inputs;
 mod linear;
+mod mxfp4;
+mod norm;
+mod operations;
+mod other_devices;
 mod rotary;
 mod rows;
 mod tensors;
@@ -26,17 +34,32 @@ use candle_core::{DType, Device, Result, Tensor};
 use super::batch::Chunk;
 use super::checkpoint::Weights;
 use super::config::Config;
-use super::config::decoder::Prefixes;
+use super::config::decoder::{LearnedPositions, Prefixes};
 use super::kv_cache::{BlockPool, CacheShape, KvCache, SharedBlock};
 use crate::error::{self, Error, ErrorKind};
-use layer::{DecoderLayer, Norm};
-use linear::{Linear, Matrix};
+use layer::DecoderLayer;
+use layer_inputs::LayerInputs;
+use linear::{Linear, Matrix, Vector};
+use norm::Norm;
 use rotary::RotaryTables;
+
+/// The ends of names of tensors that older checkpoints store and no model learns: rotary frequencies, and
+/// masks.
+const BUFFERS: [&str; 5] = [
+    ".rotary_emb.inv_freq",
+    ".attention.bias",
+    ".attention.masked_bias",
+    ".attn.bias",
+    ".attn.masked_bias",
+];
 
 /// A decoder with its weights.
 #[derive(Clone, Debug)]
 pub(super) struct Decoder {
     embedding: Matrix,
+    /// A vector of each position.
+    positions: Option<Matrix>,
+    layer_inputs: Option<LayerInputs>,
     layers: Vec<DecoderLayer>,
     norm: Norm,
     logits: Linear,
@@ -47,6 +70,8 @@ pub(super) struct Decoder {
     device: Device,
     /// The blocks of its caches, on the CPU.
     pool: Option<Arc<BlockPool>>,
+    /// The beginnings of the names of tensors that are of other parts than the decoder.
+    left_out: Vec<&'static str>,
 }
 
 impl Decoder {
@@ -59,13 +84,20 @@ impl Decoder {
         device: &Device,
     ) -> error::Result<Self> {
         let description = &config.decoder;
+        if !device.is_cpu() {
+            other_devices::refuse(description)?;
+        }
+        let names = &description.names;
         let prefixes = prefixes(config, &weights);
-        let embedding_name = format!("{}embed_tokens.weight", prefixes.decoder);
-        let head_name = format!("{}lm_head.weight", prefixes.head);
+        let prefix = prefixes.decoder;
+        let embedding_name = format!("{prefix}{}.weight", names.embedding);
+        let head_name = format!("{}{}.weight", prefixes.head, names.head);
         let (vocab, hidden) = (config.vocab_size, config.hidden_size);
         let embedding = Matrix::load(&weights, &embedding_name, (vocab, hidden))?;
-        let tied = config.tie_word_embeddings;
-        if tied && weights.has(&head_name) && !weights.are_equal(&embedding_name, &head_name)? {
+        let is_other_head = config.tie_word_embeddings
+            && weights.has(&head_name)
+            && !weights.are_equal(&embedding_name, &head_name)?;
+        if is_other_head && !description.is_tie_assumed {
             let message =
                 format!("`{head_name}` differs from `{embedding_name}`, which config.json ties");
             return Err(Error::new(ErrorKind::Model, message)
@@ -74,36 +106,74 @@ impl Decoder {
                     "set `tie_word_embeddings` to false in config.json to use it, or take it out",
                 ));
         }
+        let tied = config.tie_word_embeddings && !is_other_head;
+        let head = format!("{}{}", prefixes.head, names.head);
         let logits = if tied {
-            Linear::new(embedding.clone())
+            let bias = || Vector::load(&weights, &format!("{head}.bias"), vocab);
+            let bias = description.head_bias.then(bias).transpose()?;
+            Linear { weight: embedding.clone(), bias }
         } else {
-            Linear::new(Matrix::load(&weights, &head_name, (vocab, hidden))?)
+            Linear::load(&weights, &head, (vocab, hidden), description.head_bias)?
         };
+        let positions = |positions: LearnedPositions| {
+            let name = format!("{prefix}{}.weight", positions.name);
+            Matrix::load(&weights, &name, (positions.count, hidden))
+        };
+        let positions = description.learned_positions.map(positions).transpose()?;
+        let inputs = |inputs| {
+            let shape = (description.layers.len(), hidden);
+            LayerInputs::load(inputs, shape, description.norm, &weights, prefix)
+        };
+        let layer_inputs = description.layer_inputs.map(inputs).transpose()?;
         let rotary = RotaryTables::new(&description.layers);
+        let (shape, places) = cache_shape(config);
         let layer = |(index, layer)| {
-            let name = format!("{}layers.{index}", prefixes.decoder);
-            DecoderLayer::load(layer, hidden, &weights, &name)
+            let name = format!("{prefix}{}.{index}", names.layers);
+            let kv = shape.layers()[places[index]];
+            DecoderLayer::load(layer, description, hidden, &weights, &name, kv)
         };
         let layers = description.layers.iter().enumerate().map(layer);
         let layers = layers.collect::<error::Result<_>>()?;
-        let norm_name = format!("{}norm", prefixes.decoder);
+        let norm_name = format!("{prefix}{}", names.norm);
         let norm = Norm::load(description.norm, &weights, &norm_name, hidden)?;
+        let has_part = |part: &&&str| weights.any(|name| name.starts_with(**part));
+        let left_out = description.other_parts.iter().filter(has_part).copied().collect();
+        let unused = unused_keys_and_values(config, prefix);
         weights.refuse_left_over(|name| {
-            // Older checkpoints store the rotary frequencies; tied ones sometimes the weight twice.
-            name.ends_with(".rotary_emb.inv_freq")
+            // A tied weight is sometimes stored twice.
+            BUFFERS.iter().any(|end| name.ends_with(end))
                 || (tied && name == head_name)
                 || description.other_parts.iter().any(|part| name.starts_with(part))
+                || unused.iter().any(|beginning| name.starts_with(beginning))
         })?;
         let (config, device) = (config.clone(), device.clone());
-        let pool = device.is_cpu().then(|| BlockPool::new(cache_shape(&config)));
-        Ok(Self { embedding, layers, norm, logits, rotary, config, dtype, device, pool })
+        let pool = device.is_cpu().then(|| BlockPool::new(shape));
+        Ok(Self {
+            embedding,
+            positions,
+            layer_inputs,
+            layers,
+            norm,
+            logits,
+            rotary,
+            config,
+            dtype,
+            device,
+            pool,
+            left_out,
+        })
+    }
+
+    /// The beginnings of the names of tensors that are of other parts than the decoder.
+    pub(super) fn left_out(&self) -> &[&'static str] {
+        &self.left_out
     }
 
     /// A cache for one sequence.
     pub(super) fn new_cache(&self) -> Result<KvCache> {
         match &self.pool {
             Some(pool) => Ok(KvCache::paged(pool)),
-            None => KvCache::contiguous(cache_shape(&self.config), self.dtype, &self.device),
+            None => KvCache::contiguous(&cache_shape(&self.config).0, self.dtype, &self.device),
         }
     }
 
@@ -118,7 +188,7 @@ impl Decoder {
 
     /// The same model with another pool of blocks.
     pub(super) fn with_own_pool(self) -> Self {
-        let pool = self.pool.as_ref().map(|_| BlockPool::new(cache_shape(&self.config)));
+        let pool = self.pool.as_ref().map(|_| BlockPool::new(cache_shape(&self.config).0));
         Self { pool, ..self }
     }
 
@@ -145,27 +215,48 @@ impl Decoder {
         config.num_hidden_layers = layers;
         config.decoder.layers.truncate(layers);
         let layers = self.layers[..layers.min(self.layers.len())].to_vec();
-        let pool = self.pool.as_ref().map(|_| BlockPool::new(cache_shape(&config)));
+        let pool = self.pool.as_ref().map(|_| BlockPool::new(cache_shape(&config).0));
         Self { layers, config, pool, ..self.clone() }
     }
 }
 
 /// The beginnings of the checkpoint's names.
 fn prefixes(config: &Config, weights: &Weights) -> Prefixes {
-    let all = config.decoder.prefixes;
+    let (all, embedding) = (config.decoder.prefixes, config.decoder.names.embedding);
     let is_used =
-        |prefixes: &&Prefixes| weights.has(&format!("{}embed_tokens.weight", prefixes.decoder));
+        |prefixes: &&Prefixes| weights.has(&format!("{}{embedding}.weight", prefixes.decoder));
     let first = all.first().copied().unwrap_or(Prefixes { decoder: "model.", head: "" });
     all.iter().find(is_used).copied().unwrap_or(first)
 }
 
-/// The sizes of a model's cache. All layers have the same number and width of heads.
-fn cache_shape(config: &Config) -> CacheShape {
-    let layers = &config.decoder.layers;
-    let first = layers.first().map(|layer| &layer.attention);
-    CacheShape {
-        layers: layers.len(),
-        heads: first.map_or(1, |attention| attention.kv_heads),
-        width: first.map_or(1, |attention| attention.width),
+/// The sizes of a model's cache, and the place in it that each layer uses.
+fn cache_shape(config: &Config) -> (CacheShape, Vec<usize>) {
+    let (mut heads, mut places) = (Vec::new(), Vec::new());
+    for layer in &config.decoder.layers {
+        let attention = &layer.attention;
+        places.push(match attention.kv_of_layer {
+            // An earlier layer.
+            Some(source) => places[source],
+            None => {
+                heads.push((attention.kv_heads, attention.width));
+                heads.len() - 1
+            }
+        });
     }
+    (CacheShape::new(heads), places)
+}
+
+/// The beginnings of the names of tensors that some files hold for layers that use the keys and values of
+/// another one.
+fn unused_keys_and_values(config: &Config, prefix: &str) -> Vec<String> {
+    let names = &config.decoder.names;
+    let mut unused = Vec::new();
+    for (index, layer) in config.decoder.layers.iter().enumerate() {
+        if layer.attention.kv_of_layer.is_some() {
+            for name in [names.keys, names.values, names.key_norm] {
+                unused.push(format!("{prefix}{}.{index}.{name}.", names.layers));
+            }
+        }
+    }
+    unused
 }

@@ -17,19 +17,32 @@ use blocks::BlockTable;
 pub use blocks::{KvBlocks, SharedBlock};
 pub(super) use contiguous::LayerCache;
 
-/// The sizes of a model's cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The sizes of a model's cache: the place of each layer that has keys and values of its own in a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CacheShape {
-    pub(super) layers: usize,
-    /// Key-value heads of a layer.
-    pub(super) heads: usize,
-    /// Numbers of one head.
-    pub(super) width: usize,
+    layers: Vec<BlockLayout>,
 }
 
 impl CacheShape {
-    fn layout(self) -> BlockLayout {
-        BlockLayout { kv_heads: self.heads, width: self.width }
+    /// The shape of layers with these numbers and widths of heads.
+    pub(super) fn new(heads: impl IntoIterator<Item = (usize, usize)>) -> Self {
+        let mut start = 0;
+        let layer = |(kv_heads, width)| {
+            let layout = BlockLayout { start, kv_heads, width };
+            start = layout.end();
+            layout
+        };
+        Self { layers: heads.into_iter().map(layer).collect() }
+    }
+
+    /// The layers' places.
+    pub(super) fn layers(&self) -> &[BlockLayout] {
+        &self.layers
+    }
+
+    /// The numbers of a block.
+    fn numbers_per_block(&self) -> usize {
+        self.layers.last().map_or(0, |layer| layer.end())
     }
 }
 
@@ -52,6 +65,19 @@ impl CacheShape {
 pub struct KvCache {
     storage: Storage,
     len: usize,
+    factors: RotaryFactors,
+}
+
+/// The factors by which the positions of a sequence turn, in a model with LongRoPE (Ding et al. 2024,
+/// "LongRoPE: Extending LLM Context Window Beyond 2 Million Tokens"). The keys of a cache have turned by
+/// one of the two, so that a sequence keeps them from its first token to its last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RotaryFactors {
+    /// Those of sequences within the original context; the only ones of other models.
+    #[default]
+    Short,
+    /// Those of longer sequences.
+    Long,
 }
 
 /// Where the numbers are.
@@ -64,19 +90,34 @@ pub(super) enum Storage {
 impl KvCache {
     /// An empty cache on the CPU, of blocks of a pool.
     pub(super) fn paged(pool: &Arc<BlockPool>) -> Self {
-        Self { storage: Storage::Paged(BlockTable::new(pool)), len: 0 }
+        let factors = RotaryFactors::default();
+        Self { storage: Storage::Paged(BlockTable::new(pool)), len: 0, factors }
     }
 
-    /// A cache of blocks that others hold, too. `None` if one is of another pool.
+    /// A cache of blocks that others hold, too. `None` if one is of another pool, or of other factors than the
+    /// first.
     pub(super) fn of(pool: &Arc<BlockPool>, blocks: &[SharedBlock]) -> Option<Self> {
         let storage = Storage::Paged(BlockTable::of(pool, blocks)?);
-        Some(Self { storage, len: blocks.len() * BLOCK_POSITIONS })
+        let mut all = blocks.iter().map(SharedBlock::rotary_factors);
+        let factors = all.next().unwrap_or_default();
+        let len = blocks.len() * BLOCK_POSITIONS;
+        all.all(|other| other == factors).then_some(Self { storage, len, factors })
     }
 
     /// An empty cache on another device.
-    pub(super) fn contiguous(shape: CacheShape, dtype: DType, device: &Device) -> Result<Self> {
+    pub(super) fn contiguous(shape: &CacheShape, dtype: DType, device: &Device) -> Result<Self> {
         let layers = contiguous::new_layers(shape, dtype, device)?;
-        Ok(Self { storage: Storage::Contiguous(layers), len: 0 })
+        Ok(Self { storage: Storage::Contiguous(layers), len: 0, factors: RotaryFactors::default() })
+    }
+
+    /// The same empty cache for keys that turn by these factors.
+    pub(super) fn with_factors(self, factors: RotaryFactors) -> Self {
+        Self { factors, ..self }
+    }
+
+    /// The factors by which its keys have turned.
+    pub fn rotary_factors(&self) -> RotaryFactors {
+        self.factors
     }
 
     /// The number of positions (tokens) in the cache.
@@ -102,7 +143,7 @@ impl KvCache {
     /// memory until one of them reads on.
     #[must_use]
     pub fn fork(&self) -> Self {
-        Self { storage: self.storage.clone(), len: self.len }
+        Self { storage: self.storage.clone(), len: self.len, factors: self.factors }
     }
 
     /// The greatest number of blocks that the model takes out of its pool to read so many more tokens:
@@ -125,7 +166,9 @@ impl KvCache {
     /// blocks.
     pub fn block(&self, index: usize) -> Option<SharedBlock> {
         match &self.storage {
-            Storage::Paged(table) if index < self.len / BLOCK_POSITIONS => table.share(index),
+            Storage::Paged(table) if index < self.len / BLOCK_POSITIONS => {
+                table.share(index, self.factors)
+            }
             Storage::Paged(_) | Storage::Contiguous(_) => None,
         }
     }

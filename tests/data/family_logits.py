@@ -17,27 +17,36 @@ import numpy as np
 import torch
 from safetensors import safe_open
 from safetensors.numpy import save_file
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
+from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
 FOLDER = pathlib.Path(__file__).with_suffix("")
 # Every so many logits are written.
 STEP = 13
 
 
-def numbers(name, shape):
-    """Numbers that depend on the name and the index alone: FNV-1a, then SplitMix64."""
+def hashes(name, count):
+    """64 bits that depend on the name and the index alone: FNV-1a, then SplitMix64."""
     seed = 0xCBF29CE484222325
     for byte in name.encode():
         seed = (seed ^ byte) * 0x100000001B3 % 2**64
-    count = int(np.prod(shape))
     with np.errstate(over="ignore"):
         z = np.uint64(seed) + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> np.uint64(31))
+        return z ^ (z >> np.uint64(31))
+
+
+def numbers(name, shape):
+    """The weights of a tensor."""
+    z = hashes(name, int(np.prod(shape)))
+    if name.endswith("_blocks"):
+        return (z >> np.uint64(56)).astype(np.uint8).reshape(shape)
+    if name.endswith("_scales"):
+        return (121 + (z >> np.uint64(62))).astype(np.uint8).reshape(shape)
     # From -1 to 1, exact in f32.
     x = (z >> np.uint64(40)).astype(np.float64) / 2**23 - 1
-    if "norm" in name:
+    if "norm" in name or "scalar" in name:
         x = 1 + 0.5 * x
     elif len(shape) == 1:
         x = 0.5 * x
@@ -66,8 +75,25 @@ LONG = {"rope_type": "longrope", "short_factor": [1.0, 1.5, 2.0, 3.0],
         "long_factor": [1.0, 4.0, 9.0, 20.0]}
 
 
+GEMMA4 = {"head_dim": 8, "global_head_dim": 16, "sliding_window": 10, "num_hidden_layers": 4,
+          "vocab_size_per_layer_input": 260, "hidden_size_per_layer_input": 32,
+          "layer_types": ["sliding_attention", "full_attention"] * 2}
+OSS = {"hidden_size": 32, "intermediate_size": 32, "head_dim": 8, "num_local_experts": 6,
+       "num_experts_per_tok": 3, "sliding_window": 10}
+MXFP4 = {"quant_method": "mxfp4", "modules_to_not_convert": [
+    "model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]}
+VISION = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+          "image_size": 28, "patch_size": 14}
+GPT2 = {"n_embd": 24, "n_layer": 3, "n_head": 6, "n_positions": 400}
+
+
 def case(model_type, **fields):
     return {"model_type": model_type, **BASE, **fields}
+
+
+def gpt2(**fields):
+    base = {key: BASE[key] for key in ("vocab_size", "bos_token_id", "eos_token_id", "pad_token_id")}
+    return {"model_type": "gpt2", **base, **GPT2, **fields}
 
 
 CASES = {
@@ -99,6 +125,8 @@ CASES = {
                                   original_max_position_embeddings=100,
                                   rope_scaling={**LONG, "short_factor": [1.0, 1.5],
                                                 "long_factor": [3.0, 7.0]}),
+    # Longer than the original context: the long factors.
+    "phi3-beyond-longrope": case("phi3", hidden_size=48, original_max_position_embeddings=30, rope_scaling=LONG),
     "gemma2": case("gemma2", **GEMMA),
     "gemma2-small-caps": case("gemma2", **GEMMA, attn_logit_softcapping=0.5, final_logit_softcapping=2.0,
                               num_key_value_heads=6),
@@ -130,6 +158,80 @@ CASES = {
     "qwen3_moe-normed": case("qwen3_moe", head_dim=8, num_experts=6, num_experts_per_tok=3,
                              moe_intermediate_size=16, norm_topk_prob=True, decoder_sparse_step=2,
                              attention_bias=True),
+    "gpt_oss": case("gpt_oss", **OSS),
+    "gpt_oss-no-biases": case("gpt_oss", **OSS, attention_bias=False, swiglu_limit=0.5, swiglu_alpha=1.2,
+                              tie_word_embeddings=True, rope_theta=1000.0, rope_scaling={
+                                  **YARN, "truncate": False}),
+    "gpt_oss-mxfp4": case("gpt_oss", **OSS, quantization_config=MXFP4),
+    "gemma4": case("gemma4_text", **GEMMA4),
+    "gemma4-shared": case("gemma4_text", **GEMMA4, num_kv_shared_layers=2, use_double_wide_mlp=True,
+                          final_logit_softcapping=2.0, attention_bias=True),
+    "gemma4-experts": case("gemma4_text", **{**GEMMA4, "hidden_size_per_layer_input": 0},
+                           attention_k_eq_v=True, num_global_key_value_heads=1, enable_moe_block=True,
+                           num_experts=5, top_k_experts=2, moe_intermediate_size=40,
+                           tie_word_embeddings=False),
+    "gemma4-rope": case("gemma4_text", **{**GEMMA4, "layer_types": None}, rope_parameters={
+        "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.5, "factor": 2.0,
+                           "rope_theta": 5000.0},
+        "sliding_attention": {"rope_type": "linear", "factor": 3.0, "rope_theta": 7000.0}}),
+    "gemma4-per-layer-config": case("gemma4_text", **{**GEMMA4, "global_head_dim": None}, per_layer_config={
+        "1": {"head_dim": 12, "num_key_value_heads": 3}, "3": {"head_dim": 12, "num_key_value_heads": 3}}),
+    "olmo3": case("olmo3", num_hidden_layers=5, sliding_window=10),
+    "olmo3-yarn": case("olmo3", num_hidden_layers=5, sliding_window=10, rope_theta=20000.0,
+                       rope_scaling=YARN, attention_bias=True),
+    "ministral3": case("ministral3", head_dim=8, rope_parameters={
+        **YARN, "original_max_position_embeddings": 8, "llama_4_scaling_beta": 0.3, "rope_theta": 1e6,
+        "mscale": 1.0, "mscale_all_dim": 1.0, "max_position_embeddings": 400}),
+    "ministral3-window": case("ministral3", head_dim=8, sliding_window=10),
+    "mistral3": {"model_type": "mistral3", "vision_config": {"model_type": "pixtral", **VISION},
+                 "text_config": case("ministral3", head_dim=8), "tie_word_embeddings": True},
+    "mistral3-mistral": {"model_type": "mistral3", "vision_config": {"model_type": "pixtral", **VISION},
+                         "text_config": case("mistral", head_dim=8, sliding_window=None),
+                         "multimodal_projector_bias": True},
+    "gemma3-images": {"model_type": "gemma3", "mm_tokens_per_image": 1,
+                      "vision_config": {"model_type": "siglip_vision_model", **VISION},
+                      "text_config": case("gemma3_text", **GEMMA)},
+    "gemma4-images": {"model_type": "gemma4", "text_config": case("gemma4_text", **GEMMA4), "audio_config": None,
+                      "vision_config": {"model_type": "gemma4_vision", **VISION, "head_dim": 8,
+                                        "num_key_value_heads": 2, "position_embedding_size": 16}},
+    "hunyuan": case("hunyuan_v1_dense", head_dim=8, use_qk_norm=True, rope_scaling={
+        "type": "dynamic", "alpha": 50.0, "factor": 1.0, "beta_fast": 32, "beta_slow": 1, "mscale": 1.0,
+        "mscale_all_dim": 1.0}),
+    "hunyuan-biases-tied": case("hunyuan_v1_dense", head_dim=12, attention_bias=True,
+                                tie_word_embeddings=True),
+    "qwen2_moe": case("qwen2_moe", num_experts=6, num_experts_per_tok=2, moe_intermediate_size=16,
+                      shared_expert_intermediate_size=20, mlp_only_layers=[1]),
+    "qwen2_moe-windows": case("qwen2_moe", num_experts=6, num_experts_per_tok=3, moe_intermediate_size=16,
+                              shared_expert_intermediate_size=20, norm_topk_prob=True, qkv_bias=False,
+                              use_sliding_window=True, sliding_window=9, max_window_layers=2,
+                              num_hidden_layers=5),
+    "olmoe": case("olmoe", num_experts=6, num_experts_per_tok=2),
+    "olmoe-clip": case("olmoe", num_experts=6, num_experts_per_tok=3, clip_qkv=0.4, norm_topk_prob=True,
+                       attention_bias=True),
+    "granitemoe": case("granitemoe", num_local_experts=5, embedding_multiplier=3.0, logits_scaling=0.5,
+                       residual_multiplier=0.4, attention_multiplier=0.7),
+    "granitemoeshared": case("granitemoeshared", num_local_experts=5, num_experts_per_tok=3,
+                             shared_intermediate_size=20, attention_bias=True, tie_word_embeddings=True),
+    "gemma": case("gemma", head_dim=8),
+    "gemma-untied": case("gemma", head_dim=8, hidden_act="gelu", tie_word_embeddings=False,
+                         num_key_value_heads=1),
+    "cohere": case("cohere"),
+    "cohere-biases": case("cohere", attention_bias=True, logit_scale=2.0),
+    "glm": case("glm", head_dim=8),
+    "starcoder2": case("starcoder2"),
+    "starcoder2-window": case("starcoder2", sliding_window=9, use_bias=False, tie_word_embeddings=False),
+    "stablelm": case("stablelm", hidden_size=48),
+    "stablelm-parallel": case("stablelm", use_parallel_residual=True, use_qkv_bias=True,
+                              partial_rotary_factor=0.5, tie_word_embeddings=True),
+    "phi": case("phi"),
+    "phi-partial": case("phi", hidden_size=48, partial_rotary_factor=0.25, hidden_act="gelu"),
+    "gpt_neox": case("gpt_neox", hidden_size=48, num_key_value_heads=None),
+    "gpt_neox-serial": case("gpt_neox", num_key_value_heads=None, use_parallel_residual=False,
+                            rotary_pct=0.5, rotary_emb_base=500, hidden_act="relu", attention_bias=False,
+                            tie_word_embeddings=True),
+    "gpt2": gpt2(),
+    "gpt2-scales": gpt2(n_inner=40, scale_attn_by_inverse_layer_idx=True, tie_word_embeddings=False,
+                        activation_function="gelu"),
 }
 
 
@@ -137,17 +239,39 @@ def text_tokens(count):
     return [(i * i * 31 + 7 * i + 3) % 256 for i in range(count)]
 
 
+def unpacked(shapes):
+    """The weights of a checkpoint whose experts are 4-bit numbers, as the library unpacks them; the shapes of
+    the packed tensors replace those of the experts in `shapes`."""
+    weights = {}
+    for key, shape in list(shapes.items()):
+        if not key.endswith((".gate_up_proj", ".down_proj")):
+            weights[key] = numbers(key, shape)
+            continue
+        experts, inputs, outputs = shapes.pop(key)
+        shapes[f"{key}_scales"] = [experts, outputs, inputs // 32]
+        shapes[f"{key}_blocks"] = [experts, outputs, inputs // 32, 16]
+        blocks, scales = (torch.from_numpy(numbers(name, shapes[name]))
+                          for name in (f"{key}_blocks", f"{key}_scales"))
+        weights[key] = convert_moe_packed_tensors(blocks, scales, dtype=torch.float32).numpy()
+    return weights
+
+
 def logits(name, config):
+    auto = AutoModelForImageTextToText if "text_config" in config else AutoModelForCausalLM
+    plain = {key: value for key, value in config.items() if key != "quantization_config"}
     with tempfile.TemporaryDirectory() as made, tempfile.TemporaryDirectory() as folder:
         for place in (made, folder):
-            pathlib.Path(place, "config.json").write_text(json.dumps(config))
+            pathlib.Path(place, "config.json").write_text(json.dumps(plain))
         # The names and shapes of a checkpoint as the library writes it.
-        AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(made)).save_pretrained(made)
+        auto.from_config(AutoConfig.from_pretrained(made)).save_pretrained(made)
         with safe_open(pathlib.Path(made, "model.safetensors"), "np") as file:
             shapes = {key: file.get_slice(key).get_shape() for key in sorted(file.keys())}
-        weights = {key: numbers(key, shape) for key, shape in shapes.items()}
+        if plain == config:
+            weights = {key: numbers(key, shape) for key, shape in shapes.items()}
+        else:
+            weights = unpacked(shapes)
         save_file(weights, pathlib.Path(folder, "model.safetensors"), metadata={"format": "pt"})
-        model, info = AutoModelForCausalLM.from_pretrained(
+        model, info = auto.from_pretrained(
             folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
         assert not any(info[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys")), info
         tokens = text_tokens(40)

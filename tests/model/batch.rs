@@ -20,13 +20,16 @@ fn folder(name: &str) -> PathBuf {
     write_model(name, &config, &random_tensors(&config, 5), "F32", 1)
 }
 
+/// More tokens than any sequence here has.
+const LONGEST: usize = 100;
+
 fn bits(logits: &[f32]) -> Vec<u32> {
     logits.iter().map(|number| number.to_bits()).collect()
 }
 
 /// The logits after each token, read one by one, alone.
 fn alone(model: &Model, tokens: &[u32]) -> Vec<Vec<u32>> {
-    let mut cache = model.new_cache().unwrap();
+    let mut cache = model.new_cache_for(LONGEST).unwrap();
     let row = |token| bits(&model.forward(&[token], &mut cache).unwrap().to_vec().unwrap());
     tokens.iter().copied().map(row).collect()
 }
@@ -59,7 +62,7 @@ pub(crate) fn assert_batches_are_as_alone(model: &Model, size: usize, rng: &mut 
             let length = 1 + rng.next_u32() % 24;
             let tokens: Vec<u32> = (0..length).map(|_| rng.next_u32() % width).collect();
             let expected = alone(model, &tokens);
-            Sequence { tokens, expected, cache: model.new_cache().unwrap() }
+            Sequence { tokens, expected, cache: model.new_cache_for(LONGEST).unwrap() }
         })
         .collect();
     // Each pass reads a chunk of random length of a random part of the sequences; now and
@@ -117,7 +120,7 @@ pub(crate) fn assert_trees_are_as_paths(model: &Model, trees: usize) {
         let n = 1 + next() as usize % 12;
         let tokens: Vec<u32> = (0..n).map(|_| next() % width).collect();
         let parents: Vec<usize> = (1..n).map(|i| next() as usize % i).collect();
-        let mut cache = model.new_cache().unwrap();
+        let mut cache = model.new_cache_for(LONGEST).unwrap();
         model.forward(&prompt, &mut cache).unwrap();
         let rows = model.forward_tree(&tokens, &parents, &mut cache).unwrap();
         let mut path_to = vec![vec![0]];

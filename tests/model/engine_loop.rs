@@ -90,7 +90,12 @@ fn outcomes(engine: &Engine, requests: &[Request]) -> Vec<Outcome> {
 }
 
 fn engine(name: &str, options: EngineOptions) -> Engine {
-    let config = config(json!({}));
+    engine_with(name, json!({}), options)
+}
+
+/// An engine of a model with more fields in its config.
+fn engine_with(name: &str, fields: serde_json::Value, options: EngineOptions) -> Engine {
+    let config = config(fields);
     let model = load(write_model(name, &config, &random_tensors(&config, 3), "F32", 1));
     let draft = model.clone();
     Engine::new(model).with_draft(draft).unwrap().with_options(options)
@@ -103,6 +108,49 @@ fn small_cache(engine: &Engine, blocks: usize) -> usize {
 
 /// Requests that are open at a time under random arrivals.
 const MOST_OPEN: usize = 400;
+
+#[test]
+fn texts_within_and_beyond_the_original_context_do_not_share_blocks() {
+    // Prompts of up to 74 tokens, and texts of up to 40.
+    let rope = json!({"rope_type": "longrope", "original_max_position_embeddings": 60,
+        "short_factor": [1.0, 1.5, 2.0, 3.0], "long_factor": [4.0, 6.0, 9.0, 20.0]});
+    let options = EngineOptions { prefix_cache: false, ..Default::default() };
+    let plain = engine_with("loop-longrope", json!({"head_dim": 8, "rope_scaling": rope}), options);
+    assert_eq!(plain.model().config().short_context(), Some(60));
+    let requests = requests(&plain, 40, &mut ChaCha8Rng::seed_from_u64(6));
+    let alone: Vec<Outcome> =
+        requests.iter().map(|r| outcomes(&plain, std::slice::from_ref(r)).remove(0)).collect();
+    let together = plain.clone().with_options(EngineOptions::default());
+    // Twice, so that all prompts are found.
+    for _ in 0..2 {
+        for (index, outcome) in outcomes(&together, &requests).into_iter().enumerate() {
+            assert_eq!(outcome, alone[index], "{index}: {:?}", requests[index]);
+        }
+    }
+    assert!(together.stats().prefix_hits > 0);
+}
+
+#[test]
+fn a_request_without_a_number_of_tokens_ends_within_the_original_context() {
+    let rope = json!({"rope_type": "longrope", "original_max_position_embeddings": 60,
+        "short_factor": [1.0, 1.5, 2.0, 3.0], "long_factor": [4.0, 6.0, 9.0, 20.0]});
+    let fields = json!({"head_dim": 8, "rope_scaling": rope});
+    let engine = engine_with("loop-longrope-bound", fields, EngineOptions::default());
+    let tokens = |prompt: usize, max_tokens: usize| {
+        let request = Request {
+            max_tokens,
+            ignore_eos: true,
+            budget: false,
+            ..Request::text("ab".repeat(prompt / 2))
+        };
+        let response = engine.generate(&request, &mut |_| ControlFlow::Continue(())).unwrap();
+        response.usage.prompt_tokens + response.tokens.len()
+    };
+    let context = engine.model().context_length();
+    assert_eq!(tokens(40, context), 60);
+    assert_eq!(tokens(40, 30), 70);
+    assert_eq!(tokens(60, context), context);
+}
 
 #[test]
 fn texts_side_by_side_are_those_that_are_written_alone() {

@@ -137,8 +137,12 @@ fn safetensors(tensors: &Tensors, dtype: &str) -> Vec<u8> {
     let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
     for (name, (shape, values)) in tensors {
         let start = data.len();
+        // Packed weights are bytes whatever the others are.
+        let is_packed = name.ends_with("_blocks") || name.ends_with("_scales");
+        let dtype = if is_packed { "U8" } else { dtype };
         for &x in values {
             match dtype {
+                "U8" => data.push(x as u8),
                 "F32" => data.extend(x.to_le_bytes()),
                 "F16" => data.extend(half::f16::from_f32(x).to_le_bytes()),
                 "BF16" => data.extend(half::bf16::from_f32(x).to_le_bytes()),

@@ -39,13 +39,12 @@ impl ModelArgs {
     pub(crate) fn load(&self) -> Result<Engine> {
         let engine = Engine::load(&self.options())?;
         warn(engine.model().vocabulary());
-        let config = engine.model().config();
-        if config.context_length() < config.max_position_embeddings {
+        let left_out = engine.model().left_out();
+        if !left_out.is_empty() {
+            let parts: Vec<String> = left_out.iter().map(|part| format!("`{part}*`")).collect();
             output::note(&format!(
-                "warning: the context is {} tokens, for which the model's short rotary factors hold, \
-                 and not {}",
-                config.context_length(),
-                config.max_position_embeddings
+                "note: the model is loaded as far as it reads text; tensors left out: {}",
+                parts.join(", ")
             ));
         }
         Ok(engine)

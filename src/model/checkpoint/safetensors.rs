@@ -66,6 +66,24 @@ impl Shards {
     }
 }
 
+impl Shards {
+    /// The file, the shape and the content of the tensor of bytes of a name. Errors if it holds numbers of
+    /// another type.
+    pub(super) fn bytes(&self, name: &str) -> Result<Option<(&Path, &[usize], &[u8])>> {
+        let found = self.0.iter().find_map(|shard| Some((shard, shard.metadata.info(name)?)));
+        let Some((shard, info)) = found else { return Ok(None) };
+        match info.dtype {
+            safetensors::Dtype::U8 => Ok(Some((&shard.path, &info.shape, shard.bytes_of(info)))),
+            other => {
+                let message = format!("tensor `{}` holds {other:?} numbers", short(name));
+                Err(Error::new(ErrorKind::Model, message)
+                    .in_file(&shard.path)
+                    .with_help("give packed weights as bytes (U8)"))
+            }
+        }
+    }
+}
+
 impl Shard {
     fn open(path: PathBuf, bytes: WeightBytes) -> Result<Self> {
         let (header, metadata) = SafeTensors::read_metadata(&bytes).map_err(|reason| {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor};
@@ -66,9 +66,26 @@ impl Weights {
         matches!(self.find(name), Ok(Some(_)) | Err(_))
     }
 
-    /// The device that tensors go to.
-    pub(crate) fn device(&self) -> &Device {
-        &self.device
+    /// Whether the name of a tensor satisfies a condition.
+    pub(crate) fn any(&self, condition: impl Fn(&str) -> bool) -> bool {
+        match &self.source {
+            Source::Shards(shards) => shards.names().any(condition),
+            Source::Gguf(file) => file.names().any(condition),
+        }
+    }
+
+    /// The tensor of bytes of this name, which must have this shape.
+    pub(crate) fn bytes(&self, name: &str, shape: &[usize]) -> Result<&[u8]> {
+        let found = match &self.source {
+            Source::Shards(shards) => shards.bytes(name)?,
+            Source::Gguf(_) => None,
+        };
+        let (path, stored, bytes) = found.ok_or_else(|| self.missing(name))?;
+        if stored != shape {
+            return Err(self.misshapen(name, path, stored, shape));
+        }
+        self.taken.borrow_mut().insert(name.to_owned());
+        Ok(bytes)
     }
 
     /// The file that a tensor lies in.
@@ -106,29 +123,38 @@ impl Weights {
     }
 
     fn stored(&self, name: &str, shape: &[usize]) -> Result<StoredTensor<'_>> {
-        let (place, family) = match &self.source {
-            Source::Shards(_) => ("config.json", "config.json and the weights"),
-            Source::Gguf(_) => ("the metadata", "metadata and tensors"),
-        };
-        let Some(tensor) = self.find(name)? else {
-            let path = match &self.source {
-                Source::Shards(shards) => shards.first_path(),
-                Source::Gguf(file) => file.path(),
-            };
-            let message = format!("there is no tensor `{name}`");
-            return Err(Error::new(ErrorKind::Model, message)
-                .in_file(path)
-                .with_help(format!("{family} must belong to one model")));
-        };
+        let Some(tensor) = self.find(name)? else { return Err(self.missing(name)) };
         if tensor.shape != shape {
-            let name = short(tensor.name);
-            let message = format!("tensor `{name}` is {:?}, {place} says {shape:?}", tensor.shape);
-            return Err(Error::new(ErrorKind::Model, message)
-                .in_file(tensor.path)
-                .with_help(format!("{family} must belong to one model")));
+            return Err(self.misshapen(tensor.name, tensor.path, &tensor.shape, shape));
         }
         self.taken.borrow_mut().insert(name.to_owned());
         Ok(tensor)
+    }
+
+    fn missing(&self, name: &str) -> Error {
+        let path = match &self.source {
+            Source::Shards(shards) => shards.first_path(),
+            Source::Gguf(file) => file.path(),
+        };
+        let message = format!("there is no tensor `{name}`");
+        Error::new(ErrorKind::Model, message).in_file(path).with_help(self.must_fit())
+    }
+
+    fn misshapen(&self, name: &str, path: &Path, stored: &[usize], shape: &[usize]) -> Error {
+        let place = match &self.source {
+            Source::Shards(_) => "config.json",
+            Source::Gguf(_) => "the metadata",
+        };
+        let message = format!("tensor `{}` is {stored:?}, {place} says {shape:?}", short(name));
+        Error::new(ErrorKind::Model, message).in_file(path).with_help(self.must_fit())
+    }
+
+    /// The help for files that do not belong together.
+    fn must_fit(&self) -> &'static str {
+        match &self.source {
+            Source::Shards(_) => "config.json and the weights must belong to one model",
+            Source::Gguf(_) => "metadata and tensors must belong to one model",
+        }
     }
 
     /// Errors if the checkpoint holds a tensor that the model did not take and `ignore` does not

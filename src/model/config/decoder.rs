@@ -25,24 +25,40 @@ pub struct Config {
     pub bos_token_id: Option<u32>,
     /// The tokens that end a text.
     pub eos_token_ids: Vec<u32>,
-    /// The longest sequence that the rotary positions hold for.
-    pub(super) context_length: usize,
+    /// With LongRoPE the longest sequence that the short factors hold for.
+    pub(super) short_context: Option<usize>,
     /// Width of a head.
     pub(super) head_width: usize,
     pub(in crate::model) decoder: DecoderConfig,
 }
 
 impl Config {
-    /// The greatest length of a sequence in tokens: `max_position_embeddings`, or with LongRoPE (Phi-3)
-    /// the original context, whose short factors are used.
+    /// The greatest length of a sequence in tokens.
     pub fn context_length(&self) -> usize {
-        self.context_length
+        self.max_position_embeddings
+    }
+
+    /// With LongRoPE (Phi-3) the greatest length of a sequence whose positions turn by the short factors;
+    /// longer ones turn by the long factors from their first token on.
+    pub fn short_context(&self) -> Option<usize> {
+        self.short_context
     }
 }
 
 /// A decoder: embedding, layers, norm, logits.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::model) struct DecoderConfig {
+    pub(in crate::model) names: TensorNames,
+    /// Whether matrices inside layers lie as (in, out), and not as (out, in).
+    pub(in crate::model) has_transposed_matrices: bool,
+    /// A vector of each position, added to embeddings; `None` where rotary positions do without.
+    pub(in crate::model) learned_positions: Option<LearnedPositions>,
+    /// Inputs of layers: vectors of the tokens beside the stream (Gemma 4).
+    pub(in crate::model) layer_inputs: Option<LayerInputsConfig>,
+    /// Whether the file does not say that embedding and logits share weights: they do unless it holds both.
+    pub(in crate::model) is_tie_assumed: bool,
+    /// A bias on the logits.
+    pub(in crate::model) head_bias: bool,
     /// The beginnings of tensor names, of which a checkpoint has one.
     pub(in crate::model) prefixes: &'static [Prefixes],
     /// The beginnings of the names of tensors of other parts, such as an encoder of images.
@@ -65,6 +81,70 @@ pub(in crate::model) struct Prefixes {
     pub(in crate::model) head: &'static str,
 }
 
+/// The names of the tensors of a decoder, without `.weight` and `.bias`: outside layers after the beginning
+/// of all names, inside layers after the layer's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::model) struct TensorNames {
+    pub(in crate::model) embedding: &'static str,
+    pub(in crate::model) layers: &'static str,
+    pub(in crate::model) norm: &'static str,
+    pub(in crate::model) head: &'static str,
+    pub(in crate::model) queries: &'static str,
+    pub(in crate::model) keys: &'static str,
+    pub(in crate::model) values: &'static str,
+    /// Queries, keys and values as one matrix.
+    pub(in crate::model) fused: &'static str,
+    pub(in crate::model) attention_output: &'static str,
+    pub(in crate::model) query_norm: &'static str,
+    pub(in crate::model) key_norm: &'static str,
+    pub(in crate::model) gate: &'static str,
+    pub(in crate::model) up: &'static str,
+    pub(in crate::model) down: &'static str,
+    /// Gate and up as one matrix.
+    pub(in crate::model) gate_up: &'static str,
+}
+
+impl TensorNames {
+    /// Those of Llama and most others.
+    pub(super) const LLAMA: Self = Self {
+        embedding: "embed_tokens",
+        layers: "layers",
+        norm: "norm",
+        head: "lm_head",
+        queries: "self_attn.q_proj",
+        keys: "self_attn.k_proj",
+        values: "self_attn.v_proj",
+        fused: "self_attn.qkv_proj",
+        attention_output: "self_attn.o_proj",
+        query_norm: "self_attn.q_norm",
+        key_norm: "self_attn.k_norm",
+        gate: "mlp.gate_proj",
+        up: "mlp.up_proj",
+        down: "mlp.down_proj",
+        gate_up: "mlp.gate_up_proj",
+    };
+}
+
+/// Learned positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::model) struct LearnedPositions {
+    /// The tensor, after the beginning of all names.
+    pub(in crate::model) name: &'static str,
+    pub(in crate::model) count: usize,
+}
+
+/// A vector of each token for each layer: of a table, mixed with a projection of the token's embedding.
+/// The layer adds it to the stream behind a gate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::model) struct LayerInputsConfig {
+    /// The tokens that the table holds.
+    pub(in crate::model) tokens: usize,
+    /// Numbers of a token for one layer.
+    pub(in crate::model) width: usize,
+    /// The function of the gate.
+    pub(in crate::model) activation: Activation,
+}
+
 /// Attention and a feed-forward part, each added to the stream.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::model) struct LayerConfig {
@@ -74,6 +154,8 @@ pub(in crate::model) struct LayerConfig {
     pub(in crate::model) mlp: MlpConfig,
     /// The factor of what attention and the feed-forward part add to the stream.
     pub(in crate::model) residual_scale: f64,
+    /// The tensor of a number that the stream is multiplied with at the end.
+    pub(in crate::model) scalar: Option<&'static str>,
 }
 
 /// The tensors of a layer's norms, by their places.
@@ -81,7 +163,7 @@ pub(in crate::model) struct LayerConfig {
 pub(in crate::model) struct NormPlaces {
     pub(in crate::model) before_attention: Option<&'static str>,
     pub(in crate::model) after_attention: Option<&'static str>,
-    /// `None` in a parallel layer: the feed-forward part then reads what attention read.
+    /// `None` in a parallel layer where the feed-forward part reads what attention read.
     pub(in crate::model) before_mlp: Option<&'static str>,
     pub(in crate::model) after_mlp: Option<&'static str>,
     /// Whether attention and the feed-forward part read the same stream.
@@ -96,6 +178,15 @@ impl NormPlaces {
         before_mlp: Some("post_attention_layernorm"),
         after_mlp: None,
         is_parallel: false,
+    };
+
+    /// One norm before both parts, which read the same stream (Cohere, Phi-2).
+    pub(super) const PARALLEL: Self = Self {
+        before_attention: Some("input_layernorm"),
+        after_attention: None,
+        before_mlp: None,
+        after_mlp: None,
+        is_parallel: true,
     };
 
     /// A norm after each part, before it is added to the stream (OLMo 2).
@@ -134,6 +225,8 @@ pub(in crate::model) enum NormKind {
     RmsPlusOne,
     /// LayerNorm without bias.
     Layer,
+    /// LayerNorm with bias.
+    LayerWithBias,
 }
 
 /// Grouped-query attention.
@@ -149,10 +242,15 @@ pub(in crate::model) struct AttentionConfig {
     pub(in crate::model) qkv_bias: bool,
     /// Bias on the projection out of attention.
     pub(in crate::model) output_bias: bool,
-    /// Whether queries, keys and values are one matrix, `qkv_proj`.
-    pub(in crate::model) is_fused: bool,
-    /// Norms of queries and keys, before they turn.
+    pub(in crate::model) projections: ProjectionLayout,
+    /// The layer whose keys and values are used; `None` for its own.
+    pub(in crate::model) kv_of_layer: Option<usize>,
+    /// Norms of queries and keys.
     pub(in crate::model) head_norm: Option<HeadNorm>,
+    /// A norm of each head of the values, without weights.
+    pub(in crate::model) value_norm: Option<NormConfig>,
+    /// The bound of queries, keys and values, on both sides, before queries and keys turn.
+    pub(in crate::model) clip: Option<f64>,
     /// Rotary positions; `None` for a layer that knows no positions.
     pub(in crate::model) rope: Option<RopeConfig>,
     /// The number of last positions that a token sees; `None` for all.
@@ -161,11 +259,37 @@ pub(in crate::model) struct AttentionConfig {
     pub(in crate::model) soft_cap: Option<f64>,
     /// The factor of products of queries and keys.
     pub(in crate::model) scale: f64,
+    /// A factor of queries that grows with the position.
+    pub(in crate::model) query_growth: Option<QueryGrowth>,
+    /// The tensor of a score for each head that no position has (gpt-oss).
+    pub(in crate::model) sinks: Option<&'static str>,
 }
 
-/// A norm of queries and keys, `q_norm` and `k_norm`.
+/// The matrices of queries, keys and values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::model) enum ProjectionLayout {
+    /// One each.
+    Separate,
+    /// One for queries, and one for keys, whose output is the values, too, before norms and turning.
+    ValuesAreKeys,
+    /// One with the rows of queries, of keys, of values.
+    Fused,
+    /// One with the rows of query, key and value of the first head, of the second head, and so on.
+    FusedByHead,
+}
+
+/// The factor 1 + beta · ln(1 + ⌊position / original⌋) of queries (Llama 4, Ministral 3).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::model) struct QueryGrowth {
+    pub(in crate::model) beta: f64,
+    pub(in crate::model) original: usize,
+}
+
+/// A norm of queries and keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::model) struct HeadNorm {
+    /// Whether queries and keys turn before it.
+    pub(in crate::model) is_after_rope: bool,
     pub(in crate::model) norm: NormConfig,
     pub(in crate::model) extent: HeadNormExtent,
 }
@@ -185,6 +309,8 @@ pub(in crate::model) struct RopeConfig {
     pub(in crate::model) pairs: RotaryPairs,
     /// The angle of each pair from one position to the next.
     pub(in crate::model) frequencies: Vec<f64>,
+    /// The same for a sequence beyond the original context (LongRoPE).
+    pub(in crate::model) long_frequencies: Option<Vec<f64>>,
     /// The factor of what has turned.
     pub(in crate::model) magnitude: f64,
 }
@@ -198,6 +324,8 @@ pub(in crate::model) enum MlpConfig {
     Plain { inner: usize, activation: Activation, bias: bool },
     /// Several gated parts, of which a router chooses some for each token.
     Experts(ExpertsConfig),
+    /// A gated part and a mixture beside each other, each with norms of its own (Gemma 4).
+    GatedBesideExperts(GatedConfig, ExpertsConfig),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -205,7 +333,7 @@ pub(in crate::model) struct GatedConfig {
     pub(in crate::model) inner: usize,
     pub(in crate::model) activation: Activation,
     pub(in crate::model) bias: bool,
-    /// Whether gate and up are one matrix, `gate_up_proj`.
+    /// Whether gate and up are one matrix.
     pub(in crate::model) is_fused: bool,
 }
 
@@ -218,7 +346,12 @@ pub(in crate::model) struct ExpertsConfig {
     pub(in crate::model) chosen: usize,
     pub(in crate::model) weighting: ExpertWeighting,
     pub(in crate::model) expert: GatedConfig,
-    pub(in crate::model) names: ExpertNames,
+    /// The layer that scores the experts, after the decoder layer's name.
+    pub(in crate::model) router: &'static str,
+    pub(in crate::model) router_bias: bool,
+    pub(in crate::model) storage: ExpertStorage,
+    /// An expert that every token has.
+    pub(in crate::model) shared: Option<SharedExpert>,
 }
 
 /// The weights of the chosen experts of a token.
@@ -231,11 +364,35 @@ pub(in crate::model) enum ExpertWeighting {
     OfChosen,
 }
 
-/// The names of the tensors of a mixture, after the layer's.
+/// The tensors of the experts of a mixture, named after the decoder layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::model) struct ExpertNames {
-    pub(in crate::model) router: &'static str,
-    pub(in crate::model) experts: &'static str,
-    /// Gate, up and down, after the expert's number.
+pub(in crate::model) enum ExpertStorage {
+    /// Matrices of their own: `experts.INDEX.PROJECTION.weight`, with the projections gate, up, down.
+    Separate { experts: &'static str, projections: [&'static str; 3] },
+    /// Two stacks of matrices.
+    Stacked(StackedExperts),
+}
+
+/// Two tensors (experts, …) with the matrices of all experts: gate and up, and down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::model) struct StackedExperts {
+    pub(in crate::model) gate_up: &'static str,
+    pub(in crate::model) down: &'static str,
+    /// Whether the matrices lie as (in, out), with the rows of gate and up taking turns, and biases have the
+    /// names of the matrices and `_bias` (gpt-oss). Otherwise they lie as (out, in), first gate.
+    pub(in crate::model) is_interleaved: bool,
+    /// Whether the file holds blocks of 4-bit numbers in their place: `…_blocks` and `…_scales`.
+    pub(in crate::model) is_mxfp4: bool,
+}
+
+/// An expert that every token has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::model) struct SharedExpert {
+    pub(in crate::model) inner: usize,
+    /// Gate, up and down.
     pub(in crate::model) projections: [&'static str; 3],
+    /// Gate and up as one matrix, if they are.
+    pub(in crate::model) fused: Option<&'static str>,
+    /// The layer whose one output, from 0 to 1 by a sigmoid, is the expert's weight; `None` for 1.
+    pub(in crate::model) gate: Option<&'static str>,
 }

@@ -16,13 +16,37 @@ pub(super) struct ConfigFields<'a> {
     pub(super) object: &'a Map<String, Value>,
     /// JSON pointer of the object.
     at: &'a str,
+    /// Names of this family for the usual ones: (usual, own).
+    aliases: &'static [(&'static str, &'static str)],
     read: RefCell<FxHashSet<String>>,
 }
 
 impl<'a> ConfigFields<'a> {
     /// The members of an object that lies at this JSON pointer.
     pub(super) fn new(object: &'a Map<String, Value>, at: &'a str) -> Self {
-        Self { object, at, read: RefCell::default() }
+        Self { object, at, aliases: &[], read: RefCell::default() }
+    }
+
+    /// The same members, some of which have other names than the usual ones: (usual, own).
+    pub(super) fn with_aliases(&self, aliases: &'static [(&'static str, &'static str)]) -> Self {
+        Self { object: self.object, at: self.at, aliases, read: RefCell::default() }
+    }
+
+    /// Takes what was asked of other fields of the same object as asked of these.
+    pub(super) fn join(&self, other: &Self) {
+        self.read.borrow_mut().extend(other.read.borrow().iter().cloned());
+    }
+
+    /// Takes members as asked for: keys that the family's class in the `transformers` library does not
+    /// read.
+    pub(super) fn ignore(&self, names: &[&str]) {
+        self.read.borrow_mut().extend(names.iter().map(|name| (*name).to_owned()));
+    }
+
+    /// The own name of a member, unless the file has the usual one.
+    fn own<'n>(&self, name: &'n str) -> &'n str {
+        let alias = self.aliases.iter().find(|(usual, _)| *usual == name);
+        alias.filter(|_| !self.object.contains_key(name)).map_or(name, |(_, own)| own)
     }
 
     /// Whether a member was asked for.
@@ -32,11 +56,12 @@ impl<'a> ConfigFields<'a> {
 
     /// Whether the object has a member of this name, `null` or not.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.object.contains_key(name)
+        self.object.contains_key(self.own(name))
     }
 
     /// A member; `None` where it is absent or `null`.
     pub(super) fn get(&self, name: &str) -> Option<&'a Value> {
+        let name = self.own(name);
         self.read.borrow_mut().insert(name.to_owned());
         self.object.get(name).filter(|value| !value.is_null())
     }
@@ -49,7 +74,7 @@ impl<'a> ConfigFields<'a> {
     /// A size that must be there.
     pub(super) fn required(&self, name: &str, least: usize) -> Result<usize> {
         self.integer(name, least)?.ok_or_else(|| {
-            config_error(&format!("`{name}` is missing"))
+            config_error(&format!("`{}` is missing", self.own(name)))
                 .at_pointer(self.pointer(name))
                 .with_help("a config.json of this model type states it")
         })
@@ -117,6 +142,7 @@ impl<'a> ConfigFields<'a> {
 
     /// The error for a member of the wrong type or out of range.
     pub(super) fn wrong(&self, name: &str, wanted: &str) -> Error {
+        let name = self.own(name);
         let value = self.object.get(name).map_or_else(|| "missing".to_owned(), shown);
         config_error(&format!("`{name}` is {value}"))
             .at_pointer(self.pointer(name))
@@ -125,6 +151,7 @@ impl<'a> ConfigFields<'a> {
 
     /// JSON pointer of a member.
     pub(super) fn pointer(&self, name: &str) -> String {
+        let name = self.own(name);
         format!("{}/{}", self.at, name.replace('~', "~0").replace('/', "~1"))
     }
 }

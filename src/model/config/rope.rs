@@ -20,6 +20,7 @@ const OBJECTS: [&str; 2] = ["rope_parameters", "rope_scaling"];
 const LAYER_TYPES: [&str; 2] = ["full_attention", "sliding_attention"];
 const ORIGINAL: &str = "original_max_position_embeddings";
 const PARTIAL: &str = "partial_rotary_factor";
+const ALPHA: &str = "alpha";
 
 /// The rotary positions of a family, where its file says nothing else.
 #[derive(Clone, Copy)]
@@ -34,6 +35,11 @@ pub(super) struct RopeDefaults {
     pub(super) layer_type: Option<&'static str>,
     /// Other names of the scalings.
     pub(super) aliases: &'static [(&'static str, &'static str)],
+    /// Keys of the object that the scaling does not have, and that the family reads or knows to be
+    /// harmless.
+    pub(super) more_keys: &'static [&'static str],
+    /// The object, in JSON, of a file that has none.
+    pub(super) object: Option<&'static str>,
 }
 
 impl RopeDefaults {
@@ -44,24 +50,46 @@ impl RopeDefaults {
         pairs: RotaryPairs::Halves,
         layer_type: None,
         aliases: &[],
+        more_keys: &[],
+        object: None,
     };
 }
 
-/// Rotary positions and the longest sequence that they hold for.
+/// Rotary positions, and with LongRoPE the longest sequence that the short factors hold for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rope {
     pub(super) config: RopeConfig,
-    pub(super) context: usize,
+    pub(super) short_context: Option<usize>,
 }
 
 /// A rule by which frequencies are changed for longer sequences than those of the first training.
 #[derive(Clone, Debug, PartialEq)]
 enum Scaling {
     None,
-    Linear { factor: f64 },
-    Llama3 { factor: f64, low: f64, high: f64, original: usize },
+    Linear {
+        factor: f64,
+    },
+    Llama3 {
+        factor: f64,
+        low: f64,
+        high: f64,
+        original: usize,
+    },
     Yarn(Yarn),
-    LongRope { short: Vec<f64>, magnitude: f64, original: usize },
+    LongRope {
+        short: Vec<f64>,
+        long: Vec<f64>,
+        magnitude: f64,
+        original: usize,
+    },
+    /// A longer base (HunYuan).
+    Alpha(f64),
+    /// The slowest pairs stand still, as many as leave a part of a head turning; the others turn as if all
+    /// did (Gemma 4).
+    Proportional {
+        factor: f64,
+        part: f64,
+    },
 }
 
 /// Peng et al. 2023, "YaRN: Efficient Context Window Extension of Large Language Models".
@@ -89,9 +117,16 @@ pub(super) fn read(
     let mut partial = Statement::new(part(config)?, config.pointer(PARTIAL));
     let original = config.size(ORIGINAL)?;
     let mut found: Option<(Scaling, &str)> = None;
+    let stated = |name: &str| Ok(config.object(name)?.filter(|object| !object.is_empty()));
+    let is_stated = stated(OBJECTS[0])?.is_some() || stated(OBJECTS[1])?.is_some();
+    let default = defaults.object.filter(|_| !is_stated);
+    let default: Option<Map<String, Value>> =
+        default.and_then(|text| serde_json::from_str(text).ok());
     for name in OBJECTS {
-        let Some(object) = config.object(name)?.filter(|object| !object.is_empty()) else {
-            continue;
+        let object = match (&default, stated(name)?) {
+            (Some(default), _) if name == OBJECTS[0] => default,
+            (_, Some(object)) => object,
+            (_, None) => continue,
         };
         let mut at = config.pointer(name);
         let Some(object) = of_layer_type(config, (name, object), defaults, &mut at)? else {
@@ -100,8 +135,14 @@ pub(super) fn read(
         let fields = ConfigFields::new(object, &at);
         theta.join(fields.positive("rope_theta")?, fields.pointer("rope_theta"))?;
         partial.join(part(&fields)?, fields.pointer(PARTIAL))?;
-        let turning = turning(&partial, defaults, width)?;
-        let scaling = scaling(&fields, defaults, original, context, turning)?;
+        let turning = match fields.text("rope_type")? {
+            Some("proportional") => width,
+            _ => turning(&partial, defaults, width)?,
+        };
+        let mut scaling = scaling(&fields, defaults, original, context, turning)?;
+        if let Scaling::Proportional { part, .. } = &mut scaling {
+            *part = partial.value.unwrap_or(defaults.partial);
+        }
         match found {
             Some((other, place)) if other != scaling => {
                 let message = format!("`{name}` says otherwise than `{place}`");
@@ -112,13 +153,23 @@ pub(super) fn read(
             _ => found = Some((scaling, name)),
         }
     }
-    let turning = turning(&partial, defaults, width)?;
     let scaling = found.map_or(Scaling::None, |(scaling, _)| scaling);
-    let theta = theta.value.unwrap_or(defaults.theta);
+    let turning = match scaling {
+        Scaling::Proportional { .. } => width,
+        _ => turning(&partial, defaults, width)?,
+    };
+    let mut theta = theta.value.unwrap_or(defaults.theta);
+    if let Scaling::Alpha(alpha) = scaling {
+        theta *= alpha.powf(turning as f64 / (turning as f64 - 2.0));
+    }
     let frequency = |pair: usize| theta.powf(-2.0 * pair as f64 / turning as f64);
     let frequencies = (0..turning / 2).map(frequency).collect();
     let pairs = defaults.pairs;
-    Ok(scaling.apply(RopeConfig { pairs, frequencies, magnitude: 1.0 }, theta, context))
+    Ok(scaling.apply(
+        RopeConfig { pairs, frequencies, long_frequencies: None, magnitude: 1.0 },
+        theta,
+        context,
+    ))
 }
 
 /// The dimensions of a head that turn.
@@ -204,6 +255,12 @@ fn scaling(
     let scaling = match kind {
         "default" => Scaling::None,
         "linear" => Scaling::Linear { factor: above_0("factor")? },
+        "dynamic" if defaults.more_keys.contains(&ALPHA) && rope.has(ALPHA) => {
+            Scaling::Alpha(above_0(ALPHA)?)
+        }
+        "proportional" => {
+            Scaling::Proportional { factor: rope.positive("factor")?.unwrap_or(1.0), part: 1.0 }
+        }
         // Stretches the base beyond `max_position_embeddings`, which no sequence is.
         "dynamic" => {
             above_0("factor")?;
@@ -223,12 +280,12 @@ fn scaling(
             let kind = shown(&kind.into());
             let kind = kind.trim_matches('"');
             let message = format!("rotary scaling of type `{kind}` is not supported");
-            return Err(config_error(&message)
-                .at_pointer(kind_at)
-                .with_help("default, linear, dynamic, llama3, yarn and longrope are supported"));
+            return Err(config_error(&message).at_pointer(kind_at).with_help(
+                "default, linear, dynamic, llama3, yarn, longrope and proportional are supported",
+            ));
         }
     };
-    check_keys(rope, kind)?;
+    check_keys(rope, kind, defaults.more_keys)?;
     Ok(scaling)
 }
 
@@ -266,21 +323,28 @@ fn long_rope(
         numbers.filter(|n| n.len() == turning / 2).ok_or_else(|| rope.wrong(name, &wanted))
     };
     let short = factors("short_factor")?;
-    // Of sequences beyond the original context, which are not read.
-    factors("long_factor")?;
+    let long = factors("long_factor")?;
     let factor = rope.positive("factor")?.unwrap_or(context as f64 / original as f64);
     let default = || (1.0 + factor.ln() / (original as f64).ln()).sqrt();
     let default = if factor <= 1.0 { 1.0 } else { default() };
     let magnitude = rope.positive("attention_factor")?.unwrap_or(default);
-    Ok(Scaling::LongRope { short, magnitude, original })
+    Ok(Scaling::LongRope { short, long, magnitude, original })
 }
 
 impl Scaling {
     /// The frequencies with this scaling, as in `modeling_rope_utils.py` of the `transformers` library.
-    fn apply(self, mut rope: RopeConfig, theta: f64, mut context: usize) -> Rope {
+    fn apply(self, mut rope: RopeConfig, theta: f64, context: usize) -> Rope {
+        let mut short_context = None;
+        let pairs = rope.frequencies.len() as f64;
         let all = rope.frequencies.iter_mut();
         match self {
-            Self::None => {}
+            Self::None | Self::Alpha(_) => {}
+            Self::Proportional { factor, part } => {
+                let turning = (part * pairs) as usize;
+                for (pair, frequency) in all.enumerate() {
+                    *frequency = if pair < turning { *frequency / factor } else { 0.0 };
+                }
+            }
             Self::Linear { factor } => all.for_each(|frequency| *frequency /= factor),
             Self::Llama3 { factor, low, high, original } => {
                 for frequency in all {
@@ -299,13 +363,18 @@ impl Scaling {
                 }
                 rope.magnitude = yarn.magnitude;
             }
-            Self::LongRope { short, magnitude, original } => {
-                all.zip(short).for_each(|(frequency, factor)| *frequency /= factor);
+            Self::LongRope { short, long, magnitude, original } => {
+                let divided = |factors: Vec<f64>| {
+                    let pairs = rope.frequencies.iter().zip(factors);
+                    pairs.map(|(frequency, factor)| frequency / factor).collect::<Vec<f64>>()
+                };
+                let (short, long) = (divided(short), divided(long));
+                (rope.frequencies, rope.long_frequencies) = (short, Some(long));
                 rope.magnitude = magnitude;
-                context = context.min(original);
+                short_context = (original < context).then_some(original);
             }
         }
-        Rope { config: rope, context }
+        Rope { config: rope, short_context }
     }
 }
 
@@ -328,10 +397,10 @@ impl Yarn {
 }
 
 /// Errors on keys that the kind of scaling does not have.
-fn check_keys(rope: &ConfigFields<'_>, kind: &str) -> Result<()> {
+fn check_keys(rope: &ConfigFields<'_>, kind: &str, more: &[&str]) -> Result<()> {
     let always = ["rope_type", "type", "rope_theta", PARTIAL, ORIGINAL];
     let own: &[&str] = match kind {
-        "linear" | "dynamic" => &["factor"],
+        "linear" | "dynamic" | "proportional" => &["factor"],
         "llama3" => &["factor", "low_freq_factor", "high_freq_factor"],
         "yarn" => &[
             "factor",
@@ -345,7 +414,7 @@ fn check_keys(rope: &ConfigFields<'_>, kind: &str) -> Result<()> {
         "longrope" => &["factor", "attention_factor", "short_factor", "long_factor"],
         _ => &[],
     };
-    let is_known = |key: &str| always.contains(&key) || own.contains(&key);
+    let is_known = |key: &str| always.contains(&key) || own.contains(&key) || more.contains(&key);
     match rope.object.iter().find(|(key, value)| !is_known(key) && !value.is_null()) {
         None => Ok(()),
         Some((key, value)) => {

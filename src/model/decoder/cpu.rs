@@ -11,17 +11,20 @@
 //! that a product waits for no other thread to wake.
 
 use candle_core::Result;
-use maskwright_kernels::{self as kernels, Product, Scoring, Segment};
+use maskwright_kernels::{self as kernels, Scoring, Segment};
 
 use super::Decoder;
-use super::experts::Experts;
-use super::gated::Gated;
-use super::layer::{Attention, DecoderLayer, Mlp, Norm};
-use super::linear::Linear;
+use super::attention::Projections;
+use super::feed_forward::{Inner, feed_forward};
+use super::layer::DecoderLayer;
+use super::layer_inputs::LayerInputs;
+use super::linear::Vector;
+use super::norm::Norm;
+use super::operations::{norm, products, split};
 use super::rotary::Angles;
 use super::rows::Rows;
 use crate::model::batch::Chunk;
-use crate::model::config::decoder::NormKind;
+use crate::model::config::decoder::QueryGrowth;
 use crate::model::kv_cache::Storage;
 
 /// Reads the tokens of all chunks: see [`Decoder::forward`]. Returns (rows with logits, vocab_size).
@@ -36,6 +39,8 @@ struct Pass {
     angles: Vec<Angles>,
     /// The stream that layers add to.
     stream: Vec<f32>,
+    /// The inputs of all layers: (rows, layers · width).
+    layer_inputs: Vec<f32>,
     normed: Vec<f32>,
     queries: Vec<f32>,
     keys: Vec<f32>,
@@ -49,14 +54,6 @@ struct Pass {
     inner: Inner,
 }
 
-/// The buffers inside a feed-forward part.
-#[derive(Default)]
-struct Inner {
-    fused: Vec<f32>,
-    gate: Vec<f32>,
-    up: Vec<f32>,
-}
-
 impl Pass {
     fn new(decoder: &Decoder, chunks: &mut [Chunk<'_>]) -> Result<Self> {
         let rows = Rows::new(chunks);
@@ -68,22 +65,50 @@ impl Pass {
         }
         let hidden = decoder.config.hidden_size;
         let mut stream = vec![0.0; rows.len() * hidden];
-        let tokens = chunks.iter().flat_map(|chunk| chunk.tokens);
-        for (row, token) in stream.chunks_exact_mut(hidden).zip(tokens) {
+        let tokens: Vec<u32> = chunks.iter().flat_map(|chunk| chunk.tokens).copied().collect();
+        for (row, token) in stream.chunks_exact_mut(hidden).zip(&tokens) {
             decoder.embedding.read(*token as usize, row)?;
         }
         scale(&mut stream, decoder.config.decoder.embedding_scale);
-        let angles = decoder.rotary.angles(&rows.positions);
+        if let Some(positions) = &decoder.positions {
+            let mut vector = vec![0.0; hidden];
+            for (row, position) in stream.chunks_exact_mut(hidden).zip(&rows.positions) {
+                positions.read(*position, &mut vector)?;
+                kernels::add(row, &vector);
+            }
+        }
+        let layer_inputs = match &decoder.layer_inputs {
+            Some(inputs) => layer_inputs(inputs, &tokens, &stream, hidden)?,
+            None => Vec::new(),
+        };
+        let angles = decoder.rotary.angles(&rows.turns(chunks));
         let normed = vec![0.0; stream.len()];
         let [queries, keys, values, heads, output, raw] = Default::default();
         let inner = Inner::default();
-        Ok(Self { rows, angles, stream, normed, queries, keys, values, heads, output, raw, inner })
+        Ok(Self {
+            rows,
+            angles,
+            stream,
+            layer_inputs,
+            normed,
+            queries,
+            keys,
+            values,
+            heads,
+            output,
+            raw,
+            inner,
+        })
     }
 
     fn run(mut self, decoder: &Decoder, chunks: &mut [Chunk<'_>]) -> Result<Vec<f32>> {
         for (index, layer) in decoder.layers.iter().enumerate() {
             self.attend(decoder, layer, index, chunks)?;
             self.feed_forward(layer)?;
+            self.add_layer_input(decoder, layer, index)?;
+            if let Some(scalar) = layer.scalar {
+                kernels::scale(&mut self.stream, scalar);
+            }
         }
         for chunk in chunks.iter_mut() {
             chunk.cache.advance(chunk.tokens.len());
@@ -117,26 +142,43 @@ impl Pass {
             Some(before) => norm(before, &self.stream, &mut self.normed)?,
             None => self.normed.copy_from_slice(&self.stream),
         }
-        self.project(attention, config.heads)?;
-        for (heads, by) in
-            [(&mut self.queries, &attention.query_norm), (&mut self.keys, &attention.key_norm)]
-        {
-            if let Some(by) = by {
-                self.heads.resize(heads.len(), 0.0);
-                norm(by, heads, &mut self.heads)?;
-                std::mem::swap(heads, &mut self.heads);
-            }
-            if let Some((kind, rope)) = decoder.rotary.of_layer(index) {
-                let Angles { cosines, sines } = &self.angles[kind];
+        self.project(&attention.projections, config.heads * kv.width, kv.kv_heads * kv.width)?;
+        let has_own_kv = config.kv_of_layer.is_none();
+        let turns_first = config.head_norm.is_some_and(|norm| norm.is_after_rope);
+        let Self { queries, keys, values, heads, angles, .. } = self;
+        for (x, by) in [(&mut *queries, &attention.query_norm), (&mut *keys, &attention.key_norm)] {
+            let rotary = decoder.rotary.of_layer(index);
+            let turn = |x: &mut [f32]| {
+                let Some((kind, rope)) = rotary else { return };
+                let Angles { cosines, sines } = &angles[kind];
                 let pairs = rope.frequencies.len();
-                kernels::rotate(heads, kv.width, pairs, rope.pairs, cosines, sines);
+                kernels::rotate(x, kv.width, pairs, rope.pairs, cosines, sines);
+            };
+            if turns_first {
+                turn(x);
             }
+            norm_heads(by.as_ref(), x, heads)?;
+            if let Some(bound) = config.clip {
+                kernels::clamp(x, bound as f32);
+            }
+            if !turns_first {
+                turn(x);
+            }
+        }
+        if let Some(growth) = config.query_growth {
+            grow(growth, &self.rows.positions, queries, config.heads * kv.width);
+        }
+        norm_heads(attention.value_norm.as_ref(), values, heads)?;
+        if let Some(bound) = config.clip {
+            kernels::clamp(values, bound as f32);
         }
         let kv_width = kv.kv_heads * kv.width;
         for (chunk, (from, to)) in chunks.iter_mut().zip(self.rows.bounds()) {
             let (at, part) = (chunk.cache.len(), from * kv_width..to * kv_width);
-            if let Storage::Paged(table) = chunk.cache.storage() {
-                table.write(index, at, &self.keys[part.clone()], &self.values[part]);
+            if let Storage::Paged(table) = chunk.cache.storage()
+                && has_own_kv
+            {
+                table.write(kv, at, &self.keys[part.clone()], &self.values[part]);
             }
         }
         let blocks: Vec<Vec<&[f32]>> = chunks.iter().map(|chunk| chunk.cache.blocks()).collect();
@@ -156,10 +198,10 @@ impl Pass {
             scale: config.scale as f32,
             soft_cap: config.soft_cap.map(|cap| cap as f32),
             window: config.window,
-            sinks: &[],
+            sinks: attention.sinks.as_ref().map_or(Ok(&[][..]), Vector::numbers)?,
         };
         let queries = &self.queries;
-        let attended = kernels::attend(config.heads, kv, index, scoring, queries, &segments);
+        let attended = kernels::attend(config.heads, kv, scoring, queries, &segments);
         products(&attended, &mut [(&attention.output, &mut self.output)])?;
         self.norm_output(layer.after_attention.as_ref())?;
         if !layer.config.norms.is_parallel {
@@ -171,19 +213,27 @@ impl Pass {
         Ok(())
     }
 
-    /// The queries, keys and values of the normed stream.
-    fn project(&mut self, attention: &Attention, heads: usize) -> Result<()> {
+    /// The queries, and the keys and values unless they are another layer's, of the normed stream.
+    fn project(&mut self, projections: &Projections, q_len: usize, kv_len: usize) -> Result<()> {
         let Self { normed, queries, keys, values, heads: fused, .. } = self;
-        match attention.projections.as_slice() {
-            [q, k, v] => products(normed, &mut [(q, queries), (k, keys), (v, values)]),
-            all => {
-                for linear in all {
-                    products(normed, &mut [(linear, fused)])?;
-                }
-                let kv = attention.kv;
-                let (q, kv) = (heads * kv.width, kv.kv_heads * kv.width);
-                split(fused, &mut [(q, queries), (kv, keys), (kv, values)]);
+        match projections {
+            Projections::Separate { queries: q, keys: k, values: Some(v) } => {
+                products(normed, &mut [(q, queries), (k, keys), (v, values)])
+            }
+            Projections::Separate { queries: q, keys: k, values: None } => {
+                products(normed, &mut [(q, queries), (k, keys)])?;
+                values.clone_from(keys);
                 Ok(())
+            }
+            Projections::Fused(all) => {
+                products(normed, &mut [(all, fused)])?;
+                split(fused, &mut [(q_len, queries), (kv_len, keys), (kv_len, values)]);
+                Ok(())
+            }
+            Projections::Queries(q) => {
+                keys.clear();
+                values.clear();
+                products(normed, &mut [(q, queries)])
             }
         }
     }
@@ -195,22 +245,38 @@ impl Pass {
             None if layer.config.norms.is_parallel => {}
             None => self.normed.copy_from_slice(&self.stream),
         }
-        let Self { normed, output, inner, .. } = self;
-        match &layer.mlp {
-            Mlp::Gated(mlp) => gated(mlp, normed, inner, output)?,
-            Mlp::Plain { up, down, activation } => {
-                products(normed, &mut [(up, &mut inner.up)])?;
-                kernels::activate(&mut inner.up, *activation);
-                products(&inner.up, &mut [(down, output)])?;
-            }
-            Mlp::Experts(mlp) => mixture(mlp, normed, inner, output)?,
-        }
+        let Self { stream, normed, output, inner, .. } = self;
+        feed_forward(&layer.mlp, stream, normed, inner, output)?;
         self.norm_output(layer.after_mlp.as_ref())?;
         self.add_output(layer);
         if layer.config.norms.is_parallel {
             std::mem::swap(&mut self.queries, &mut self.output);
             self.add_output(layer);
         }
+        Ok(())
+    }
+
+    /// Adds the input of a layer to the stream, behind its gate.
+    fn add_layer_input(
+        &mut self,
+        decoder: &Decoder,
+        layer: &DecoderLayer,
+        index: usize,
+    ) -> Result<()> {
+        let (Some(inputs), Some(input)) = (&decoder.layer_inputs, &layer.input) else {
+            return Ok(());
+        };
+        let width = inputs.config.width;
+        let Self { stream, layer_inputs, output, inner, .. } = self;
+        products(stream, &mut [(&input.gate, &mut inner.gate)])?;
+        inner.up.clear();
+        for row in layer_inputs.chunks_exact(inputs.layers * width) {
+            inner.up.extend_from_slice(&row[index * width..(index + 1) * width]);
+        }
+        kernels::gate(&mut inner.gate, &inner.up, inputs.config.activation);
+        products(&inner.gate, &mut [(&input.projection, output)])?;
+        self.norm_output(Some(&input.norm))?;
+        kernels::add(&mut self.stream, &self.output);
         Ok(())
     }
 
@@ -229,63 +295,43 @@ impl Pass {
     }
 }
 
-/// down(activation(gate · x) * (up · x)) of some rows.
-fn gated(mlp: &Gated, x: &[f32], inner: &mut Inner, y: &mut Vec<f32>) -> Result<()> {
-    let Inner { fused, gate, up } = inner;
-    match mlp.inputs.as_slice() {
-        [first, second] => products(x, &mut [(first, gate), (second, up)])?,
-        all => {
-            for linear in all {
-                products(x, &mut [(linear, fused)])?;
-            }
-            split(fused, &mut [(mlp.config.inner, gate), (mlp.config.inner, up)]);
-        }
+/// The inputs of all layers, (rows, layers · width), of tokens and their embeddings.
+fn layer_inputs(
+    inputs: &LayerInputs,
+    tokens: &[u32],
+    embeddings: &[f32],
+    hidden: usize,
+) -> Result<Vec<f32>> {
+    let all = inputs.layers * inputs.config.width;
+    let mut projected = Vec::new();
+    products(embeddings, &mut [(&inputs.projection, &mut projected)])?;
+    kernels::scale(&mut projected, (hidden as f64).powf(-0.5) as f32);
+    let mut normed = vec![0.0; projected.len()];
+    norm(&inputs.norm, &projected, &mut normed)?;
+    let mut of_token = vec![0.0; all];
+    let root = (inputs.config.width as f64).sqrt() as f32;
+    for (row, token) in normed.chunks_exact_mut(all).zip(tokens) {
+        inputs.table.read(*token as usize, &mut of_token)?;
+        kernels::add_scaled(row, &of_token, root);
     }
-    kernels::gate(gate, up, mlp.config.activation);
-    products(gate, &mut [(&mlp.down, y)])
+    kernels::scale(&mut normed, std::f32::consts::FRAC_1_SQRT_2);
+    Ok(normed)
 }
 
-/// The weighted sum of the chosen experts of each row.
-fn mixture(mlp: &Experts, x: &[f32], inner: &mut Inner, y: &mut Vec<f32>) -> Result<()> {
-    let mut scores = Vec::new();
-    products(x, &mut [(&mlp.router, &mut scores)])?;
-    let rows = scores.len() / mlp.config.count;
-    let hidden = x.len().checked_div(rows).unwrap_or(0);
-    let chosen: Vec<Vec<(usize, f32)>> =
-        scores.chunks_exact(mlp.config.count).map(|scores| mlp.choose(scores)).collect();
-    y.clear();
-    y.resize(x.len(), 0.0);
-    let (mut some, mut result) = (Vec::new(), Vec::new());
-    for (index, expert) in mlp.experts.iter().enumerate() {
-        let weight = |(row, chosen): (usize, &Vec<(usize, f32)>)| {
-            chosen.iter().find(|(expert, _)| *expert == index).map(|(_, weight)| (row, *weight))
-        };
-        let users: Vec<(usize, f32)> = chosen.iter().enumerate().filter_map(weight).collect();
-        if users.is_empty() {
-            continue;
-        }
-        some.clear();
-        for (row, _) in &users {
-            some.extend_from_slice(&x[row * hidden..(row + 1) * hidden]);
-        }
-        gated(expert, &some, inner, &mut result)?;
-        for ((row, weight), part) in users.into_iter().zip(result.chunks_exact(hidden)) {
-            kernels::add_scaled(&mut y[row * hidden..(row + 1) * hidden], part, weight);
-        }
-    }
+/// Norms queries, keys or values in place. `free` is a buffer of any length.
+fn norm_heads(by: Option<&Norm>, x: &mut Vec<f32>, free: &mut Vec<f32>) -> Result<()> {
+    let Some(by) = by else { return Ok(()) };
+    free.resize(x.len(), 0.0);
+    norm(by, x, free)?;
+    std::mem::swap(x, free);
     Ok(())
 }
 
-/// Splits rows into parts of these widths.
-fn split(x: &[f32], parts: &mut [(usize, &mut Vec<f32>)]) {
-    let width: usize = parts.iter().map(|(width, _)| width).sum();
-    parts.iter_mut().for_each(|(_, part)| part.clear());
-    for row in x.chunks_exact(width.max(1)) {
-        let mut from = 0;
-        for (width, part) in parts.iter_mut() {
-            part.extend_from_slice(&row[from..from + *width]);
-            from += *width;
-        }
+/// Multiplies the queries of each row with the factor of its position.
+fn grow(growth: QueryGrowth, positions: &[usize], queries: &mut [f32], row_len: usize) {
+    for (row, position) in queries.chunks_exact_mut(row_len).zip(positions) {
+        let steps = (position / growth.original) as f64;
+        kernels::scale(row, (1.0 + growth.beta * steps.ln_1p()) as f32);
     }
 }
 
@@ -293,28 +339,4 @@ fn scale(x: &mut [f32], factor: f64) {
     if factor != 1.0 {
         kernels::scale(x, factor as f32);
     }
-}
-
-fn norm(norm: &Norm, x: &[f32], y: &mut [f32]) -> Result<()> {
-    let weight = norm.weight.numbers()?;
-    match norm.kind {
-        NormKind::Rms | NormKind::RmsPlusOne => kernels::rms_norm(x, weight, norm.eps, y),
-        NormKind::Layer => kernels::layer_norm(x, weight, norm.eps, y),
-    }
-    Ok(())
-}
-
-/// The outputs of several layers for the rows of `x`.
-fn products(x: &[f32], layers: &mut [(&Linear, &mut Vec<f32>)]) -> Result<()> {
-    let mut products = Vec::with_capacity(layers.len());
-    for (layer, y) in layers.iter_mut() {
-        products.push(Product { weights: layer.weight.packed()?, y });
-    }
-    kernels::linear_into(x, &mut products);
-    for (layer, y) in layers {
-        if let Some(bias) = &layer.bias {
-            kernels::add_bias(y, bias.numbers()?);
-        }
-    }
-    Ok(())
 }

@@ -4,11 +4,20 @@
 //! On the CPU each expert computes the rows that chose it, together. A row adds up its experts in
 //! ascending order, so that it does not matter which rows are beside it.
 
+use std::sync::Arc;
+
+use candle_core::Tensor;
+use maskwright_kernels::{BlockFormat, PackedWeights, WeightSlice};
+
 use super::gated::Gated;
-use super::linear::Linear;
+use super::linear::{Linear, Matrix, Vector};
+use super::mxfp4;
 use crate::error;
+use crate::model::candle_error::candle_error;
 use crate::model::checkpoint::Weights;
-use crate::model::config::decoder::{ExpertWeighting, ExpertsConfig};
+use crate::model::config::decoder::{
+    ExpertStorage, ExpertWeighting, ExpertsConfig, GatedConfig, SharedExpert, StackedExperts,
+};
 
 /// Some gated parts and the router that chooses among them.
 #[derive(Clone, Debug)]
@@ -16,6 +25,10 @@ pub(super) struct Experts {
     pub(super) config: ExpertsConfig,
     pub(super) router: Linear,
     pub(super) experts: Vec<Gated>,
+    /// The expert that every row has, and the layer whose sigmoid is its weight.
+    pub(super) shared: Option<(Gated, Option<Linear>)>,
+    /// A factor of the weight of each expert.
+    pub(super) scales: Option<Vector>,
 }
 
 impl Experts {
@@ -25,15 +38,26 @@ impl Experts {
         weights: &Weights,
         layer: &str,
     ) -> error::Result<Self> {
-        let names = config.names;
-        let router = format!("{layer}.{}", names.router);
-        let router = Linear::load(weights, &router, (config.count, hidden), false)?;
-        let expert = |index: usize| {
-            let name = |projection| format!("{layer}.{}.{index}.{projection}", names.experts);
-            Gated::load(config.expert, hidden, weights, &names.projections.map(name), "")
+        let router = format!("{layer}.{}", config.router);
+        let router = Linear::load(weights, &router, (config.count, hidden), config.router_bias)?;
+        let experts = match config.storage {
+            ExpertStorage::Separate { experts, projections } => {
+                let expert = |index: usize| {
+                    let name = |projection| format!("{layer}.{experts}.{index}.{projection}");
+                    Gated::load(config.expert, hidden, weights, &projections.map(name), "")
+                };
+                (0..config.count).map(expert).collect::<error::Result<_>>()?
+            }
+            ExpertStorage::Stacked(stacked) if stacked.is_mxfp4 => {
+                load_mxfp4(&config, &stacked, hidden, weights, layer)?
+            }
+            ExpertStorage::Stacked(stacked) => {
+                load_stacked(&config, &stacked, hidden, weights, layer)?
+            }
         };
-        let experts = (0..config.count).map(expert).collect::<error::Result<_>>()?;
-        Ok(Self { config, router, experts })
+        let shared =
+            config.shared.map(|shared| load_shared(&config, shared, hidden, weights, layer));
+        Ok(Self { config, router, experts, shared: shared.transpose()?, scales: None })
     }
 
     /// The chosen experts of a row by its scores, in ascending order, and their weights.
@@ -48,9 +72,173 @@ impl Experts {
             ExpertWeighting::OfAll => order.iter().map(|&expert| power(expert)).sum(),
             ExpertWeighting::OfChosen => chosen.iter().map(|&expert| power(expert)).sum(),
         };
-        let mut chosen: Vec<(usize, f32)> =
-            chosen.iter().map(|&expert| (expert, power(expert) / sum)).collect();
+        let scales = self.scales.as_ref().and_then(|scales| scales.numbers().ok());
+        let scale = |expert: usize| scales.map_or(1.0, |scales| scales[expert]);
+        let weight = |&expert: &usize| (expert, power(expert) / sum * scale(expert));
+        let mut chosen: Vec<(usize, f32)> = chosen.iter().map(weight).collect();
         chosen.sort_unstable_by_key(|(expert, _)| *expert);
         chosen
     }
+}
+
+/// Loads the expert that every row has.
+fn load_shared(
+    config: &ExpertsConfig,
+    shared: SharedExpert,
+    hidden: usize,
+    weights: &Weights,
+    layer: &str,
+) -> error::Result<(Gated, Option<Linear>)> {
+    let SharedExpert { inner, projections, fused, gate } = shared;
+    let name = |projection: &str| format!("{layer}.{projection}");
+    let gated = GatedConfig { inner, is_fused: fused.is_some(), ..config.expert };
+    let fused = name(fused.unwrap_or_default());
+    let gated = Gated::load(gated, hidden, weights, &projections.map(name), &fused)?;
+    let load = |gate: &str| Linear::load(weights, &name(gate), (1, hidden), false);
+    Ok((gated, gate.map(load).transpose()?))
+}
+
+/// Loads the experts of two stacks of plain numbers.
+fn load_stacked(
+    config: &ExpertsConfig,
+    stacked: &StackedExperts,
+    hidden: usize,
+    weights: &Weights,
+    layer: &str,
+) -> error::Result<Vec<Gated>> {
+    let (count, inner) = (config.count, config.expert.inner);
+    let name = |tensor: &str| format!("{layer}.{tensor}");
+    let (gate_up_shape, down_shape) = match stacked.is_interleaved {
+        true => ([count, hidden, 2 * inner], [count, inner, hidden]),
+        false => ([count, 2 * inner, hidden], [count, hidden, inner]),
+    };
+    let gate_up = weights.get(&name(stacked.gate_up), &gate_up_shape)?;
+    let down = weights.get(&name(stacked.down), &down_shape)?;
+    let biases = Biases::load(config, stacked, hidden, weights, layer)?;
+    let expert = |index: usize| -> error::Result<Gated> {
+        let [gate_bias, up_bias, down_bias] = biases.of_expert(index).map_err(candle_error)?;
+        let (gate_up, down) = (of(&gate_up, index)?, of(&down, index)?);
+        if !stacked.is_interleaved {
+            let config = GatedConfig { is_fused: true, ..config.expert };
+            let inputs = vec![Linear::of_tensors(gate_up, None)?];
+            return Ok(Gated { config, inputs, down: Linear::of_tensors(down, None)? });
+        }
+        let part = |which: usize| {
+            let pairs = gate_up.reshape((hidden, inner, 2))?;
+            pairs.narrow(2, which, 1)?.squeeze(2)?.t()?.contiguous()
+        };
+        let (gate, up) = (part(0).map_err(candle_error)?, part(1).map_err(candle_error)?);
+        let down = down.t().map_err(candle_error)?;
+        Ok(Gated {
+            config: config.expert,
+            inputs: vec![Linear::of_tensors(gate, gate_bias)?, Linear::of_tensors(up, up_bias)?],
+            down: Linear::of_tensors(down, down_bias)?,
+        })
+    };
+    (0..count).map(expert).collect()
+}
+
+/// Loads the experts of two stacks of 4-bit numbers: rows of gate and up take turns.
+fn load_mxfp4(
+    config: &ExpertsConfig,
+    stacked: &StackedExperts,
+    hidden: usize,
+    weights: &Weights,
+    layer: &str,
+) -> error::Result<Vec<Gated>> {
+    let (count, inner) = (config.count, config.expert.inner);
+    let stack = |tensor: &str, rows: usize, columns: usize| {
+        let (name, blocks) = (format!("{layer}.{tensor}"), columns / mxfp4::BLOCK);
+        let codes = weights.bytes(&format!("{name}_blocks"), &[count, rows, blocks, 16])?;
+        let scales = weights.bytes(&format!("{name}_scales"), &[count, rows, blocks])?;
+        Ok::<_, error::Error>(Stack { codes, scales, rows, columns })
+    };
+    let gate_up = stack(stacked.gate_up, 2 * inner, hidden)?;
+    let down = stack(stacked.down, hidden, inner)?;
+    let biases = Biases::load(config, stacked, hidden, weights, layer)?;
+    let expert = |index: usize| {
+        let [gate_bias, up_bias, down_bias] = biases.of_expert(index).map_err(candle_error)?;
+        let linear = |stack: &Stack<'_>, first, step, bias: Option<Tensor>| {
+            let bias = bias.map(Vector::new).transpose().map_err(candle_error)?;
+            Ok::<_, error::Error>(Linear { weight: stack.matrix(index, first, step), bias })
+        };
+        Ok(Gated {
+            config: config.expert,
+            inputs: vec![linear(&gate_up, 0, 2, gate_bias)?, linear(&gate_up, 1, 2, up_bias)?],
+            down: linear(&down, 0, 1, down_bias)?,
+        })
+    };
+    (0..count).map(expert).collect()
+}
+
+/// The matrices of all experts in 4-bit numbers, (experts, rows, columns).
+struct Stack<'a> {
+    codes: &'a [u8],
+    scales: &'a [u8],
+    rows: usize,
+    columns: usize,
+}
+
+impl Stack<'_> {
+    /// Every so many rows of an expert, from the row `first` on.
+    fn matrix(&self, expert: usize, first: usize, step: usize) -> Matrix {
+        let blocks = self.columns / mxfp4::BLOCK;
+        let (mut codes, mut scales) = (Vec::new(), Vec::new());
+        for row in (first..self.rows).step_by(step) {
+            let from = (expert * self.rows + row) * blocks;
+            codes.extend_from_slice(&self.codes[from * 16..(from + blocks) * 16]);
+            scales.extend_from_slice(&self.scales[from..from + blocks]);
+        }
+        let numbers;
+        let slice = match mxfp4::to_q5_0(&codes, &scales) {
+            Some(packed) => {
+                let packed = WeightSlice::Blocks(BlockFormat::Q5_0, &packed);
+                return Matrix::Packed(Arc::new(PackedWeights::new(packed, self.columns)));
+            }
+            None => {
+                numbers = mxfp4::to_f32(&codes, &scales);
+                WeightSlice::F32(&numbers)
+            }
+        };
+        Matrix::Packed(Arc::new(PackedWeights::new(slice, self.columns)))
+    }
+}
+
+/// The biases of stacked experts: (experts, …).
+struct Biases {
+    gate_up_and_down: Option<(Tensor, Tensor)>,
+    inner: usize,
+}
+
+impl Biases {
+    fn load(
+        config: &ExpertsConfig,
+        stacked: &StackedExperts,
+        hidden: usize,
+        weights: &Weights,
+        layer: &str,
+    ) -> error::Result<Self> {
+        let (count, inner) = (config.count, config.expert.inner);
+        let load = |tensor: &str, len: usize| {
+            weights.get(&format!("{layer}.{tensor}_bias"), &[count, len])
+        };
+        let gate_up_and_down = match config.expert.bias {
+            true => Some((load(stacked.gate_up, 2 * inner)?, load(stacked.down, hidden)?)),
+            false => None,
+        };
+        Ok(Self { gate_up_and_down, inner })
+    }
+
+    /// Those of gate, up and down of an expert. Gate and up take turns.
+    fn of_expert(&self, expert: usize) -> candle_core::Result<[Option<Tensor>; 3]> {
+        let Some((gate_up, down)) = &self.gate_up_and_down else { return Ok([None, None, None]) };
+        let pairs = gate_up.get(expert)?.reshape((self.inner, 2))?;
+        let part = |which: usize| pairs.narrow(1, which, 1)?.squeeze(1)?.contiguous();
+        Ok([Some(part(0)?), Some(part(1)?), Some(down.get(expert)?)])
+    }
+}
+
+/// The matrix of an expert in a stack.
+fn of(stack: &Tensor, expert: usize) -> error::Result<Tensor> {
+    stack.get(expert).map_err(candle_error)
 }

@@ -41,12 +41,12 @@ impl Matrix {
         }
     }
 
-    /// Packs a matrix on the CPU.
-    fn new(weight: Tensor) -> error::Result<Self> {
+    /// Packs a matrix (out, in) on the CPU.
+    pub(super) fn new(weight: Tensor) -> error::Result<Self> {
         if weight.device().is_cpu() {
             pack(&weight).map(|packed| Self::Packed(Arc::new(packed))).map_err(candle_error)
         } else {
-            Ok(Self::Tensor(weight))
+            Ok(Self::Tensor(weight.contiguous().map_err(candle_error)?))
         }
     }
 
@@ -103,7 +103,7 @@ impl Vector {
         Self::new(weights.get(name, &[len])?).map_err(candle_error)
     }
 
-    fn new(tensor: Tensor) -> Result<Self> {
+    pub(super) fn new(tensor: Tensor) -> Result<Self> {
         if tensor.device().is_cpu() {
             // Processors compute in `f32`.
             let numbers = tensor.to_dtype(DType::F32)?.to_vec1::<f32>()?;
@@ -144,11 +144,6 @@ impl Vector {
 }
 
 impl Linear {
-    /// A layer without bias.
-    pub(super) fn new(weight: Matrix) -> Self {
-        Self { weight, bias: None }
-    }
-
     /// Takes a layer's tensors, `name.weight` (out, in) and `name.bias`, out of a checkpoint.
     pub(super) fn load(
         weights: &Weights,
@@ -159,6 +154,25 @@ impl Linear {
         let weight = Matrix::load(weights, &format!("{name}.weight"), (output, input))?;
         let load = || Vector::load(weights, &format!("{name}.bias"), output);
         Ok(Self { weight, bias: bias.then(load).transpose()? })
+    }
+
+    /// The same of a matrix that lies as (in, out).
+    pub(super) fn load_transposed(
+        weights: &Weights,
+        name: &str,
+        (output, input): (usize, usize),
+        bias: bool,
+    ) -> error::Result<Self> {
+        let weight = weights.get(&format!("{name}.weight"), &[input, output])?;
+        let weight = Matrix::new(weight.t().map_err(candle_error)?)?;
+        let load = || Vector::load(weights, &format!("{name}.bias"), output);
+        Ok(Self { weight, bias: bias.then(load).transpose()? })
+    }
+
+    /// A layer of a matrix (out, in) and perhaps a bias.
+    pub(super) fn of_tensors(weight: Tensor, bias: Option<Tensor>) -> error::Result<Self> {
+        let bias = bias.map(Vector::new).transpose().map_err(candle_error)?;
+        Ok(Self { weight: Matrix::new(weight)?, bias })
     }
 
     /// The layer's output for each row of `x`, on devices other than the CPU: (rows, in) to

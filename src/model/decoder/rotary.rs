@@ -2,6 +2,7 @@
 //! Embedding".
 
 use crate::model::config::decoder::{LayerConfig, RopeConfig};
+use crate::model::kv_cache::RotaryFactors;
 
 /// The rotary positions of all layers. Layers with the same ones share their cosines and sines.
 ///
@@ -40,12 +41,17 @@ impl RotaryTables {
         Some((kind, self.kinds.get(kind)?))
     }
 
-    /// The cosines and sines of some positions, for each kind.
-    pub(super) fn angles(&self, positions: &[usize]) -> Vec<Angles> {
+    /// The cosines and sines of some positions, each with the factors of its sequence, for each kind.
+    pub(super) fn angles(&self, positions: &[(usize, RotaryFactors)]) -> Vec<Angles> {
         let table = |rope: &RopeConfig, f: fn(f64) -> f64| {
-            let frequencies = rope.frequencies.iter();
-            let angles =
-                positions.iter().flat_map(|&p| frequencies.clone().map(move |w| p as f64 * w));
+            let row = |&(p, factors): &(usize, RotaryFactors)| {
+                let frequencies = match (&rope.long_frequencies, factors) {
+                    (Some(long), RotaryFactors::Long) => long,
+                    _ => &rope.frequencies,
+                };
+                frequencies.iter().map(move |w| p as f64 * w)
+            };
+            let angles = positions.iter().flat_map(row);
             angles.map(|angle| (f(angle) * rope.magnitude) as f32).collect()
         };
         let of = |rope: &RopeConfig| Angles {

@@ -1,6 +1,7 @@
 //! The rows of a packed batch: which belong together, and where they stand in their sequences.
 
 use crate::model::batch::{Chunk, LogitRows};
+use crate::model::kv_cache::RotaryFactors;
 
 /// The rows of a forward pass and their positions, the same in every layer.
 pub(super) struct Rows {
@@ -24,6 +25,14 @@ impl Rows {
             starts.push(positions.len());
         }
         Self { starts, positions }
+    }
+
+    /// The position of each row and the factors of its sequence.
+    pub(super) fn turns(&self, chunks: &[Chunk<'_>]) -> Vec<(usize, RotaryFactors)> {
+        let factors = chunks.iter().zip(self.bounds()).flat_map(|(chunk, (from, to))| {
+            std::iter::repeat_n(chunk.cache.rotary_factors(), to - from)
+        });
+        self.positions.iter().copied().zip(factors).collect()
     }
 
     /// The number of rows.

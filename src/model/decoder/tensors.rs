@@ -6,8 +6,10 @@ use candle_nn::rotary_emb::{rope, rope_i};
 use maskwright_kernels::{Activation, BlockLayout};
 
 use super::Decoder;
+use super::attention::{Attention, Projections, are_neighbours};
 use super::gated::Gated;
-use super::layer::{Attention, DecoderLayer, Mlp, Norm, are_neighbours};
+use super::layer::{DecoderLayer, Mlp};
+use super::norm::Norm;
 use super::rows::Rows;
 use crate::model::batch::Chunk;
 use crate::model::config::decoder::{AttentionConfig, NormKind};
@@ -22,6 +24,12 @@ pub(super) fn forward(decoder: &Decoder, chunks: &mut [Chunk<'_>]) -> Result<Ten
     let tokens = Tensor::from_vec(tokens, pass.rows.len(), device)?;
     let embedded = decoder.embedding.tensor()?.embedding(&tokens)?;
     let mut x = scaled(embedded, description.embedding_scale)?;
+    if let Some(positions) = &decoder.positions {
+        // Positions are far fewer than u32::MAX.
+        let at: Vec<u32> = pass.rows.positions.iter().map(|position| *position as u32).collect();
+        let at = Tensor::from_vec(at, pass.rows.len(), device)?;
+        x = (x + positions.tensor()?.embedding(&at)?)?;
+    }
     for (index, layer) in decoder.layers.iter().enumerate() {
         x = pass.layer(decoder, layer, index, &x, chunks)?;
     }
@@ -63,7 +71,7 @@ impl TensorPass {
             let shape = (rows.len(), numbers.len() / rows.len());
             Tensor::from_vec(numbers, shape, &decoder.device)?.to_dtype(decoder.dtype)
         };
-        let angles = decoder.rotary.angles(&rows.positions).into_iter();
+        let angles = decoder.rotary.angles(&rows.turns(chunks)).into_iter();
         let angles = angles
             .map(|angles| Ok((tensor(angles.cosines)?, tensor(angles.sines)?)))
             .collect::<Result<_>>()?;
@@ -84,6 +92,7 @@ impl TensorPass {
         let attended = scaled(attended, layer.config.residual_scale)?;
         let with_attention = (x + attended)?;
         let read = match &layer.before_mlp {
+            Some(before) if layer.config.norms.is_parallel => norm(before, x)?,
             Some(before) => norm(before, &with_attention)?,
             None if layer.config.norms.is_parallel => normed,
             None => with_attention.clone(),
@@ -101,22 +110,35 @@ impl TensorPass {
         chunks: &mut [Chunk<'_>],
     ) -> Result<Tensor> {
         let (attention, config) = (&layer.attention, &layer.config.attention);
-        let BlockLayout { kv_heads, width } = attention.kv;
-        let mut all = Vec::with_capacity(3);
-        for projection in &attention.projections {
-            all.push(projection.forward(x)?);
-        }
-        if let [fused] = all.as_slice() {
-            let (q, kv) = (config.heads * width, kv_heads * width);
-            let part = |from, n| fused.narrow(1, from, n)?.contiguous();
-            all = vec![part(0, q)?, part(q, kv)?, part(q + kv, kv)?];
-        }
-        let [q, k, v] = all.as_slice() else {
-            return Err(candle_core::Error::msg("attention has queries, keys and values"));
+        let BlockLayout { kv_heads, width, .. } = attention.kv;
+        let (q, k, v) = match &attention.projections {
+            Projections::Separate { queries, keys, values: Some(values) } => {
+                (queries.forward(x)?, keys.forward(x)?, values.forward(x)?)
+            }
+            Projections::Fused(all) => {
+                let fused = all.forward(x)?;
+                let (q, kv) = (config.heads * width, kv_heads * width);
+                let part = |from, n| fused.narrow(1, from, n)?.contiguous();
+                (part(0, q)?, part(q, kv)?, part(q + kv, kv)?)
+            }
+            // Refused when the model is loaded.
+            Projections::Separate { .. } | Projections::Queries(_) => {
+                return Err(candle_core::Error::msg("attention has queries, keys and values"));
+            }
         };
-        let q =
-            self.turned(decoder, index, q, attention.query_norm.as_ref(), config.heads, width)?;
-        let k = self.turned(decoder, index, k, attention.key_norm.as_ref(), kv_heads, width)?;
+        let is_after = config.head_norm.is_some_and(|norm| norm.is_after_rope);
+        let (query_norm, key_norm) = (attention.query_norm.as_ref(), attention.key_norm.as_ref());
+        let turned = |x: &Tensor, by: Option<&Norm>, heads: usize| {
+            if is_after {
+                return head_norm(
+                    &self.turned(decoder, index, x, heads, width)?,
+                    by,
+                    heads * width,
+                );
+            }
+            self.turned(decoder, index, &head_norm(x, by, heads * width)?, heads, width)
+        };
+        let (q, k) = (turned(&q, query_norm, config.heads)?, turned(&k, key_norm, kv_heads)?);
         self.make_masks(config.window, chunks)?;
         let masks = self.masks.iter().find(|(window, _)| *window == config.window);
         let masks = masks.map(|(_, masks)| masks.as_slice()).unwrap_or_default();
@@ -124,7 +146,7 @@ impl TensorPass {
         for ((chunk, (from, to)), mask) in chunks.iter_mut().zip(self.rows.bounds()).zip(masks) {
             let at = chunk.cache.len();
             let rows = |x: &Tensor, heads| by_head(&x.narrow(0, from, to - from)?, heads, width);
-            let (q, k, v) = (rows(&q, config.heads)?, rows(&k, kv_heads)?, rows(v, kv_heads)?);
+            let (q, k, v) = (rows(&q, config.heads)?, rows(&k, kv_heads)?, rows(&v, kv_heads)?);
             let Storage::Contiguous(layers) = chunk.cache.storage() else { continue };
             let cache = &mut layers[index];
             parts.push(attend_to(attention, config, &q, (&k, &v), at, mask.as_ref(), cache)?);
@@ -132,23 +154,16 @@ impl TensorPass {
         attention.output.forward(&Tensor::cat(&parts, 0)?)
     }
 
-    /// Queries or keys (rows, heads · width) after their norm, turned by their positions.
+    /// Queries or keys (rows, heads · width), turned by their positions.
     fn turned(
         &self,
         decoder: &Decoder,
         index: usize,
         x: &Tensor,
-        by: Option<&Norm>,
         heads: usize,
         width: usize,
     ) -> Result<Tensor> {
-        let rows = x.dim(0)?;
-        let mut x = x.clone();
-        if let Some(by) = by {
-            let len = by.weight.tensor()?.dim(0)?;
-            let parts = x.reshape((rows * heads * width / len, len))?;
-            x = norm(by, &parts)?.reshape((rows, heads * width))?;
-        }
+        let (rows, x) = (x.dim(0)?, x.clone());
         let Some((kind, config)) = decoder.rotary.of_layer(index) else { return Ok(x) };
         let (cosines, sines) = &self.angles[kind];
         let turning = 2 * config.frequencies.len();
@@ -221,7 +236,7 @@ fn attend_to(
     mask: Option<&Tensor>,
     cache: &mut LayerCache,
 ) -> Result<Tensor> {
-    let (heads, BlockLayout { kv_heads, width }) = (config.heads, attention.kv);
+    let (heads, BlockLayout { kv_heads, width, .. }) = (config.heads, attention.kv);
     let n = q.dim(1)?;
     let (k, v) = cache.append(at, k, v)?;
     // The query heads that share a key-value head lie one after the other: as rows of one
@@ -253,7 +268,9 @@ fn mlp(mlp: &Mlp, x: &Tensor) -> Result<Tensor> {
         Mlp::Plain { up, down, activation } => {
             down.forward(&activated(&up.forward(x)?, *activation)?)
         }
-        Mlp::Experts(_) => Err(candle_core::Error::msg("experts are computed on the CPU alone")),
+        Mlp::Experts(_) | Mlp::GatedBesideExperts(_) => {
+            Err(candle_core::Error::msg("experts are computed on the CPU alone"))
+        }
     }
 }
 
@@ -275,11 +292,20 @@ fn activated(x: &Tensor, activation: Activation) -> Result<Tensor> {
     match activation {
         Activation::Silu => silu(x),
         Activation::GeluTanh => x.gelu(),
+        Activation::Gelu => x.gelu_erf(),
+        Activation::Relu => x.relu(),
         Activation::SquaredRelu => x.relu()?.sqr(),
         Activation::ClampedSwish { .. } => {
             Err(candle_core::Error::msg("clamped gates are computed on the CPU alone"))
         }
     }
+}
+
+/// Queries or keys (rows, `row_len`) after a norm of each head, or of all of them.
+fn head_norm(x: &Tensor, by: Option<&Norm>, row_len: usize) -> Result<Tensor> {
+    let Some(by) = by else { return Ok(x.clone()) };
+    let (rows, len) = (x.dim(0)?, by.weight.tensor()?.dim(0)?);
+    norm(by, &x.reshape((rows * row_len / len, len))?)?.reshape((rows, row_len))
 }
 
 fn maybe_norm(by: Option<&Norm>, x: &Tensor) -> Result<Tensor> {
@@ -295,12 +321,16 @@ fn norm(norm: &Norm, x: &Tensor) -> Result<Tensor> {
     let wide = x.to_dtype(weight.dtype())?.contiguous()?;
     let y = match norm.kind {
         NormKind::Rms | NormKind::RmsPlusOne => rms_norm(&wide, weight, norm.eps)?,
-        NormKind::Layer => {
+        NormKind::Layer | NormKind::LayerWithBias => {
             let wide = wide.to_dtype(DType::F32)?;
             let centred = wide.broadcast_sub(&wide.mean_keepdim(1)?)?;
             let variance = (centred.sqr()?.mean_keepdim(1)? + f64::from(norm.eps))?;
             let y = centred.broadcast_div(&variance.sqrt()?)?;
-            y.broadcast_mul(&weight.to_dtype(DType::F32)?)?
+            let y = y.broadcast_mul(&weight.to_dtype(DType::F32)?)?;
+            match &norm.bias {
+                Some(bias) => y.broadcast_add(&bias.tensor()?.to_dtype(DType::F32)?)?,
+                None => y,
+            }
         }
     };
     y.to_dtype(x.dtype())

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use maskwright_kernels::{BLOCK_POSITIONS, BlockLayout};
 
-use super::CacheShape;
+use super::{CacheShape, RotaryFactors};
 
 /// The blocks of all sequences of a model.
 #[derive(Debug)]
@@ -55,12 +55,20 @@ struct Block {
 /// A full block of a sequence's [`KvCache`](super::KvCache), held beside it: what a prefix cache
 /// keeps. Nobody can write to it as long as it is held; clones are one more holder of the same memory.
 #[derive(Clone, Debug)]
-pub struct SharedBlock(Arc<Block>);
+pub struct SharedBlock {
+    block: Arc<Block>,
+    factors: RotaryFactors,
+}
 
 impl SharedBlock {
+    /// The factors by which its keys have turned.
+    pub(super) fn rotary_factors(&self) -> RotaryFactors {
+        self.factors
+    }
+
     /// Whether no cache and no clone holds the block: dropping it makes room.
     pub fn is_only_holder(&self) -> bool {
-        Arc::strong_count(&self.0) == 1
+        Arc::strong_count(&self.block) == 1
     }
 }
 
@@ -117,11 +125,7 @@ impl BlockPool {
     }
 
     fn numbers_per_block(&self) -> usize {
-        self.layout().len(self.shape.layers)
-    }
-
-    fn layout(&self) -> BlockLayout {
-        self.shape.layout()
+        self.shape.numbers_per_block()
     }
 }
 
@@ -151,14 +155,14 @@ impl BlockTable {
 
     /// The table that begins with these blocks. `None` if one is of another pool.
     pub(super) fn of(pool: &Arc<BlockPool>, blocks: &[SharedBlock]) -> Option<Self> {
-        let is_ours = |block: &SharedBlock| Arc::ptr_eq(&block.0.pool, pool);
-        let blocks = blocks.iter().map(|block| is_ours(block).then(|| Arc::clone(&block.0)));
+        let is_ours = |shared: &SharedBlock| Arc::ptr_eq(&shared.block.pool, pool);
+        let blocks = blocks.iter().map(|shared| is_ours(shared).then(|| Arc::clone(&shared.block)));
         Some(Self { pool: Arc::clone(pool), blocks: blocks.collect::<Option<_>>()? })
     }
 
-    /// One more holder of the block of this index.
-    pub(super) fn share(&self, index: usize) -> Option<SharedBlock> {
-        self.blocks.get(index).cloned().map(SharedBlock)
+    /// One more holder of the block of this index, whose keys have turned by these factors.
+    pub(super) fn share(&self, index: usize, factors: RotaryFactors) -> Option<SharedBlock> {
+        self.blocks.get(index).cloned().map(|block| SharedBlock { block, factors })
     }
 
     /// The greatest number of blocks that [`reserve`](Self::reserve) takes out of the pool.
@@ -183,21 +187,20 @@ impl BlockTable {
         }
     }
 
-    /// Writes keys and values, each (positions, heads, width), of one layer at positions from `at` on,
-    /// for which there is [room](Self::reserve).
+    /// Writes keys and values, each (positions, heads, width), of the layer of a layout at positions from
+    /// `at` on, for which there is [room](Self::reserve).
     pub(in crate::model) fn write(
         &mut self,
-        layer: usize,
+        layout: BlockLayout,
         at: usize,
         keys: &[f32],
         values: &[f32],
     ) {
-        let layout = self.pool.layout();
         let row_len = layout.kv_heads * layout.width;
         let rows = keys.chunks_exact(row_len).zip(values.chunks_exact(row_len));
         for (position, (keys, values)) in (at..).zip(rows) {
             let block = Arc::make_mut(&mut self.blocks[position / BLOCK_POSITIONS]);
-            layout.write(&mut block.numbers, layer, position % BLOCK_POSITIONS, keys, values);
+            layout.write(&mut block.numbers, position % BLOCK_POSITIONS, keys, values);
         }
     }
 
@@ -217,8 +220,10 @@ impl BlockTable {
     }
 
     fn copy_position(&mut self, from: usize, to: usize) {
-        let (layout, layers) = (self.pool.layout(), self.pool.shape.layers);
-        let indices = |position| layout.position(layers, position % BLOCK_POSITIONS);
+        let layers = self.pool.shape.layers().to_vec();
+        let indices = |position: usize| {
+            layers.iter().flat_map(move |layout| layout.position(position % BLOCK_POSITIONS))
+        };
         let source = &self.blocks[from / BLOCK_POSITIONS].numbers;
         let numbers: Vec<f32> = indices(from).map(|index| source[index]).collect();
         let target = Arc::make_mut(&mut self.blocks[to / BLOCK_POSITIONS]);
@@ -232,16 +237,19 @@ impl BlockTable {
 mod tests {
     use super::*;
 
-    const SHAPE: CacheShape = CacheShape { layers: 2, heads: 2, width: 3 };
+    /// Layers that differ in the number and the width of their heads.
+    fn shape() -> CacheShape {
+        CacheShape::new([(2, 3), (3, 2)])
+    }
 
     /// Writes a number for each position, from which those of layers, heads and dimensions differ.
     fn write(table: &mut BlockTable, at: usize, numbers: &[f32]) {
         table.reserve(at, at + numbers.len());
-        for layer in 0..SHAPE.layers {
+        for (layer, layout) in shape().layers().iter().enumerate() {
             let row = |n: &f32| (0..6).map(|i| n + (layer * 6 + i) as f32 / 16.0).collect();
             let keys: Vec<f32> = numbers.iter().flat_map(|n| -> Vec<f32> { row(n) }).collect();
             let values: Vec<f32> = keys.iter().map(|number| -number).collect();
-            table.write(layer, at, &keys, &values);
+            table.write(*layout, at, &keys, &values);
         }
     }
 
@@ -249,15 +257,16 @@ mod tests {
     fn numbers(table: &BlockTable, len: usize) -> Vec<f32> {
         let number = |position: usize| {
             let (block, at) = (position / BLOCK_POSITIONS, position % BLOCK_POSITIONS);
-            let (layout, block) = (SHAPE.layout(), &table.blocks[block].numbers);
-            let first = block[layout.keys(0, 0)][at];
-            for (layer, head) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-                for dimension in 0..3 {
-                    let expected = first + (layer * 6 + head * 3 + dimension) as f32 / 16.0;
-                    let keys = &block[layout.keys(layer, head)];
+            let (shape, block) = (shape(), &table.blocks[block].numbers);
+            let first = block[shape.layers()[0].keys(0)][at];
+            for (layer, layout) in shape.layers().iter().enumerate() {
+                for index in 0..6 {
+                    let (head, dimension) = (index / layout.width, index % layout.width);
+                    let expected = first + (layer * 6 + index) as f32 / 16.0;
+                    let keys = &block[layout.keys(head)];
                     assert_eq!(keys[dimension * BLOCK_POSITIONS + at], expected);
-                    let values = &block[layout.values(layer, head)];
-                    assert_eq!(values[at * 3 + dimension], -expected);
+                    let values = &block[layout.values(head)];
+                    assert_eq!(values[at * layout.width + dimension], -expected);
                 }
             }
             first
@@ -271,7 +280,7 @@ mod tests {
 
     #[test]
     fn forks_share_blocks_until_they_write() {
-        let pool = BlockPool::new(SHAPE);
+        let pool = BlockPool::new(shape());
         let mut table = BlockTable::new(&pool);
         write(&mut table, 0, &count(0, 20));
         write(&mut table, 20, &count(20, 21));
@@ -287,7 +296,7 @@ mod tests {
 
     #[test]
     fn branches_are_dropped_and_blocks_return_to_the_pool() {
-        let pool = BlockPool::new(SHAPE);
+        let pool = BlockPool::new(shape());
         let free = |pool: &BlockPool| pool.counts().free;
         let mut table = BlockTable::new(&pool);
         write(&mut table, 0, &count(0, 40));
@@ -308,7 +317,7 @@ mod tests {
 
     #[test]
     fn the_pool_keeps_no_more_free_blocks_than_it_is_told() {
-        let pool = BlockPool::new(SHAPE);
+        let pool = BlockPool::new(shape());
         let counts = |pool: &BlockPool| (pool.counts().in_use, pool.counts().free);
         let mut table = BlockTable::new(&pool);
         write(&mut table, 0, &count(0, 80));
@@ -324,13 +333,13 @@ mod tests {
         assert_eq!(counts(&pool), (5, 0));
         drop(table);
         assert_eq!(counts(&pool), (0, 2));
-        let bytes = SHAPE.layers * SHAPE.heads * SHAPE.width * 16 * 2 * 4;
+        let bytes = 2 * 6 * 16 * 2 * 4;
         assert_eq!(pool.counts().bytes_per_block, bytes);
     }
 
     #[test]
     fn blocks_to_reserve_are_the_blocks_that_are_taken() {
-        let pool = BlockPool::new(SHAPE);
+        let pool = BlockPool::new(shape());
         for len in [0, 1, 15, 16, 17, 32, 40] {
             for more in [1, 2, 15, 16, 17, 33] {
                 let mut table = BlockTable::new(&pool);

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
+use maskwright_kernels::BlockLayout;
 
 use super::CacheShape;
 
@@ -26,16 +27,16 @@ pub(in crate::model) struct LayerCache {
 
 /// Empty caches, one for each layer.
 pub(super) fn new_layers(
-    shape: CacheShape,
+    shape: &CacheShape,
     dtype: DType,
     device: &Device,
 ) -> Result<Vec<LayerCache>> {
-    let empty = || Tensor::zeros((shape.heads, 0, shape.width), dtype, device);
-    let layer = || {
+    let layer = |layout: &BlockLayout| {
+        let empty = || Tensor::zeros((layout.kv_heads, 0, layout.width), dtype, device);
         let (keys, values) = (empty()?, empty()?);
         Ok(LayerCache { keys, values, capacity: 0, holders: Arc::default() })
     };
-    (0..shape.layers).map(|_| layer()).collect()
+    shape.layers().iter().map(layer).collect()
 }
 
 impl LayerCache {
@@ -108,8 +109,6 @@ fn grown(tensor: &Tensor, len: usize, capacity: usize) -> Result<Tensor> {
 mod tests {
     use super::*;
 
-    const ONE: CacheShape = CacheShape { layers: 1, heads: 1, width: 1 };
-
     /// A layer, and how many of its positions are in use.
     struct Numbers(LayerCache, usize);
 
@@ -127,7 +126,7 @@ mod tests {
     }
 
     fn empty() -> Result<Numbers> {
-        Ok(Numbers(new_layers(ONE, DType::F32, &Device::Cpu)?.remove(0), 0))
+        Ok(Numbers(new_layers(&CacheShape::new([(1, 1)]), DType::F32, &Device::Cpu)?.remove(0), 0))
     }
 
     #[test]

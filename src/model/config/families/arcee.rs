@@ -4,7 +4,7 @@ use maskwright_kernels::Activation;
 
 use super::plain::{self, Defaults};
 use crate::error::Result;
-use crate::model::config::decoder::{Config, GatedConfig, MlpConfig};
+use crate::model::config::decoder::Config;
 use crate::model::config::fields::ConfigFields;
 
 const DEFAULTS: Defaults = Defaults {
@@ -17,11 +17,7 @@ const DEFAULTS: Defaults = Defaults {
 pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
     let mut config = plain::read(fields, &DEFAULTS)?;
     plain::read_attention_bias(&mut config, fields)?;
-    plain::read_mlp_bias(&mut config, fields)?;
-    for layer in &mut config.decoder.layers {
-        if let MlpConfig::Gated(GatedConfig { inner, activation, bias, .. }) = layer.mlp {
-            layer.mlp = MlpConfig::Plain { inner, activation, bias };
-        }
-    }
+    let bias = fields.flag("mlp_bias")?.unwrap_or(false);
+    plain::remove_gates(&mut config, bias);
     Ok(config)
 }

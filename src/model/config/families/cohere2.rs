@@ -1,5 +1,5 @@
-//! Cohere's Command R7B: LayerNorm, parallel parts, a window in three of four layers, which alone know
-//! positions.
+//! Cohere's Command R: LayerNorm and parallel parts; Command R7B: a window in three of four layers, which
+//! alone know positions.
 
 use maskwright_kernels::RotaryPairs;
 
@@ -19,15 +19,22 @@ const DEFAULTS: Defaults = Defaults {
     ..Defaults::LLAMA
 };
 
-const NORMS: NormPlaces = NormPlaces {
-    before_attention: Some("input_layernorm"),
-    after_attention: None,
-    before_mlp: None,
-    after_mlp: None,
-    is_parallel: true,
-};
+const COHERE: Defaults =
+    Defaults { rope: RopeDefaults { theta: 500_000.0, ..DEFAULTS.rope }, ..DEFAULTS };
 
-pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
+/// Command R. Norms of single heads, which the largest have, are refused as an unknown key.
+pub(super) fn read_cohere(fields: &ConfigFields<'_>) -> Result<Config> {
+    let mut config = plain::read(fields, &COHERE)?;
+    plain::read_attention_bias(&mut config, fields)?;
+    config.decoder.logit_scale = fields.positive("logit_scale")?.unwrap_or(0.0625);
+    for layer in &mut config.decoder.layers {
+        layer.norms = NormPlaces::PARALLEL;
+    }
+    Ok(config)
+}
+
+/// Command R7B.
+pub(super) fn read_cohere2(fields: &ConfigFields<'_>) -> Result<Config> {
     let mut config = plain::read_without_rope(fields, &DEFAULTS)?;
     plain::read_attention_bias(&mut config, fields)?;
     let pattern = fields.size("sliding_window_pattern")?.unwrap_or(4);
@@ -39,7 +46,7 @@ pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
     plain::set_rope(&mut config, fields, &DEFAULTS.rope, |layer| windowed[layer])?;
     config.decoder.logit_scale = fields.positive("logit_scale")?.unwrap_or(0.0625);
     for layer in &mut config.decoder.layers {
-        layer.norms = NORMS;
+        layer.norms = NormPlaces::PARALLEL;
     }
     Ok(config)
 }

@@ -1,10 +1,11 @@
-//! Mixtures of experts: Mixtral, and Qwen3-MoE.
+//! Mixtures of experts: Mixtral, Qwen2-MoE, Qwen3-MoE, OLMoE.
 
 use super::plain::{self, Defaults};
 use super::qwen::add_head_norms;
 use crate::error::Result;
 use crate::model::config::decoder::{
-    Config, ExpertNames, ExpertWeighting, ExpertsConfig, GatedConfig, HeadNormExtent, MlpConfig,
+    Config, ExpertStorage, ExpertWeighting, ExpertsConfig, GatedConfig, HeadNormExtent, MlpConfig,
+    SharedExpert,
 };
 use crate::model::config::errors::refused;
 use crate::model::config::fields::ConfigFields;
@@ -17,8 +18,16 @@ const MIXTRAL: Defaults = Defaults {
     rope: RopeDefaults { theta: 1_000_000.0, ..RopeDefaults::LLAMA },
     ..Defaults::LLAMA
 };
-const QWEN3: Defaults =
-    Defaults { kv_heads: Some(4), max_position_embeddings: 32_768, ..Defaults::LLAMA };
+const QWEN2: Defaults =
+    Defaults { kv_heads: Some(16), max_position_embeddings: 32_768, ..Defaults::LLAMA };
+const QWEN3: Defaults = Defaults { kv_heads: Some(4), ..QWEN2 };
+const OLMOE: Defaults = Defaults { max_position_embeddings: 4096, eps: 1e-5, ..Defaults::LLAMA };
+
+/// The tensors of Qwen and OLMoE.
+const IN_MLP: ExpertStorage = ExpertStorage::Separate {
+    experts: "mlp.experts",
+    projections: ["gate_proj", "up_proj", "down_proj"],
+};
 
 /// Experts in each layer, weighted among the chosen ones.
 pub(super) fn read_mixtral(fields: &ConfigFields<'_>) -> Result<Config> {
@@ -34,14 +43,48 @@ pub(super) fn read_mixtral(fields: &ConfigFields<'_>) -> Result<Config> {
                 chosen,
                 weighting: ExpertWeighting::OfChosen,
                 expert,
-                names: ExpertNames {
-                    router: "block_sparse_moe.gate",
+                router: "block_sparse_moe.gate",
+                router_bias: false,
+                storage: ExpertStorage::Separate {
                     experts: "block_sparse_moe.experts",
                     projections: ["w1", "w3", "w2"],
                 },
+                shared: None,
             });
         }
     }
+    Ok(config)
+}
+
+/// Qwen2 with experts in layers that a step and a list choose, and one that every token has.
+pub(super) fn read_qwen2_moe(fields: &ConfigFields<'_>) -> Result<Config> {
+    let mut config = plain::read(fields, &QWEN2)?;
+    let bias = fields.flag("qkv_bias")?.unwrap_or(true);
+    plain::for_attention(&mut config, |attention| attention.qkv_bias = bias);
+    let stated = fields.size("sliding_window")?;
+    let window = if fields.has("sliding_window") { stated } else { Some(4096) };
+    let is_switched_on = fields.flag("use_sliding_window")?.unwrap_or(false);
+    let window = window.filter(|_| is_switched_on);
+    let to = fields.integer("max_window_layers", 0)?.unwrap_or(28);
+    plain::read_windows(&mut config, fields, window, |layer| {
+        window.is_some() && layer % 2 == 0 && layer < to
+    })?;
+    let experts = qwen_experts(fields, (60, 4), 1408)?;
+    let inner = fields.size("shared_expert_intermediate_size")?.unwrap_or(5632);
+    let shared = SharedExpert {
+        inner,
+        projections: [
+            "mlp.shared_expert.gate_proj",
+            "mlp.shared_expert.up_proj",
+            "mlp.shared_expert.down_proj",
+        ],
+        fused: None,
+        gate: Some("mlp.shared_expert_gate"),
+    };
+    put_into_layers(&mut config, fields, |expert| ExpertsConfig {
+        shared: Some(shared),
+        ..experts(expert)
+    })?;
     Ok(config)
 }
 
@@ -53,45 +96,84 @@ pub(super) fn read_qwen3_moe(fields: &ConfigFields<'_>) -> Result<Config> {
     let window = fields.size("sliding_window")?;
     let window = if fields.has("sliding_window") { window } else { Some(4096) };
     let is_switched_on = fields.flag("use_sliding_window")?.unwrap_or(false);
-    let count = match (fields.size("num_experts")?, fields.size("num_local_experts")?) {
-        (Some(one), Some(other)) if one != other => {
-            return Err(fields.wrong("num_local_experts", "`num_experts` says otherwise"));
-        }
-        (one, other) => one.or(other).unwrap_or(128),
-    };
-    let chosen = chosen(fields, count, 8)?;
-    let inner = fields.size("moe_intermediate_size")?.unwrap_or(768);
-    let weighting = match fields.flag("norm_topk_prob")?.unwrap_or(false) {
-        true => ExpertWeighting::OfChosen,
-        false => ExpertWeighting::OfAll,
-    };
-    let step = fields.size("decoder_sparse_step")?.unwrap_or(1);
-    let without = fields.list("mlp_only_layers")?;
-    for (index, layer) in config.decoder.layers.iter_mut().enumerate() {
-        layer.attention.window = window.filter(|_| is_switched_on);
-        let is_excluded = without.is_some_and(|list| list.contains(&index.into()));
-        if let MlpConfig::Gated(mlp) = layer.mlp
-            && !is_excluded
-            && (index + 1).is_multiple_of(step)
-        {
-            layer.mlp = MlpConfig::Experts(ExpertsConfig {
-                count,
-                chosen,
-                weighting,
-                expert: GatedConfig { inner, ..mlp },
-                names: ExpertNames {
-                    router: "mlp.gate",
-                    experts: "mlp.experts",
-                    projections: ["gate_proj", "up_proj", "down_proj"],
-                },
-            });
+    plain::for_attention(&mut config, |attention| {
+        attention.window = window.filter(|_| is_switched_on);
+    });
+    let experts = qwen_experts(fields, (128, 8), 768)?;
+    put_into_layers(&mut config, fields, experts)?;
+    Ok(config)
+}
+
+/// Experts in each layer, norms over all heads of queries and keys, perhaps bounds.
+pub(super) fn read_olmoe(fields: &ConfigFields<'_>) -> Result<Config> {
+    let mut config = plain::read(fields, &OLMOE)?;
+    plain::read_attention_bias(&mut config, fields)?;
+    add_head_norms(&mut config, HeadNormExtent::AllHeads);
+    let clip = fields.positive("clip_qkv")?;
+    plain::for_attention(&mut config, |attention| attention.clip = clip);
+    let inner = fields.required("intermediate_size", 1)?;
+    let experts = qwen_experts(fields, (64, 8), inner)?;
+    for layer in &mut config.decoder.layers {
+        if let MlpConfig::Gated(mlp) = layer.mlp {
+            layer.mlp = MlpConfig::Experts(experts(mlp));
         }
     }
     Ok(config)
 }
 
+/// A mixture with the keys of Qwen, of experts like a gated part. The defaults are of the number of experts
+/// and of those of a token, and of the width inside an expert.
+fn qwen_experts(
+    fields: &ConfigFields<'_>,
+    (count, of_token): (usize, usize),
+    inner: usize,
+) -> Result<impl Fn(GatedConfig) -> ExpertsConfig> {
+    let count = match (fields.size("num_experts")?, fields.size("num_local_experts")?) {
+        (Some(one), Some(other)) if one != other => {
+            return Err(fields.wrong("num_local_experts", "`num_experts` says otherwise"));
+        }
+        (one, other) => one.or(other).unwrap_or(count),
+    };
+    let chosen = chosen(fields, count, of_token)?;
+    let inner = fields.size("moe_intermediate_size")?.unwrap_or(inner);
+    let weighting = match fields.flag("norm_topk_prob")?.unwrap_or(false) {
+        true => ExpertWeighting::OfChosen,
+        false => ExpertWeighting::OfAll,
+    };
+    Ok(move |mlp| ExpertsConfig {
+        count,
+        chosen,
+        weighting,
+        expert: GatedConfig { inner, ..mlp },
+        router: "mlp.gate",
+        router_bias: false,
+        storage: IN_MLP,
+        shared: None,
+    })
+}
+
+/// Puts mixtures into the layers that `decoder_sparse_step` and `mlp_only_layers` choose.
+fn put_into_layers(
+    config: &mut Config,
+    fields: &ConfigFields<'_>,
+    experts: impl Fn(GatedConfig) -> ExpertsConfig,
+) -> Result<()> {
+    let step = fields.size("decoder_sparse_step")?.unwrap_or(1);
+    let without = fields.list("mlp_only_layers")?;
+    for (index, layer) in config.decoder.layers.iter_mut().enumerate() {
+        let is_excluded = without.is_some_and(|list| list.contains(&index.into()));
+        if let MlpConfig::Gated(mlp) = layer.mlp
+            && !is_excluded
+            && (index + 1).is_multiple_of(step)
+        {
+            layer.mlp = MlpConfig::Experts(experts(mlp));
+        }
+    }
+    Ok(())
+}
+
 /// The number of experts of a token.
-fn chosen(fields: &ConfigFields<'_>, count: usize, default: usize) -> Result<usize> {
+pub(super) fn chosen(fields: &ConfigFields<'_>, count: usize, default: usize) -> Result<usize> {
     let chosen = fields.size("num_experts_per_tok")?.unwrap_or(default);
     if chosen > count {
         let why = format!("is more than the {count} experts");

@@ -1,14 +1,13 @@
-//! Gemma 2 and 3: norms around each part with weights 1 + w, scaled embeddings, windows in most layers.
+//! Gemma, Gemma 2 and 3: from the second on norms around each part with weights 1 + w, scaled embeddings, windows in most layers.
 
 use maskwright_kernels::Activation;
 
 use super::plain::{self, Defaults};
 use super::qwen::add_head_norms;
 use crate::error::Result;
-use crate::model::config::decoder::{Config, HeadNormExtent, NormKind, NormPlaces, Prefixes};
-use crate::model::config::errors::{config_error, refused};
+use crate::model::config::decoder::{Config, HeadNormExtent, MlpConfig, NormKind, NormPlaces};
+use crate::model::config::errors::refused;
 use crate::model::config::fields::ConfigFields;
-use crate::model::config::keys;
 use crate::model::config::rope::RopeDefaults;
 
 const GEMMA2: Defaults = Defaults {
@@ -32,11 +31,23 @@ const WINDOWED: RopeDefaults = RopeDefaults {
     ..RopeDefaults::LLAMA
 };
 
-/// The names of a model that reads images, too: as the library writes them, and as older files do.
-const WITH_IMAGES: &[Prefixes] = &[
-    Prefixes { decoder: "model.language_model.", head: "" },
-    Prefixes { decoder: "language_model.model.", head: "language_model." },
-];
+const GEMMA1: Defaults = Defaults { kv_heads: Some(16), activation_key: "hidden_act", ..GEMMA2 };
+
+/// Scaled embeddings and norms with weights 1 + w, otherwise as Llama.
+pub(super) fn read_gemma(fields: &ConfigFields<'_>) -> Result<Config> {
+    let mut config = plain::read(fields, &GEMMA1)?;
+    plain::read_attention_bias(&mut config, fields)?;
+    for layer in &mut config.decoder.layers {
+        // The first files say `gelu`, and mean its approximation.
+        if let MlpConfig::Gated(mlp) = &mut layer.mlp
+            && mlp.activation == Activation::Gelu
+        {
+            mlp.activation = Activation::GeluTanh;
+        }
+    }
+    config.decoder.embedding_scale = (config.hidden_size as f64).sqrt();
+    Ok(config)
+}
 
 /// A window in every other layer; scores and logits are bounded.
 pub(super) fn read_gemma2(fields: &ConfigFields<'_>) -> Result<Config> {
@@ -59,36 +70,6 @@ pub(super) fn read_gemma3(fields: &ConfigFields<'_>) -> Result<Config> {
         config.decoder.layers.iter().map(|layer| layer.attention.window.is_some()).collect();
     plain::set_rope(&mut config, fields, &FULL, |layer| !windowed[layer])?;
     plain::set_rope(&mut config, fields, &WINDOWED, |layer| windowed[layer])?;
-    Ok(config)
-}
-
-/// The text part of a model that reads images, too.
-pub(super) fn read_gemma3_with_images(fields: &ConfigFields<'_>) -> Result<Config> {
-    let Some(text) = fields.object("text_config")? else {
-        return Err(config_error("`text_config` is missing")
-            .at_pointer("/text_config")
-            .with_help("a model of type gemma3_text has its keys at the top"));
-    };
-    let inner = ConfigFields::new(text, "/text_config");
-    let mut config = read_gemma3(&inner)?;
-    keys::refuse_unread(&inner)?;
-    config.decoder.prefixes = WITH_IMAGES;
-    config.decoder.other_parts = &[
-        "model.vision_tower.",
-        "model.multi_modal_projector.",
-        "vision_tower.",
-        "multi_modal_projector.",
-    ];
-    // The end tokens of the whole come first.
-    let end = fields.token_ids("eos_token_id")?;
-    if !end.is_empty() {
-        config.eos_token_ids = end;
-    }
-    config.bos_token_id =
-        fields.token_ids("bos_token_id")?.first().copied().or(config.bos_token_id);
-    if let Some(tied) = fields.flag("tie_word_embeddings")? {
-        config.tie_word_embeddings = tied;
-    }
     Ok(config)
 }
 

@@ -1,4 +1,4 @@
-//! GLM-4 (0414): norms around each part, half of each head turns in neighbouring pairs, gate and up fused.
+//! GLM-4: in the series 0414 norms around each part, half of each head turns in neighbouring pairs, gate and up fused.
 
 use maskwright_kernels::RotaryPairs;
 
@@ -25,7 +25,17 @@ const NORMS: NormPlaces = NormPlaces {
     is_parallel: false,
 };
 
-pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
+/// GLM-4 of the first series: a norm before each part.
+pub(super) fn read_glm(fields: &ConfigFields<'_>) -> Result<Config> {
+    let mut config = read_glm4(fields)?;
+    for layer in &mut config.decoder.layers {
+        layer.norms = NormPlaces::PRE;
+    }
+    Ok(config)
+}
+
+/// GLM-4 of the series 0414.
+pub(super) fn read_glm4(fields: &ConfigFields<'_>) -> Result<Config> {
     let mut config = plain::read(fields, &DEFAULTS)?;
     // Of queries, keys and values alone.
     let bias = fields.flag("attention_bias")?.unwrap_or(true);

@@ -2,7 +2,7 @@
 
 use super::plain::{self, Defaults};
 use crate::error::Result;
-use crate::model::config::decoder::{Config, MlpConfig};
+use crate::model::config::decoder::{Config, MlpConfig, ProjectionLayout};
 use crate::model::config::fields::ConfigFields;
 use crate::model::config::rope::RopeDefaults;
 
@@ -21,7 +21,7 @@ pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
     let mut config = plain::read(fields, &DEFAULTS)?;
     let window = fields.size("sliding_window")?;
     for layer in &mut config.decoder.layers {
-        layer.attention.is_fused = true;
+        layer.attention.projections = ProjectionLayout::Fused;
         layer.attention.window = window;
         if let MlpConfig::Gated(mlp) = &mut layer.mlp {
             mlp.is_fused = true;

@@ -5,7 +5,7 @@ use maskwright_kernels::Activation;
 use crate::error::Result;
 use crate::model::config::decoder::{
     AttentionConfig, Config, DecoderConfig, GatedConfig, LayerConfig, MlpConfig, NormConfig,
-    NormKind, NormPlaces, Prefixes,
+    NormKind, NormPlaces, Prefixes, ProjectionLayout, TensorNames,
 };
 use crate::model::config::errors::{config_error, refused};
 use crate::model::config::fields::ConfigFields;
@@ -53,7 +53,7 @@ pub(super) fn read(fields: &ConfigFields<'_>, defaults: &Defaults) -> Result<Con
     Ok(config)
 }
 
-/// Reads the rotary positions of some layers.
+/// Reads the rotary positions of some layers, whose heads are of one width.
 pub(super) fn set_rope(
     config: &mut Config,
     fields: &ConfigFields<'_>,
@@ -61,8 +61,10 @@ pub(super) fn set_rope(
     turns: impl Fn(usize) -> bool,
 ) -> Result<()> {
     let context = config.max_position_embeddings;
-    let rope = rope::read(fields, defaults, config.head_width, context)?;
-    config.context_length = config.context_length.min(rope.context);
+    let first = config.decoder.layers.iter().enumerate().find(|(index, _)| turns(*index));
+    let width = first.map_or(config.head_width, |(_, layer)| layer.attention.width);
+    let rope = rope::read(fields, defaults, width, context)?;
+    config.short_context = config.short_context.or(rope.short_context);
     for (index, layer) in config.decoder.layers.iter_mut().enumerate() {
         if turns(index) {
             layer.attention.rope = Some(rope.config.clone());
@@ -73,6 +75,16 @@ pub(super) fn set_rope(
 
 /// Reads a decoder whose layers know no positions yet.
 pub(super) fn read_without_rope(fields: &ConfigFields<'_>, defaults: &Defaults) -> Result<Config> {
+    let inner = fields.required("intermediate_size", 1)?;
+    read_with_inner(fields, defaults, inner)
+}
+
+/// The same with a width inside feed-forward parts that is known.
+pub(super) fn read_with_inner(
+    fields: &ConfigFields<'_>,
+    defaults: &Defaults,
+    inner: usize,
+) -> Result<Config> {
     only_causal_decoders(fields)?;
     let heads = fields.required("num_attention_heads", 1)?;
     let hidden_size = fields.required("hidden_size", 1)?;
@@ -101,22 +113,40 @@ pub(super) fn read_without_rope(fields: &ConfigFields<'_>, defaults: &Defaults) 
         width,
         qkv_bias: false,
         output_bias: false,
-        is_fused: false,
+        projections: ProjectionLayout::Separate,
+        kv_of_layer: None,
         head_norm: None,
+        value_norm: None,
+        clip: None,
         rope: None,
         window: None,
         soft_cap: None,
         scale: 1.0 / (width as f64).sqrt(),
+        query_growth: None,
+        sinks: None,
     };
     let mlp = MlpConfig::Gated(GatedConfig {
-        inner: fields.required("intermediate_size", 1)?,
+        inner,
         activation: activation(fields, defaults)?,
         bias: false,
         is_fused: false,
     });
-    let layer = LayerConfig { norms: NormPlaces::PRE, norm, attention, mlp, residual_scale: 1.0 };
+    let layer = LayerConfig {
+        norms: NormPlaces::PRE,
+        norm,
+        attention,
+        mlp,
+        residual_scale: 1.0,
+        scalar: None,
+    };
     let decoder = DecoderConfig {
         prefixes: PREFIXES,
+        names: TensorNames::LLAMA,
+        has_transposed_matrices: false,
+        learned_positions: None,
+        layer_inputs: None,
+        is_tie_assumed: false,
+        head_bias: false,
         other_parts: &[],
         embedding_scale: 1.0,
         layers: vec![layer; layers],
@@ -133,7 +163,7 @@ pub(super) fn read_without_rope(fields: &ConfigFields<'_>, defaults: &Defaults) 
         tie_word_embeddings: fields.flag("tie_word_embeddings")?.unwrap_or(defaults.is_tied),
         bos_token_id: fields.token_ids("bos_token_id")?.first().copied(),
         eos_token_ids: fields.token_ids("eos_token_id")?,
-        context_length: context,
+        short_context: None,
         head_width: width,
         decoder,
     })
@@ -149,6 +179,20 @@ pub(super) fn read_attention_bias(config: &mut Config, fields: &ConfigFields<'_>
     Ok(())
 }
 
+/// Puts a feed-forward part without a gate into each layer.
+pub(super) fn remove_gates(config: &mut Config, bias: bool) {
+    for layer in &mut config.decoder.layers {
+        if let MlpConfig::Gated(GatedConfig { inner, activation, .. }) = layer.mlp {
+            layer.mlp = MlpConfig::Plain { inner, activation, bias };
+        }
+    }
+}
+
+/// Changes the heads of queries, keys and values of each layer.
+pub(super) fn for_attention(config: &mut Config, mut change: impl FnMut(&mut AttentionConfig)) {
+    config.decoder.layers.iter_mut().for_each(|layer| change(&mut layer.attention));
+}
+
 /// `mlp_bias`: biases on all projections of the feed-forward part.
 pub(super) fn read_mlp_bias(config: &mut Config, fields: &ConfigFields<'_>) -> Result<()> {
     let all = fields.flag("mlp_bias")?.unwrap_or(false);
@@ -157,7 +201,7 @@ pub(super) fn read_mlp_bias(config: &mut Config, fields: &ConfigFields<'_>) -> R
             MlpConfig::Gated(GatedConfig { bias, .. }) | MlpConfig::Plain { bias, .. } => {
                 *bias = all;
             }
-            MlpConfig::Experts(_) => {}
+            MlpConfig::Experts(_) | MlpConfig::GatedBesideExperts(..) => {}
         }
     }
     Ok(())
@@ -205,10 +249,12 @@ fn activation(fields: &ConfigFields<'_>, defaults: &Defaults) -> Result<Activati
         None => Ok(defaults.activation),
         // Two names of one function each.
         Some("silu" | "swish") => Ok(Activation::Silu),
-        Some("gelu_pytorch_tanh" | "gelu_new") => Ok(Activation::GeluTanh),
+        Some("gelu_pytorch_tanh" | "gelu_new" | "gelu_fast") => Ok(Activation::GeluTanh),
+        Some("gelu") => Ok(Activation::Gelu),
+        Some("relu") => Ok(Activation::Relu),
         Some("relu2") => Ok(Activation::SquaredRelu),
         Some(other) => Err(refused(key, &other.into(), "is not supported")
-            .with_help("silu, gelu_pytorch_tanh and relu2 are supported")),
+            .with_help("silu, gelu, gelu_pytorch_tanh, relu and relu2 are supported")),
     }
 }
 

@@ -30,7 +30,8 @@ pub(super) fn read_qwen3(fields: &ConfigFields<'_>) -> Result<Config> {
 /// Norms of queries and keys like those of the layers.
 pub(super) fn add_head_norms(config: &mut Config, extent: HeadNormExtent) {
     for layer in &mut config.decoder.layers {
-        layer.attention.head_norm = Some(HeadNorm { norm: layer.norm, extent });
+        layer.attention.head_norm =
+            Some(HeadNorm { norm: layer.norm, extent, is_after_rope: false });
     }
 }
 

@@ -1,0 +1,36 @@
+//! The refusal of what the pass with tensors does not compute: models that run on the CPU alone.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::config::decoder::{DecoderConfig, LayerConfig, MlpConfig, ProjectionLayout};
+
+/// Errors if a decoder has a part that is computed on the CPU alone.
+pub(super) fn refuse(decoder: &DecoderConfig) -> Result<()> {
+    let of_decoder = decoder.layer_inputs.map(|_| "inputs of layers");
+    let of_layers = || decoder.layers.iter().find_map(part_of_layer);
+    match of_decoder.or_else(of_layers) {
+        None => Ok(()),
+        Some(part) => {
+            let message = format!("{part} are computed on the CPU alone");
+            Err(Error::new(ErrorKind::Model, message).with_help("use `--device cpu`"))
+        }
+    }
+}
+
+/// The part of a layer that is computed on the CPU alone.
+fn part_of_layer(layer: &LayerConfig) -> Option<&'static str> {
+    let attention = &layer.attention;
+    let parts = [
+        (
+            matches!(layer.mlp, MlpConfig::Experts(_) | MlpConfig::GatedBesideExperts(..)),
+            "mixtures of experts",
+        ),
+        (attention.sinks.is_some(), "attention sinks"),
+        (attention.kv_of_layer.is_some(), "keys and values that layers share"),
+        (attention.projections == ProjectionLayout::ValuesAreKeys, "keys that are values"),
+        (attention.value_norm.is_some(), "norms of values"),
+        (attention.clip.is_some(), "bounds of queries, keys and values"),
+        (attention.query_growth.is_some(), "queries that grow with the position"),
+        (layer.scalar.is_some(), "factors of layers"),
+    ];
+    parts.into_iter().find(|(is_there, _)| *is_there).map(|(_, name)| name)
+}
