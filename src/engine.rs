@@ -24,6 +24,7 @@
 //! | `preparation` | the threads that compute masks while the model runs |
 //! | `task`, `branch` | one request's texts: tokens, KV cache, logits that wait for their draw |
 //! | `ranking`, `beam_search` | several texts of which the best are returned |
+//! | `decision`, `label_search`, `label_trie`, `label_masses` | labels whose probabilities are read instead of a text |
 //! | `sequence` | the state of one text, and the step that adds a token: mask, draw, report |
 //! | `reasoning_budget`, `stop_stream`, `stop_patterns` | what a step feeds: the count of reasoning tokens, and the text that can be shown |
 //! | `speculation` | guesses that one forward pass reads together |
@@ -50,8 +51,12 @@
 
 mod beam_search;
 mod branch;
+mod decision;
 mod engine_loop;
 mod engine_options;
+mod label_masses;
+mod label_search;
+mod label_trie;
 mod llm_engine;
 mod mailbox;
 mod message_format;
@@ -72,6 +77,7 @@ mod submission;
 mod task;
 mod token_healing;
 
+pub use decision::{Decision, DecisionStop, Label, LabelEnd, LabelProbability, Labels};
 pub use engine_options::{EngineOptions, EngineStats};
 pub use llm_engine::{Engine, SubmittedRequest};
 pub use message_format::{MessageFormats, Protocol};

@@ -42,6 +42,11 @@ impl Writer {
         Self { sequence, drafter, tree: None, next: Preparation::Mask }
     }
 
+    /// A writer whose logits are taken without a draw, so that there is nothing to prepare.
+    pub(crate) fn prepared(sequence: Sequence) -> Self {
+        Self { next: Preparation::Done, ..Self::new(sequence, None) }
+    }
+
     /// Guesses the next tokens if the text asks for that, and computes the mask of the next draw.
     ///
     /// Errors where the constraint reaches a limit.
@@ -106,6 +111,12 @@ impl Branch {
         let mut tokens = self.tokens.clone();
         tokens.push(token);
         let writer = Writer::new(sequence, None);
+        Self { prompt_len: self.prompt_len, ..Self::new(tokens, self.cache.fork(), writer) }
+    }
+
+    /// A text that goes on with these tokens after this one, which stays as it is.
+    pub(crate) fn forked(&self, tokens: &[u32], writer: Writer) -> Self {
+        let tokens = [&self.tokens, tokens].concat();
         Self { prompt_len: self.prompt_len, ..Self::new(tokens, self.cache.fork(), writer) }
     }
 

@@ -7,8 +7,10 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
+use super::decision::{Decision, Labels};
 use super::engine_loop::{self, EngineLoop, Inbox, NewSubmission, NewText, SubmissionId};
 use super::engine_options::{EngineOptions, EngineStats};
+use super::label_search::CONTEXTS_PER_PASS;
 use super::mailbox::{Mail, Mailbox};
 use super::model_runner::ModelRunner;
 use super::prompt;
@@ -231,6 +233,32 @@ impl Engine {
         })
     }
 
+    /// Reads the probabilities of labels after a request's prompt, each summed over all token sequences
+    /// that spell it, given that the answer is one of the labels. Nothing is written. Most probable
+    /// sequences are read first, until the bounds of all probabilities are within
+    /// [`Labels::tolerance`]; a label of one token takes a pass over the prompt, and one more where an
+    /// end token must follow.
+    ///
+    /// ```no_run
+    /// use maskwright::engine::{Engine, Labels, Request};
+    /// use maskwright::model::ModelOptions;
+    /// let engine = Engine::load(&ModelOptions::default())?;
+    /// let request = Request::text("I was charged twice. Which team: billing or support?");
+    /// let decision = engine.decide(&request, &Labels::new(["billing", "support"]))?;
+    /// let [billing, support] = &decision.labels[..] else { unreachable!() };
+    /// assert!((billing.probability + support.probability - 1.0).abs() < 1e-9);
+    /// assert!(billing.lower <= billing.probability && billing.probability <= billing.upper);
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    ///
+    /// Errors as [`generate`](Self::generate) does, on labels that are empty or alike, and on those that
+    /// the model cannot write.
+    pub fn decide(&self, request: &Request, labels: &Labels) -> Result<Decision> {
+        let request = Request { labels: Some(labels.clone()), ..request.clone() };
+        let response = self.generate(&request, &mut |_| ControlFlow::Continue(()))?;
+        response.decision.ok_or_else(no_text)
+    }
+
     /// Writes all texts of a request and returns them best first, as
     /// [`generate_best`](Self::generate_best) orders them, without events.
     ///
@@ -311,17 +339,32 @@ impl Engine {
             return Err(Error::new(ErrorKind::Request, message)
                 .with_help("ask for at least one, and raise `best_of` or the number of beams"));
         }
-        let together = request.beam.map_or(1, |beam| beam.width);
+        let together = match &request.labels {
+            // The prompt's own blocks beside them.
+            Some(_) => CONTEXTS_PER_PASS + 1,
+            None => request.beam.map_or(1, |beam| beam.width),
+        };
         let len = prompt.tokens.len();
         let context = engine_loop::context_length(self.model(), &self.options, together, len);
         if context <= len {
             return Err(engine_loop::too_long_for_cache(len, context));
         }
-        let positions = self.runner.positions(len, request.max_tokens);
+        let longest = request.labels.as_ref().map(Labels::longest);
+        // A label and its end token.
+        let max_tokens = longest.map_or(request.max_tokens, |longest| longest + 1);
+        let positions = self.runner.positions(len, max_tokens);
         let context = context.min(positions);
+        let room = context.saturating_sub(len);
+        if let Some(longest) = longest.filter(|&longest| longest > room) {
+            let message = format!(
+                "a prompt of {len} tokens leaves room for {room} more, and the longest label may take {longest}",
+            );
+            return Err(Error::new(ErrorKind::Context, message)
+                .with_help("shorten the prompt or the labels"));
+        }
         // The order needs the log-probabilities of the model alone.
         let faithfulness = request.faithfulness || request.best_of > 1;
-        let request = Arc::new(Request { faithfulness, ..request.clone() });
+        let request = Arc::new(Request { faithfulness, max_tokens, ..request.clone() });
         let mut seed = request.sampling.seed;
         let text = |_| {
             let sequence = Sequence::start(&self.runner, &request, &prompt, seed, context)?;

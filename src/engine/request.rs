@@ -9,6 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::Message;
 use crate::sampling::SamplingParams;
 
+use super::decision::Labels;
 use super::reasoning_budget::Thinking;
 use super::stop_patterns::StopPatterns;
 
@@ -89,6 +90,10 @@ pub struct Request {
     pub best_of: usize,
     /// Beam search instead of draws; temperature and truncations are ignored then.
     pub beam: Option<BeamSearch>,
+    /// Labels whose probabilities are read instead of writing a text
+    /// ([`Engine::decide`](super::Engine::decide)). They are those of the model alone: settings of the
+    /// sampler have no part in them.
+    pub labels: Option<Labels>,
     /// Token healing: takes tokens off the prompt's end that may be the beginning of longer ones,
     /// and makes the text begin with their bytes. The response's tokens include these bytes, its
     /// text and the constraint do not.
@@ -210,6 +215,7 @@ impl Request {
             stop_token_ids: Vec::new(),
             best_of: 1,
             beam: None,
+            labels: None,
             token_healing: false,
             rejection: false,
             canonical: false,
@@ -306,6 +312,26 @@ impl Request {
                     "beam search goes with neither `best_of` nor `speculate`",
                     "leave one of them out",
                 ));
+            }
+        }
+        if let Some(labels) = &self.labels {
+            labels.validate()?;
+            let writes = [
+                ("constraint", self.constraint.is_some()),
+                ("thinking", self.thinking.is_some()),
+                ("best_of", self.best_of > 1),
+                ("beam", self.beam.is_some()),
+                ("speculate", self.speculate != Speculation::Off),
+                ("token_healing", self.token_healing),
+                ("canonical", self.canonical),
+                ("rejection", self.rejection),
+                ("stop", !self.stop.is_empty() || !self.stop_regex.is_empty()),
+                ("logprobs", self.is_traced()),
+                ("faithfulness", self.faithfulness),
+            ];
+            if let Some((field, _)) = writes.into_iter().find(|(_, is_set)| *is_set) {
+                let message = format!("`{field}` is for a text, and labels are read without one");
+                return Err(error(&message, "leave it out, or the labels").at_field(field));
             }
         }
         if self.canonical && (self.beam.is_some() || self.speculate == Speculation::Draft) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::decision::Decision;
 use crate::constraint::Capture;
 use crate::sampling::Summary;
 
@@ -221,6 +222,9 @@ pub struct Response {
     pub rejection: Option<Rejection>,
     /// The score of a beam: log-probability divided by a power of the length.
     pub score: Option<f64>,
+    /// The probabilities of the request's [labels](super::Request::labels); the text is then the name of
+    /// the most probable one, and nothing was written.
+    pub decision: Option<Decision>,
     /// Numbers of tokens.
     pub usage: Usage,
     /// Durations.

@@ -345,6 +345,7 @@ impl Sequence {
             summary,
             rejection: self.request.rejection.then_some(self.rejection),
             score: None,
+            decision: None,
             usage,
             timing,
             passes,

@@ -4,6 +4,8 @@ use std::time::Instant;
 
 use super::beam_search::Search;
 use super::branch::{Branch, Writer};
+use super::label_masses::LabelMasses;
+use super::label_search::LabelSearch;
 use super::model_runner::{ModelRunner, TokenizedPrompt};
 use super::ranking::RankedText;
 use super::request::Speculation;
@@ -13,7 +15,7 @@ use super::sequence::Sequence;
 use super::speculation::Drafter;
 use crate::error::Result;
 
-/// A text, or the beams of a search, from submission to end.
+/// A text, the beams of a search, or the labels of a decision, from submission to end.
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) id: TaskId,
@@ -37,6 +39,7 @@ pub(crate) struct Task {
 enum Texts {
     One(Box<Branch>),
     Beams(Search),
+    Labels(Box<LabelSearch>),
 }
 
 /// When a task was submitted, began, and had its first logits.
@@ -67,6 +70,15 @@ impl Task {
             }
         };
         let (search, max_tokens) = (request.beam, request.max_tokens);
+        if let Some(labels) = &request.labels {
+            let ends = [runner.vocabulary().end_tokens(), &request.stop_token_ids].concat();
+            let masses = LabelMasses::new(labels, ends);
+            let writer = Writer::prepared(sequence.clone());
+            let cache = runner.model().new_cache_for(context)?;
+            let branch = Branch::new(prompt.tokens, cache, writer);
+            let labels = Texts::Labels(Box::new(LabelSearch::new(masses, branch, sequence)));
+            return Ok(Self::waiting(id, runner, labels));
+        }
         let writer = Writer::new(sequence, drafter);
         let cache = runner.model().new_cache_for(context)?;
         let branch = Branch::new(prompt.tokens, cache, writer);
@@ -74,25 +86,30 @@ impl Task {
             None => Texts::One(Box::new(branch)),
             Some(search) => Texts::Beams(Search::new(search, max_tokens, branch)),
         };
-        let clock = TaskClock { submitted: Instant::now(), began: None, prefilled: None };
-        Ok(Self {
+        Ok(Self::waiting(id, runner, texts))
+    }
+
+    /// A task that waits, with these texts.
+    fn waiting(id: TaskId, runner: &ModelRunner, texts: Texts) -> Self {
+        Self {
             id,
             runner: runner.clone(),
             texts,
             is_running: false,
-            clock,
+            clock: TaskClock { submitted: Instant::now(), began: None, prefilled: None },
             passes: Passes::default(),
             cached_tokens: 0,
             events: Vec::new(),
             outcome: None,
             is_cancelled: false,
-        })
+        }
     }
 
     pub(crate) fn branches(&self) -> Vec<&Branch> {
         match &self.texts {
             Texts::One(branch) => vec![branch],
             Texts::Beams(search) => search.branches().collect(),
+            Texts::Labels(search) => search.branches().collect(),
         }
     }
 
@@ -100,6 +117,7 @@ impl Task {
         match &mut self.texts {
             Texts::One(branch) => vec![branch],
             Texts::Beams(search) => search.branches_mut().collect(),
+            Texts::Labels(search) => search.branches_mut().collect(),
         }
     }
 
@@ -155,6 +173,7 @@ impl Task {
         let drawn = match &mut self.texts {
             Texts::One(branch) => branch.draw(runner, passes, &mut self.events),
             Texts::Beams(search) => search.extend().map(|over| over.then_some(FinishReason::Stop)),
+            Texts::Labels(search) => search.extend().map(|over| over.then_some(FinishReason::Stop)),
         };
         match drawn {
             Ok(None) => {}
@@ -210,6 +229,10 @@ impl Task {
                 sequence.map(end).into_iter().collect()
             }
             Texts::Beams(search) => search.end(reason, timing, passes),
+            Texts::Labels(search) => match search.end(reason, timing, passes) {
+                Ok(text) => vec![text],
+                Err(error) => return self.fail(error),
+            },
         };
         let count = |(mut response, steps): RankedText| {
             response.usage.cached_tokens = cached;

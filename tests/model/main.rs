@@ -3,6 +3,7 @@
 mod batch;
 mod canonical;
 mod chat_templates;
+mod decisions;
 mod decoding;
 mod engine_loop;
 mod families;
