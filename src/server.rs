@@ -5,9 +5,11 @@
 //! | `POST /v1/chat/completions` | an answer, whole or streamed, under a `response_format` |
 //! | `POST /v1/completions` | the continuation of a text, likewise |
 //! | `POST /v1/responses`, `GET …/{id}` | OpenAI's newer API |
+//! | `POST /v1/decisions` | probabilities of labels, without writing a text |
 //! | `POST /v1/constraints/…` | check, lint, mask and sample, without the model |
 //! | `POST /v1/tokenize`, `/v1/detokenize` | text to tokens, and back |
 //! | `GET /v1/models`, `GET /v1/models/{model}` | the one model that is served |
+//! | `GET /openapi.json` | the API, as an OpenAPI document |
 //! | `GET /health`, `GET /ready` | the server is up; it has room |
 //! | `GET /metrics` | the figures of the engine, for Prometheus |
 //! | `GET /` | the playground |
@@ -17,7 +19,7 @@
 //! ```text
 //! admission/   connection accepted, key checked, body read        (bounds on what a client may take)
 //! routes       path → handler
-//! chat         the handler: reads, compiles, submits, answers; beside it completions, responses
+//! chat         the handler: reads, compiles, submits, answers; beside it completions, responses, decisions
 //! work         body → JSON; the pool of compiles
 //! request/     body → ChatRequest, field by field
 //! generation   requests → replies of the worker
@@ -39,10 +41,12 @@ mod chat;
 mod completions;
 mod constraints;
 mod cors;
+mod decisions;
 mod generation;
 mod histogram;
 mod metrics;
 mod models;
+mod openapi;
 mod playground;
 mod request;
 mod request_id;

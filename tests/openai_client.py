@@ -403,6 +403,33 @@ async def check_async(url, model):
         jsonschema.validate(json.loads(texts[0]), SCHEMA)
 
 
+def check_decisions(client, model):
+    decision = client.decisions.create(
+        model=model,
+        input=[{"role": "user", "content": [{"type": "input_text", "text": PROMPT}]}],
+        questions=[
+            {"type": "choice", "name": "city", "instructions": "Where does she live?",
+             "choices": [{"value": "London"}, {"value": "Oslo", "description": "in Norway"}]},
+            {"type": "predicate", "instructions": "Is she a person?"},
+            {"type": "score", "instructions": "How old is she?", "levels": [{"label": "young"}, {"label": "old"}]},
+        ],
+        safety_identifier="test",
+    )
+    choice, predicate, score = decision.answers
+    assert (choice.type, choice.name) == ("choice", "city") and choice.choice in ("London", "Oslo")
+    assert abs(sum(label.probability for label in choice.probabilities) - 1) < 1e-9
+    assert choice.confidence == max(label.probability for label in choice.probabilities)
+    assert (predicate.type, predicate.name) == ("predicate", None) and 0 <= predicate.probability <= 1
+    assert score.type == "score" and 0 <= score.score <= 1 and score.probabilities[1].label == "old"
+    assert decision.usage.output_tokens == 0 and decision.usage.input_tokens > 0
+    try:
+        client.decisions.create(model=model, input="a", questions=[])
+    except openai.BadRequestError as error:
+        assert error.param == "questions", error
+    else:
+        raise AssertionError("no question was accepted")
+
+
 def main():
     binary, *rest = sys.argv[1:]
     folder = rest[0] if rest else "tiny"
@@ -424,6 +451,7 @@ def main():
         check_logprobs(client, model)
         check_completions(client, model)
         check_responses(client, model)
+        check_decisions(client, model)
         asyncio.run(check_async(url, model))
         check_hanging_up(client, model)
     finally:

@@ -16,7 +16,9 @@ use super::api_error::ApiError;
 use super::app::App;
 use super::generation::{PreparedRequest, first_of_stream, first_reply};
 use super::request::{ChatRequest, TokenBudget, apply_tools, ignoring_unknown, readable_messages};
-use super::response::{self, Choice, ChunkStream, CompletionHead, MessageBuilder, add_usage};
+use super::response::{
+    self, Choice, ChunkWriter, CompletionHead, EventStream, MessageBuilder, add_usage,
+};
 use super::work::{JsonBody, blocking, with_ignored};
 use super::worker::{Replies, WorkerReply};
 
@@ -32,8 +34,8 @@ pub(super) async fn completions(
     let mut replies = prepared.submit(&app).await?;
     if stream {
         let first = first_of_stream(&mut replies, &app, budget).await?;
-        let chunks = (head, Arc::clone(&app), protocol, budget.field);
-        let stream = ChunkStream::new(chunks, first, replies, options);
+        let writer = ChunkWriter::new(head, Arc::clone(&app), protocol, options);
+        let stream = EventStream::new((app, budget), writer, first, replies);
         return Ok(with_ignored(stream.into_response(), &ignored));
     }
     let first = first_reply(replies.recv().await, &app, budget)?;
@@ -50,7 +52,8 @@ async fn prepare(
     let mut body = JsonBody::read(app, request).await?;
     let value = std::mem::take(&mut body.value);
     let ignore = app.ignore_unknown_fields;
-    let (chat, ignored) = ignoring_unknown(ignore, || ChatRequest::read(value, &app.names))?;
+    let (mut chat, ignored) = ignoring_unknown(ignore, || ChatRequest::read(value, &app.names))?;
+    chat.think_by_template(&app.engine);
     if let Some(error) = &app.no_chat {
         return Err(ApiError::no_chat_template(error));
     }

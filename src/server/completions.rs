@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Json;
 use axum::extract::{Request as HttpRequest, State};
@@ -12,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::api_error::ApiError;
 use super::app::App;
 use super::generation::{PreparedRequest, first_of_stream, first_reply};
-use super::request::{CompletionRequest, Fields, ignoring_unknown};
+use super::request::{CompletionRequest, Fields, constraint_key, ignoring_unknown};
 use super::response::{EventStream, EventWriter, now, unique_id, usage_object};
 use super::work::{JsonBody, blocking, with_ignored};
 use super::worker::{Replies, WorkerReply};
@@ -25,6 +26,7 @@ pub(super) async fn completions(
     request: HttpRequest,
 ) -> Result<Response, ApiError> {
     let mut body = JsonBody::read(&app, request).await?;
+    let key = constraint_key(&body.value);
     let fields = Fields::new("", std::mem::take(&mut body.value))?;
     let read = || CompletionRequest::read(fields, &app.names, &app.vocabulary);
     let (read, ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
@@ -32,7 +34,12 @@ pub(super) async fn completions(
     let (prepared, answer) = {
         let app = Arc::clone(&app);
         blocking(move || {
-            let prepared = prepare(&app, read, body);
+            let began = Instant::now();
+            let is_constrained = turn.is_some();
+            let prepared = prepare(&app, read, key, body);
+            if is_constrained {
+                app.worker.metrics().compile_time.observe(began.elapsed());
+            }
             drop(turn);
             prepared
         })
@@ -54,11 +61,22 @@ pub(super) async fn completions(
 fn prepare(
     app: &Arc<App>,
     read: CompletionRequest,
+    constraint_key: String,
     mut body: JsonBody,
 ) -> Result<(PreparedRequest, CompletionAnswer), ApiError> {
-    let CompletionRequest { prompts, echo, mut format, generation } = read;
+    let CompletionRequest { prompts, echo, format, generation } = read;
+    let mut format = format.with_cache(Arc::clone(&app.constraints), constraint_key);
     let compiler = format.configure(&app.compiler)?;
-    let constraint = format.compile(&compiler)?;
+    let constraint = match format.is_text() {
+        true => None,
+        // There is one, and what stands for none accepts everything.
+        false => {
+            let compile =
+                || format.compiled(&compiler).unwrap_or_else(|| compiler.regex("(?s:.*)"));
+            let found = format.looked_up("text", compile);
+            Some(found.map_err(|error| format.error(error))?)
+        }
+    };
     let texts = match echo {
         true => prompts.iter().map(|prompt| text_of(prompt, &app.vocabulary)).collect(),
         false => vec![String::new(); prompts.len()],

@@ -21,6 +21,7 @@
 mod answer_format;
 mod completion;
 mod constraint_options;
+mod decision;
 mod fields;
 mod generation;
 mod messages;
@@ -29,7 +30,7 @@ mod tools;
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::{Prompt, Request};
+use crate::engine::{Engine, Prompt, Request};
 use crate::model::Message;
 use crate::sampling::SamplingParams;
 
@@ -39,6 +40,9 @@ use tools::{ReasoningRequest, RequestTools};
 
 pub(super) use answer_format::AnswerFormat;
 pub(super) use completion::CompletionRequest;
+pub(super) use decision::{DecisionRequest, Question, QuestionKind};
+#[cfg(test)]
+pub(super) use fields::fields_taken;
 pub(super) use fields::{Fields, ignoring_unknown, wrong};
 pub(super) use messages::{messages as read_messages, readable_messages};
 pub(super) use template::variables as template_variables;
@@ -87,6 +91,15 @@ impl ChatRequest {
         !self.format.is_text() || self.tools.is_some() || self.reasoning.is_some()
     }
 
+    /// Lets the message begin with reasoning where the variables of the chat template ask for it, by a name
+    /// that the template knows, and no other field does.
+    pub(super) fn think_by_template(&mut self, engine: &Engine) {
+        let Ok(template) = engine.model().chat_template() else { return };
+        if self.reasoning.is_none() && template::asks_to_think(&self.template_variables, template) {
+            self.reasoning = Some(ReasoningRequest::unbounded());
+        }
+    }
+
     /// Reads a body for the model that is served under these names.
     pub(super) fn read(body: Value, models: &[String]) -> Result<Self, ApiError> {
         let constraint_key = constraint_key(&body);
@@ -97,6 +110,7 @@ impl ChatRequest {
         let tools = tools::read(&mut fields)?;
         let reasoning = tools::reasoning(&mut fields)?;
         let template_variables = template::variables(&mut fields)?;
+        tools::check_thinking(reasoning.as_ref(), &template_variables)?;
         let generation = GenerationFields::read(&mut fields, LogprobsField::Chat)?;
         ignore_or_refuse_rest(&mut fields)?;
         fields.finish()?;
@@ -181,8 +195,11 @@ impl GenerationFields {
 
 /// Fields that say nothing of the constraint. All others are part of its key, those that nobody knows
 /// among them.
-const BESIDE_CONSTRAINT: [&str; 22] = [
+const BESIDE_CONSTRAINT: [&str; 25] = [
     "messages",
+    "prompt",
+    "suffix",
+    "echo",
     "model",
     "temperature",
     "top_p",
@@ -207,7 +224,7 @@ const BESIDE_CONSTRAINT: [&str; 22] = [
 ];
 
 /// A text of all fields of a body that may bear on its constraint.
-fn constraint_key(body: &Value) -> String {
+pub(super) fn constraint_key(body: &Value) -> String {
     let fields = body.as_object().into_iter().flatten();
     let bearing = fields.filter(|(name, _)| !BESIDE_CONSTRAINT.contains(&name.as_str()));
     let mut key = String::new();

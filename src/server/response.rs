@@ -8,7 +8,7 @@ mod stream;
 
 pub(super) use custom_input::InputReader;
 pub(super) use event_stream::{EventStream, EventWriter};
-pub(super) use stream::ChunkStream;
+pub(super) use stream::ChunkWriter;
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::OnceLock;

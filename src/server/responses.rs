@@ -38,7 +38,8 @@ pub(super) async fn create(
         let (input, chat) = ResponseInput::read(fields, &app.responses)?;
         Ok((input, ChatRequest::read(chat, &app.names).map_err(input::renamed)?))
     };
-    let ((input, chat), ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
+    let ((input, mut chat), ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
+    chat.think_by_template(&app.engine);
     if let Some(error) = &app.no_chat {
         return Err(ApiError::no_chat_template(error));
     }

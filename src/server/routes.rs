@@ -14,8 +14,8 @@ use serde_json::json;
 use super::api_error::ApiError;
 use super::app::App;
 use super::{
-    chat, completions, constraints, cors, metrics, models, playground, request_id, responses,
-    tokens,
+    chat, completions, constraints, cors, decisions, metrics, models, openapi, playground,
+    request_id, responses, tokens,
 };
 
 /// All routes.
@@ -27,6 +27,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .route("/v1/responses/{id}", get(responses::get).delete(responses::delete))
         .route("/v1/responses/{id}/cancel", post(responses::cancel))
         .route("/v1/responses/{id}/input_items", get(responses::input_items))
+        .route("/v1/decisions", post(decisions::decide))
         .route("/v1/constraints/check", post(constraints::check))
         .route("/v1/constraints/lint", post(constraints::lint))
         .route("/v1/constraints/mask", post(constraints::mask))
@@ -44,6 +45,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/health", get(health))
         .route("/ready", get(ready))
+        .route("/openapi.json", get(openapi::openapi))
         .method_not_allowed_fallback(method)
         .merge(keyed)
         .merge(page)

@@ -7,6 +7,7 @@ mod bounds;
 mod completions;
 mod constraint_endpoints;
 mod constraints;
+mod decisions;
 mod documents;
 mod errors;
 #[path = "../model_support/mod.rs"]

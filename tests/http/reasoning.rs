@@ -83,3 +83,37 @@ fn reasoning_comes_before_the_answer_and_has_a_budget() {
     assert_eq!(message["reasoning_content"], "He", "{message}");
     assert_eq!(message["tool_calls"].as_array().unwrap().len(), 1, "{message}");
 }
+
+#[test]
+fn a_variable_of_the_template_switches_reasoning_on() {
+    let model = "http-reasoning-variable";
+    let text = "{% for m in messages %}{{ m.content }}{% endfor %}";
+    let template = format!("{text}{{% if enable_thinking %}}<think>{{% endif %}}>");
+    let address = serve_with(model, &template);
+    // Behind the tag that the prompt has opened the model goes on.
+    let fields = |on: bool| {
+        json!({ "chat_template_kwargs": { "enable_thinking": on },
+        "max_tokens": 40, "response_format": { "type": "json_schema",
+            "json_schema": { "name": "n", "schema": { "const": 7 } } } })
+    };
+    let message = |on: bool| {
+        let answer = chat(address, model, fields(on));
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.json()["choices"][0]["message"].clone()
+    };
+    let thought = message(true);
+    assert_eq!(thought["content"], "7", "{thought}");
+    assert!(thought["reasoning_content"].as_str().unwrap().starts_with("Hey"), "{thought}");
+    let plain = message(false);
+    assert_eq!(plain["content"], "7");
+    assert!(plain["reasoning_content"].is_null(), "{plain}");
+    // Both at once say nothing that could be done.
+    let mut both = fields(false);
+    both["reasoning_effort"] = json!("low");
+    let refused = chat(address, model, both);
+    assert_eq!(refused.json()["error"]["param"], "chat_template_kwargs.enable_thinking");
+    // A template that does not know the name ignores it.
+    let plain = "http-reasoning-no-variable";
+    let answer = chat(serve(hey(plain), &[]), plain, fields(true));
+    assert!(answer.json()["choices"][0]["message"]["reasoning_content"].is_null());
+}

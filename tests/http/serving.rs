@@ -50,8 +50,17 @@ fn a_constraint_is_compiled_for_the_first_of_its_requests() {
         chat(address, "http-again", other);
     }
     assert_eq!(figure("constraint_cache_hits_total"), 1);
+    // Completions have their own, whatever the prompt.
+    for (hits, prompt) in [(1, "a"), (2, ">")] {
+        let body = json!({ "model": "http-again", "prompt": prompt, "temperature": 0,
+            "guided_regex": "a{3}" });
+        let head = "POST /v1/completions HTTP/1.1\r\nContent-Type: application/json";
+        let answer = send(address, head, &body.to_string());
+        assert_eq!(answer.json()["choices"][0]["text"], "aaa", "{}", answer.body);
+        assert_eq!(figure("constraint_cache_hits_total"), hits);
+    }
     // A refusal is remembered, with its field.
-    for hits in [1, 2] {
+    for hits in [2, 3] {
         let refused = chat(address, "http-again", json!({ "guided_regex": "(" }));
         assert_eq!((refused.status, figure("constraint_cache_hits_total")), (400, hits));
         assert_eq!(refused.json()["error"]["param"], "guided_regex");
@@ -205,5 +214,31 @@ fn times_are_told() {
         "maskwright_request_success_total{finished_reason=\"stop\"} 1",
     ] {
         assert!(metrics.lines().any(|found| found == line), "{line} in {metrics}");
+    }
+}
+
+#[test]
+fn the_document_of_the_api_names_what_is_there() {
+    let model = "http-openapi";
+    let address = serve(hey(model), &["key"]);
+    // Without a key, as `/health`.
+    let document = send(address, "GET /openapi.json HTTP/1.1", "").json();
+    assert_eq!(document["openapi"], "3.1.0");
+    let chat = &document["components"]["schemas"]["ChatCompletionRequest"];
+    assert_eq!(chat["properties"]["model"]["enum"], json!([model]));
+    assert_eq!(chat["additionalProperties"], false);
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for method in operations.as_object().unwrap().keys().filter(|key| *key != "parameters") {
+            let path = path.replace("{id}", "resp_1").replace("{model}", model);
+            let head = format!(
+                "{} {path} HTTP/1.1\r\nAuthorization: Bearer key\r\nContent-Type: application/json",
+                method.to_uppercase()
+            );
+            let answer = send(address, &head, if method == "post" { "{}" } else { "" });
+            let is_unknown = answer.body.contains("unknown_url");
+            assert!(answer.status != 405 && !is_unknown, "{method} {path}: {}", answer.body);
+            let documented = &operations[method]["responses"][answer.status.to_string()];
+            assert!(documented.is_object(), "{method} {path}: {}", answer.status);
+        }
     }
 }

@@ -220,7 +220,7 @@ async function explainToken(run, index, candidate, model, why) {
     const body = constraintBody(run.state, model, { prefix_token_ids: prefix, why: candidate.token_id });
     const answer = await post("/v1/constraints/mask", body);
     if (answer.allowed) {
-      say("Why ", code(name), " is masked: the constraint alone would allow it, but the text could not end within Max tokens.");
+      say("Why ", code(name), " is masked: the constraint alone would allow it, but the text could not end within Max tokens, or the request bans the token.");
       return;
     }
     const decided = `, by ${answer.decided_by.join(", ")}`;

@@ -14,6 +14,21 @@ thread_local! {
     static IGNORED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Full names of the fields that were taken, and whether more is done with each than to refuse it.
+    static TAKEN: RefCell<Vec<(String, bool)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The result of reading, and the full names of the fields that were taken, whether they were sent or not;
+/// with each whether its value is honoured or ignored, not only refused.
+#[cfg(test)]
+pub(crate) fn fields_taken<T>(read: impl FnOnce() -> T) -> (T, Vec<(String, bool)>) {
+    TAKEN.take();
+    let read = read();
+    (read, TAKEN.take())
+}
+
 /// Reads with unknown fields left out, if `ignore`; gives their names, too.
 pub(crate) fn ignoring_unknown<T>(
     ignore: bool,
@@ -59,7 +74,15 @@ impl Fields {
 
     /// A field's value; null is absent, as OpenAI's clients write it.
     pub(crate) fn value(&mut self, field: &str) -> Option<Value> {
+        self.note(field, true);
         self.map.shift_remove(field).filter(|value| !value.is_null())
+    }
+
+    /// Notes that a field was taken, for tests.
+    #[cfg_attr(not(test), allow(unused_variables, clippy::unused_self))]
+    fn note(&self, field: &str, is_honoured: bool) {
+        #[cfg(test)]
+        TAKEN.with_borrow_mut(|taken| taken.push((self.name(field), is_honoured)));
     }
 
     /// A field's value, converted by `read`; `wanted` describes the accepted values in an error.
@@ -121,6 +144,7 @@ impl Fields {
 
     /// Drops a field that cannot change the answer, whatever its value.
     pub(crate) fn ignore(&mut self, field: &str) {
+        self.note(field, true);
         self.map.shift_remove(field);
     }
 
@@ -131,7 +155,9 @@ impl Fields {
         harmless: impl FnOnce(&Value) -> bool,
         cure: &str,
     ) -> Result<(), ApiError> {
-        match self.value(field) {
+        self.note(field, false);
+        let value = self.map.shift_remove(field).filter(|value| !value.is_null());
+        match value {
             Some(value) if !harmless(&value) => {
                 Err(ApiError::field(self.name(field), format!("is not supported; {cure}")))
             }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::fields::{Fields, wrong};
+use crate::model::ChatTemplate;
 use crate::server::api_error::ApiError;
 
 /// Variables that other fields of a request set, or none can.
@@ -13,6 +14,23 @@ const RESERVED: [(&str, &str); 5] = [
     ("add_generation_prompt", "the model answers the conversation"),
     ("strftime_now", "it is the time now"),
 ];
+
+/// Names under which templates know whether the model is to think: Qwen's and GLM's, DeepSeek's and
+/// Granite's.
+const THINKING: [&str; 2] = ["enable_thinking", "thinking"];
+
+/// Whether a variable says that the model is to think, by a name that the template has.
+pub(crate) fn asks_to_think(variables: &Map<String, Value>, template: &ChatTemplate) -> bool {
+    THINKING.iter().any(|name| {
+        variables.get(*name).is_some_and(|value| value == true) && template.text().contains(name)
+    })
+}
+
+/// The variable that says that the model is not to think, if there is one.
+pub(crate) fn forbids_to_think(variables: &Map<String, Value>) -> Option<&'static str> {
+    let is_false = |name: &&&str| variables.get(**name).is_some_and(|value| value == false);
+    THINKING.iter().find(is_false).copied()
+}
 
 /// The variables of a request. A template does not see those that it does not name.
 pub(crate) fn variables(fields: &mut Fields) -> Result<Map<String, Value>, ApiError> {

@@ -1,6 +1,6 @@
 //! Fields of tools and reasoning: `tools`, `tool_choice`, `parallel_tool_calls`, `reasoning_*`.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::Compiler;
 use crate::engine::{Engine, MessageFormats, Protocol, Request};
@@ -9,6 +9,7 @@ use crate::tools::{InputFormat, Tool, ToolCalls, ToolChoice, ToolFormat};
 
 use super::answer_format::{AnswerFormat, strictness};
 use super::fields::{Fields, wrong};
+use super::template;
 use crate::server::api_error::{ApiError, with_cure};
 
 /// The tools of a request.
@@ -24,6 +25,27 @@ pub(crate) struct RequestTools {
 /// Reasoning before the answer, with the greatest number of its tokens.
 pub(crate) struct ReasoningRequest {
     budget: Option<usize>,
+}
+
+impl ReasoningRequest {
+    /// As many tokens as the model wants.
+    pub(crate) fn unbounded() -> Self {
+        Self { budget: None }
+    }
+}
+
+/// Errors if the request asks for reasoning, and its variables of the chat template for none.
+pub(crate) fn check_thinking(
+    reasoning: Option<&ReasoningRequest>,
+    variables: &Map<String, Value>,
+) -> Result<(), ApiError> {
+    match (reasoning, template::forbids_to_think(variables)) {
+        (Some(_), Some(name)) => Err(ApiError::field(
+            format!("chat_template_kwargs.{name}"),
+            "is false, and `reasoning_effort` or `reasoning_budget` asks for reasoning; leave one out",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Reads `tools`, `tool_choice` and `parallel_tool_calls`; nothing where there are no tools.

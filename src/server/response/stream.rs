@@ -1,15 +1,10 @@
-//! An answer as server-sent events: each choice's role, text and end, then `[DONE]`.
+//! A chat completion as server-sent events: each choice's role, text and end, then `[DONE]`.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 
-use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
+use axum::response::sse::Event;
 use serde_json::Value;
-use tokio_stream::Stream;
 
 use crate::engine::{Protocol, Usage};
 use crate::tools::{AssistantMessage, MessagePart, MessageReader};
@@ -19,32 +14,24 @@ use crate::server::app::App;
 use crate::server::request::StreamOptions;
 use crate::server::response::custom_input::InputReader;
 use crate::server::response::document::ChoiceDocuments;
+use crate::server::response::event_stream::EventWriter;
 use crate::server::response::{self, Choice, CompletionHead, add_usage};
-use crate::server::worker::{Replies, WorkerReply};
+use crate::server::worker::WorkerReply;
 
 /// The event that ends every stream that did not fail.
 const DONE: &str = "[DONE]";
 
-/// The comment by which client and proxies know that the answer is still to come.
-const KEEP_ALIVE: &str = "keep-alive";
-
-/// Stream of events from the worker's replies. Dropping it, as happens when the client hangs up,
-/// cancels the request.
-pub(crate) struct ChunkStream {
+/// Makes the chunks of a chat completion.
+pub(crate) struct ChunkWriter {
     head: CompletionHead,
     app: Arc<App>,
-    replies: Replies,
     protocol: Protocol,
-    /// The field that bounds the tokens of the answer.
-    max_tokens_field: Option<&'static str>,
     /// The choices that have begun and not ended, by index.
     choices: BTreeMap<usize, StreamedChoice>,
     usage: Usage,
     options: StreamOptions,
-    ready: VecDeque<String>,
-    /// Whether a comment comes first, because the answer had not begun when the stream did.
-    begins_with_comment: bool,
-    ended: bool,
+    /// Chunks that were not sent.
+    ready: Vec<String>,
 }
 
 /// A choice while it is streamed; several are, side by side.
@@ -63,40 +50,27 @@ struct StreamedChoice {
     logprobs_sent: usize,
 }
 
-impl ChunkStream {
-    /// A stream that begins with `first`, or with a comment if the answer has not begun.
+impl ChunkWriter {
+    /// A writer that has written nothing.
     pub(crate) fn new(
-        (head, app, protocol, max_tokens_field): (
-            CompletionHead,
-            Arc<App>,
-            Protocol,
-            Option<&'static str>,
-        ),
-        first: Option<WorkerReply>,
-        replies: Replies,
+        head: CompletionHead,
+        app: Arc<App>,
+        protocol: Protocol,
         options: StreamOptions,
     ) -> Self {
-        let mut chunks = Self {
+        Self {
             head,
             app,
-            replies,
             protocol,
-            max_tokens_field,
             choices: BTreeMap::new(),
             usage: Usage::default(),
             options,
-            ready: VecDeque::new(),
-            begins_with_comment: first.is_none(),
-            ended: false,
-        };
-        if let Some(first) = first {
-            chunks.take(first);
+            ready: Vec::new(),
         }
-        chunks
     }
 
     /// Turns a reply into chunks.
-    fn take(&mut self, reply: WorkerReply) {
+    fn read(&mut self, reply: WorkerReply) {
         match reply {
             WorkerReply::Step(index, step) => {
                 let logprob = response::logprob(&self.app.vocabulary, &step);
@@ -126,11 +100,14 @@ impl ChunkStream {
                 let choice = Choice::new(*response, message, tokens);
                 self.push(with_document(self.head.finish_chunk(index, &choice), events));
             }
-            WorkerReply::Finished => self.end(),
-            WorkerReply::Failed(error) => {
-                self.fail(&ApiError::from_generation(&error, self.max_tokens_field))
+            WorkerReply::Finished => {
+                if self.options.include_usage {
+                    self.ready.push(self.head.usage_chunk(&self.usage).to_string());
+                }
+                self.ready.push(DONE.to_owned());
             }
-            WorkerReply::OutOfTime => self.fail(&self.app.out_of_time()),
+            // The stream makes errors of them.
+            WorkerReply::Failed(_) | WorkerReply::OutOfTime => {}
         }
     }
 
@@ -181,26 +158,12 @@ impl ChunkStream {
         }
     }
 
-    fn end(&mut self) {
-        if self.options.include_usage {
-            self.ready.push_back(self.head.usage_chunk(&self.usage).to_string());
-        }
-        self.ready.push_back(DONE.to_owned());
-        self.ended = true;
-    }
-
-    /// Sends an error object: the status line is long gone, and OpenAI's clients look for the object.
-    fn fail(&mut self, error: &ApiError) {
-        self.ready.push_back(error.object().to_string());
-        self.ended = true;
-    }
-
     fn push(&mut self, mut chunk: Value) {
         if self.options.include_usage {
             // Present in every chunk, so that a client knows that the last one will have it.
             chunk["usage"] = Value::Null;
         }
-        self.ready.push_back(chunk.to_string());
+        self.ready.push(chunk.to_string());
     }
 }
 
@@ -225,30 +188,14 @@ fn with_document(mut chunk: Value, events: Vec<Value>) -> Value {
     chunk
 }
 
-impl Stream for ChunkStream {
-    type Item = Result<Event, Infallible>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if std::mem::take(&mut self.begins_with_comment) {
-            return Poll::Ready(Some(Ok(Event::default().comment(KEEP_ALIVE))));
-        }
-        loop {
-            if let Some(data) = self.ready.pop_front() {
-                return Poll::Ready(Some(Ok(Event::default().data(data))));
-            }
-            if self.ended {
-                return Poll::Ready(None);
-            }
-            match ready!(self.replies.poll_recv(context)) {
-                Some(reply) => self.take(reply),
-                None => self.fail(&ApiError::gone()),
-            }
-        }
+impl EventWriter for ChunkWriter {
+    fn take(&mut self, reply: WorkerReply, events: &mut VecDeque<Event>) {
+        self.read(reply);
+        events.extend(self.ready.drain(..).map(|data| Event::default().data(data)));
     }
-}
 
-impl IntoResponse for ChunkStream {
-    fn into_response(self) -> Response {
-        Sse::new(self).keep_alive(KeepAlive::new().text(KEEP_ALIVE)).into_response()
+    /// Sends an error object, which OpenAI's clients look for.
+    fn fail(&mut self, error: &ApiError, events: &mut VecDeque<Event>) {
+        events.push_back(Event::default().data(error.object().to_string()));
     }
 }

@@ -1,0 +1,240 @@
+//! `GET /openapi.json`: the API as an OpenAPI 3.1 document.
+//!
+//! Fields of requests are read one by one ([`Fields`](super::request::Fields)), not by a derived type, so the
+//! document is data of its own, `openapi/document.json`, and tests hold it to the code: it names exactly the
+//! fields that the readers take and the routes that the router has. Here it is completed: groups of fields
+//! that endpoints share (`x-include`) become properties, optional ones may be null as the server reads
+//! them, and the model's names are filled in.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Map, Value, json};
+
+use super::app::App;
+
+/// The document before it is completed.
+const DOCUMENT: &str = include_str!("openapi/document.json");
+
+/// Answers with the document.
+pub(super) async fn openapi(State(app): State<Arc<App>>) -> Json<Value> {
+    Json(document(&app.names, app.ignore_unknown_fields))
+}
+
+/// The document of a server of a model of these names.
+fn document(names: &[String], ignores_unknown: bool) -> Value {
+    // The file is a part of the program, and a test reads it.
+    let mut document: Value = serde_json::from_str(DOCUMENT).unwrap_or_default();
+    document["info"]["version"] = json!(env!("CARGO_PKG_VERSION"));
+    let schemas = document["components"]["schemas"].take();
+    let mut completed = Map::new();
+    for (name, schema) in schemas.as_object().into_iter().flatten() {
+        completed.insert(name.clone(), complete(schema, &schemas, names, ignores_unknown));
+    }
+    document["components"]["schemas"] = Value::Object(completed);
+    document
+}
+
+/// A schema with its groups; others stay as they are.
+fn complete(schema: &Value, schemas: &Value, names: &[String], ignores_unknown: bool) -> Value {
+    let mut schema = schema.clone();
+    let Some(object) = schema.as_object_mut() else { return schema };
+    let Some(groups) = object.shift_remove("x-include") else { return schema };
+    let mut properties = Map::new();
+    let own = object.shift_remove("properties");
+    let shared = groups.as_array().into_iter().flatten().filter_map(Value::as_str);
+    let shared = shared.map(|group| &schemas[group]["properties"]);
+    for (name, field) in shared.chain(&own).filter_map(Value::as_object).flatten() {
+        properties.insert(name.clone(), field.clone());
+    }
+    let required = object.get("required").cloned().unwrap_or_else(|| json!([]));
+    let is_required = |name: &String| required.as_array().is_some_and(|r| r.contains(&json!(name)));
+    for (name, field) in &mut properties {
+        if name == "model" {
+            field["enum"] = json!(names);
+        }
+        if !is_required(name) {
+            *field = nullable(field.take());
+        }
+    }
+    if let (Some(examples), Some(name)) = (object.get_mut("examples"), names.first()) {
+        for example in examples.as_array_mut().into_iter().flatten() {
+            if properties.contains_key("model") {
+                example["model"] = json!(name);
+            }
+        }
+    }
+    object.insert("properties".to_owned(), Value::Object(properties));
+    object.insert("additionalProperties".to_owned(), json!(ignores_unknown));
+    schema
+}
+
+/// A field that may be null, which counts as absent.
+fn nullable(mut field: Value) -> Value {
+    let Some(members) = field.as_object_mut() else { return field };
+    let description = members.shift_remove("description");
+    let accepts_all = members.is_empty();
+    let mut nullable = match accepts_all {
+        true => json!({}),
+        false => json!({ "anyOf": [field, { "type": "null" }] }),
+    };
+    if let Some(description) = description {
+        nullable["description"] = description;
+    }
+    nullable
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::Vocabulary;
+    use crate::server::api_error::ApiError;
+    use crate::server::request::{
+        ChatRequest, CompletionRequest, DecisionRequest, Fields, fields_taken, read_constraint,
+    };
+
+    const MODEL: &str = "m";
+
+    fn names() -> Vec<String> {
+        vec![MODEL.to_owned()]
+    }
+
+    fn fields(body: Value) -> Fields {
+        Fields::new("", body).unwrap()
+    }
+
+    /// Whether a schema describes the field of this path, such as `a.b[0].c`.
+    fn describes(document: &Value, schema: &Value, path: &[&str]) -> bool {
+        if let Some(reference) = schema["$ref"].as_str() {
+            let name = reference.rsplit('/').next().unwrap();
+            return describes(document, &document["components"]["schemas"][name], path);
+        }
+        let Some((first, rest)) = path.split_first() else { return true };
+        let parts = ["anyOf", "allOf", "oneOf"].into_iter();
+        let parts = parts.filter_map(|key| schema[key].as_array()).flatten();
+        let next = match first.strip_suffix(']') {
+            Some(_) => &schema["items"],
+            None => &schema["properties"][*first],
+        };
+        !next.is_null() && describes(document, next, rest)
+            || parts.into_iter().any(|part| describes(document, part, path))
+    }
+
+    fn segments(name: &str) -> Vec<&str> {
+        name.split('.')
+            .flat_map(|part| part.split_inclusive(|c| c == '['))
+            .map(|part| part.trim_end_matches('['))
+            .filter(|part| !part.is_empty())
+            .collect()
+    }
+
+    /// Checks the fields that a reader takes of a body against a schema: those that it reads are described,
+    /// and those that are described are taken.
+    fn check<T>(schema: &str, except: &[&str], read: impl FnOnce() -> Result<T, ApiError>) {
+        let document = document(&names(), false);
+        let (result, taken) = fields_taken(read);
+        if let Err(error) = result {
+            panic!("{schema}: {:?}", error.object());
+        }
+        let described = &document["components"]["schemas"][schema];
+        for (name, is_honoured) in &taken {
+            let path = segments(name);
+            let is_described = describes(&document, described, &path);
+            let is_expected = !is_honoured || except.contains(&path[0]) || is_described;
+            assert!(is_expected, "{schema} does not describe `{name}`");
+        }
+        let names: BTreeSet<&str> = taken.iter().map(|(name, _)| name.as_str()).collect();
+        for name in described["properties"].as_object().unwrap().keys() {
+            assert!(names.contains(name.as_str()), "{schema}: nobody reads `{name}`");
+        }
+    }
+
+    #[test]
+    fn fields_of_requests_are_those_that_are_read() {
+        let schema = json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": {} } });
+        let tool = json!({ "type": "function", "function": { "name": "a", "parameters": {} } });
+        let chat = json!({ "model": MODEL, "response_format": schema, "tools": [tool],
+            "messages": [{ "role": "user", "content": [{ "type": "text", "text": "a" }] },
+                { "role": "assistant", "content": "a" },
+                { "role": "tool", "content": "a", "tool_call_id": "1" }],
+            "stream": true, "stream_options": { "include_usage": true } });
+        check("ChatCompletionRequest", &[], || ChatRequest::read(chat, &names()));
+        let vocabulary = Vocabulary::from_tokens(vec![Some(b"a".to_vec())], &[], &[]).unwrap();
+        let completion = json!({ "model": MODEL, "prompt": "a" });
+        check("CompletionRequest", &[], || {
+            CompletionRequest::read(fields(completion), &names(), &vocabulary)
+        });
+        let decision = json!({ "model": MODEL, "input": [{ "role": "user", "content": "a" }],
+            "questions": [{ "type": "predicate", "spellings": { "true": ["a"] } },
+                { "type": "choice", "choices": [{ "value": true }, "b"] },
+                { "type": "score", "minimum": 1, "maximum": 2 }] });
+        // The input is one of three fields.
+        let (_, taken) = fields_taken(|| {
+            let prompt = json!({ "model": MODEL, "prompt": "a", "messages": null, "input": null,
+                "questions": [{ "type": "predicate" }] });
+            DecisionRequest::read(fields(prompt), &names())
+        });
+        assert!(taken.iter().any(|(name, _)| name == "prompt"));
+        check("DecisionRequest", &[], || {
+            let read = DecisionRequest::read(fields(decision), &names())?;
+            let messages = json!({ "model": MODEL, "messages": [{ "role": "user", "content": "a" }],
+                "questions": [{ "type": "predicate" }] });
+            DecisionRequest::read(fields(messages), &names())?;
+            let prompt =
+                json!({ "model": MODEL, "prompt": "a", "questions": [{ "type": "predicate" }] });
+            DecisionRequest::read(fields(prompt), &names())?;
+            Ok(read)
+        });
+        check("LintRequest", &[], || {
+            let mut fields = fields(json!({ "json_schema": {} }));
+            let read = read_constraint(&mut fields, &names())?;
+            fields.finish().map(|()| read)
+        });
+    }
+
+    #[test]
+    fn routes_are_described() {
+        let document = document(&names(), false);
+        let routes = include_str!("routes.rs").split(".route(\"").skip(1);
+        let mut count = 0;
+        for path in routes.filter_map(|rest| rest.split('"').next()) {
+            let path = path.replace("{*", "{");
+            assert!(document["paths"][&path].is_object(), "{path}");
+            count += 1;
+        }
+        assert_eq!(count, document["paths"].as_object().unwrap().len());
+    }
+
+    #[test]
+    fn references_lead_to_schemas_and_operations_are_named_once() {
+        fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+            match value {
+                Value::Object(members) => {
+                    found.extend(members.get("$ref").and_then(Value::as_str));
+                    members.values().for_each(|value| references(value, found));
+                }
+                Value::Array(items) => items.iter().for_each(|value| references(value, found)),
+                _ => {}
+            }
+        }
+        let document = document(&names(), false);
+        let mut found = Vec::new();
+        references(&document, &mut found);
+        assert!(found.len() > 50);
+        for reference in found {
+            let pointer = reference.strip_prefix('#').unwrap();
+            assert!(document.pointer(pointer).is_some(), "{reference}");
+        }
+        let mut ids = BTreeSet::new();
+        for operation in document["paths"].as_object().unwrap().values() {
+            for (_, operation) in operation.as_object().unwrap() {
+                let id = operation["operationId"].as_str();
+                assert!(id.is_none_or(|id| ids.insert(id)), "{id:?} twice");
+            }
+        }
+        assert!(ids.len() > 20);
+    }
+}
