@@ -6,9 +6,12 @@
 //! Q4_1   d, m: f16, 32 codes of 4 bits                               code · d + m
 //! Q4_K   d, dmin: f16, 8 scales and 8 mins of 6 bits, 256 codes      code · d · scale − dmin · min
 //! Q6_K   256 codes of 6 bits, 16 scales of 8 bits, d: f16            (code − 32) · d · scale
+//! IQ4_NL d: f16, 32 codes of 4 bits                                  LEVELS[code] · d
+//! MXFP4  e: 8 bits, 32 codes of 4 bits, each a number in E2M1        number · 2^(e − 127)
 //! ```
 
 use half::f16;
+use rayon::prelude::*;
 
 /// The weights of the greatest block.
 pub(super) const MAX_BLOCK_WEIGHTS: usize = 256;
@@ -52,7 +55,20 @@ pub enum BlockFormat {
     Q5_K,
     /// 6 bits around zero, scales of 8 bits for 16 weights each, 256 weights a block.
     Q6_K,
+    /// 4 bits that choose one of 16 levels, 32 weights a block.
+    IQ4_NL,
+    /// 4 bits that choose one of 16 levels, scales of 6 bits for 32 weights each, 256 weights a block.
+    IQ4_XS,
+    /// Floating-point numbers of 4 bits, a power of two as scale, 32 weights a block (OCP Microscaling
+    /// Formats 1.0).
+    MXFP4,
 }
+
+/// The levels of `IQ4_NL` and `IQ4_XS`.
+const LEVELS: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
+
+/// The greatest exponent of `MXFP4` with which all weights are finite.
+const MAX_EXPONENT: u8 = 252;
 
 /// The number that is added to the products of codes and scales.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,10 +84,10 @@ pub(super) enum Offset {
 /// A block, its fields unpacked.
 pub(super) struct Block {
     pub(super) codes: [u8; MAX_BLOCK_WEIGHTS],
-    /// The block's scale.
-    pub(super) d: f16,
-    /// The block's offset, or the factor of its groups' mins.
-    pub(super) m: f16,
+    /// The bits of the block's scale, which [`BlockFormat::scale`] reads.
+    pub(super) d: u16,
+    /// The block's offset, or the factor of its groups' mins: the bits of a half-precision number.
+    pub(super) m: u16,
     /// The factor of each group, where groups have one.
     pub(super) scales: [i8; MAX_GROUPS],
     /// The min of each group, where groups have one.
@@ -80,7 +96,7 @@ pub(super) struct Block {
 
 impl BlockFormat {
     /// All formats.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Q4_0,
         Self::Q4_1,
         Self::Q5_0,
@@ -91,13 +107,17 @@ impl BlockFormat {
         Self::Q4_K,
         Self::Q5_K,
         Self::Q6_K,
+        Self::IQ4_NL,
+        Self::IQ4_XS,
+        Self::MXFP4,
     ];
 
     /// The number of weights of a block, all of one row.
     pub const fn weights(self) -> usize {
         match self {
             Self::Q4_0 | Self::Q4_1 | Self::Q5_0 | Self::Q5_1 | Self::Q8_0 => 32,
-            Self::Q2_K | Self::Q3_K | Self::Q4_K | Self::Q5_K | Self::Q6_K => 256,
+            Self::IQ4_NL | Self::MXFP4 => 32,
+            Self::Q2_K | Self::Q3_K | Self::Q4_K | Self::Q5_K | Self::Q6_K | Self::IQ4_XS => 256,
         }
     }
 
@@ -114,6 +134,50 @@ impl BlockFormat {
             Self::Q4_K => 4 + 12 + 128,
             Self::Q5_K => 4 + 12 + 32 + 128,
             Self::Q6_K => 128 + 64 + 16 + 2,
+            Self::IQ4_NL => 2 + 16,
+            Self::IQ4_XS => 2 + 2 + 4 + 128,
+            Self::MXFP4 => 1 + 16,
+        }
+    }
+
+    /// The index of the first block that holds an infinity or no number where its scale is; none of a
+    /// sound file does.
+    ///
+    /// ```
+    /// use maskwright_kernels::BlockFormat;
+    /// let mut blocks = vec![0; 3 * BlockFormat::Q8_0.bytes()];
+    /// assert_eq!(BlockFormat::Q8_0.first_damaged(&blocks), None);
+    /// blocks[BlockFormat::Q8_0.bytes() + 1] = 0x7c;
+    /// assert_eq!(BlockFormat::Q8_0.first_damaged(&blocks), Some(1));
+    /// ```
+    pub fn first_damaged(self, blocks: &[u8]) -> Option<usize> {
+        /// Blocks that a thread looks at together.
+        const TOGETHER: usize = 4096;
+        let is_damaged = |block: &[u8]| match self {
+            Self::MXFP4 => block[0] > MAX_EXPONENT,
+            _ => {
+                let is_finite = |at: &usize| block[at + 1] & 0x7c != 0x7c;
+                !self.half_precision().iter().all(is_finite)
+            }
+        };
+        let size = self.bytes();
+        let parts = blocks.par_chunks(TOGETHER * size).enumerate();
+        let first = parts.find_map_first(|(part, blocks)| {
+            let at = blocks.chunks_exact(size).position(is_damaged)?;
+            Some(part * TOGETHER + at)
+        });
+        first
+    }
+
+    /// The places of the half-precision numbers in a block.
+    const fn half_precision(self) -> &'static [usize] {
+        match self {
+            Self::Q4_0 | Self::Q5_0 | Self::Q8_0 | Self::IQ4_NL | Self::IQ4_XS => &[0],
+            Self::Q4_1 | Self::Q5_1 | Self::Q4_K | Self::Q5_K => &[0, 2],
+            Self::Q2_K => &[80, 82],
+            Self::Q3_K => &[108],
+            Self::Q6_K => &[208],
+            Self::MXFP4 => &[],
         }
     }
 
@@ -124,13 +188,35 @@ impl BlockFormat {
             let block = self.block(block);
             for (index, (code, y)) in block.codes.iter().zip(y).enumerate() {
                 let (scale, offset) = self.scale_and_offset(
-                    block.d.to_f32(),
-                    block.m.to_f32(),
+                    self.scale(block.d),
+                    f16::from_bits(block.m).to_f32(),
                     block.scales[index / group],
                     block.mins[index / group],
                 );
-                *y = f32::from(*code).mul_add(scale, offset);
+                *y = self.number(*code).mul_add(scale, offset);
             }
+        }
+    }
+
+    /// The number that a code stands for, before scale and offset. Of `MXFP4` it is doubled, and so an
+    /// integer.
+    pub(super) fn number(self, code: u8) -> f32 {
+        match self {
+            Self::MXFP4 => {
+                // 0, 1, 2, 3, 4, 6, 8, 12: the steps double at 4 and at 6.
+                let index = f32::from(code & 7);
+                let number = index + (index - 4.0).max(0.0) + 2.0 * (index - 6.0).max(0.0);
+                if code & 8 == 0 { number } else { -number }
+            }
+            _ => f32::from(code),
+        }
+    }
+
+    /// The scale of a block, by its bits.
+    pub(super) fn scale(self, bits: u16) -> f32 {
+        match self {
+            Self::MXFP4 => half_of_power(bits),
+            _ => f16::from_bits(bits).to_f32(),
         }
     }
 
@@ -147,7 +233,9 @@ impl BlockFormat {
         match self {
             Self::Q4_0 | Self::Q4_1 | Self::Q4_K => (4, 0),
             Self::Q5_0 | Self::Q5_1 | Self::Q5_K => (4, 1),
-            Self::Q8_0 => (8, 0),
+            // The levels of 4 bits lie unpacked, as integers of 8 bits.
+            Self::Q8_0 | Self::IQ4_NL | Self::IQ4_XS => (8, 0),
+            Self::MXFP4 => (4, 0),
             Self::Q2_K => (2, 0),
             Self::Q3_K => (2, 1),
             Self::Q6_K => (4, 2),
@@ -163,7 +251,8 @@ impl BlockFormat {
         match self {
             Self::Q4_0 => Offset::ZeroCode(8.0),
             Self::Q5_0 => Offset::ZeroCode(16.0),
-            Self::Q8_0 => Offset::ZeroCode(128.0),
+            Self::Q8_0 | Self::IQ4_NL | Self::IQ4_XS => Offset::ZeroCode(128.0),
+            Self::MXFP4 => Offset::ZeroCode(0.0),
             Self::Q3_K => Offset::ZeroCode(4.0),
             Self::Q6_K => Offset::ZeroCode(32.0),
             Self::Q4_1 | Self::Q5_1 => Offset::OfBlock,
@@ -187,12 +276,12 @@ impl BlockFormat {
     pub(super) fn block(self, bytes: &[u8]) -> Block {
         let mut block = Block {
             codes: [0; MAX_BLOCK_WEIGHTS],
-            d: f16::ZERO,
-            m: f16::ZERO,
+            d: 0,
+            m: 0,
             scales: [1; MAX_GROUPS],
             mins: [0; MAX_GROUPS],
         };
-        let half = |at: usize| f16::from_le_bytes([bytes[at], bytes[at + 1]]);
+        let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         match self {
             Self::Q4_0 => {
                 block.d = half(0);
@@ -267,8 +356,48 @@ impl BlockFormat {
                 }
                 block.d = half(208);
             }
+            Self::IQ4_NL => {
+                block.d = half(0);
+                halves(&bytes[2..], &mut block.codes[..32]);
+                levels(&mut block.codes[..32]);
+            }
+            Self::IQ4_XS => {
+                let (high, low) = (half(2), &bytes[4..8]);
+                block.d = half(0);
+                for (group, scale) in block.scales[..8].iter_mut().enumerate() {
+                    let low = low[group / 2] >> (group % 2 * 4) & 15;
+                    let high = (high >> (group * 2) & 3) as u8;
+                    *scale = (low | high << 4) as i8 - 32;
+                }
+                for (codes, bytes) in
+                    block.codes.chunks_exact_mut(32).zip(bytes[8..].chunks_exact(16))
+                {
+                    halves(bytes, codes);
+                }
+                levels(&mut block.codes);
+            }
+            Self::MXFP4 => {
+                block.d = u16::from(bytes[0]);
+                halves(&bytes[1..], &mut block.codes[..32]);
+            }
         }
         block
+    }
+}
+
+/// 2^(e − 128): half of the scale of `MXFP4`, whose numbers are doubled.
+#[inline(always)]
+pub(super) fn half_of_power(exponent: u16) -> f32 {
+    // Down to 2^−126 a power of two is its exponent alone; the two below lie in the fraction.
+    let normal = u32::from(exponent.saturating_sub(1)) << 23;
+    f32::from_bits(if exponent < 2 { 1 << (21 + exponent) } else { normal })
+}
+
+/// Codes that choose levels, as levels from 0 up.
+fn levels(codes: &mut [u8]) {
+    for code in codes {
+        // From −128 … 127 to 0 … 255.
+        *code = LEVELS[usize::from(*code)] as u8 ^ 0x80;
     }
 }
 

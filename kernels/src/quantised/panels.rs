@@ -17,7 +17,7 @@
 use pulp::{NullaryFnOnce, Simd};
 use rayon::prelude::*;
 
-use super::block_format::{BlockFormat, Offset};
+use super::block_format::{BlockFormat, Offset, half_of_power};
 use crate::linear::PANEL;
 
 /// Numbers of k that lie together.
@@ -36,9 +36,9 @@ pub(crate) struct QuantisedPanels {
     k: usize,
     /// (panels, units, bits, 16).
     words: Vec<[u32; PANEL]>,
-    /// The scale of each block as half-precision bits: (panels, blocks, 16).
+    /// The bits of the scale of each block: (panels, blocks, 16).
     d: Vec<[u16; PANEL]>,
-    /// The offset of each block, if it has one.
+    /// The offset of each block as half-precision bits, if it has one.
     m: Vec<[u16; PANEL]>,
     /// The factor of each group, if groups have one: (panels, groups, 16).
     scales: Vec<[i8; PANEL]>,
@@ -119,7 +119,8 @@ impl QuantisedPanels {
                 code |= (unit[low as usize + word][column] >> shift & ((1 << high) - 1)) << low;
             }
             let scales = self.scale_and_offset(panel, k);
-            *y = (code as f32).mul_add(scales.scale[column], scales.offset[column]);
+            let number = self.format.number(code as u8);
+            *y = number.mul_add(scales.scale[column], scales.offset[column]);
         }
     }
 
@@ -129,7 +130,10 @@ impl QuantisedPanels {
         let format = self.format;
         let block = panel * (self.k / format.weights()) + k / format.weights();
         let group = panel * (self.k / format.group()) + k / format.group();
-        let mut scale = widen(&self.d[block]);
+        let mut scale = match format {
+            BlockFormat::MXFP4 => self.d[block].map(half_of_power),
+            _ => widen(&self.d[block]),
+        };
         if format.has_scales() {
             let factors = &self.scales[group];
             for (scale, factor) in scale.iter_mut().zip(factors) {
@@ -162,7 +166,7 @@ struct Scales {
 }
 
 /// Half-precision numbers as single-precision ones: their bits are those of a number 2¹¹² times smaller.
-/// Infinities, which no sound file holds, become 65536.
+/// Infinities, which no sound file holds ([`BlockFormat::first_damaged`]), become 65536.
 #[inline(always)]
 fn widen(bits: &[u16; PANEL]) -> [f32; PANEL] {
     const SCALE: f32 = f32::from_bits((127 + 112) << 23);
@@ -198,9 +202,9 @@ impl Panel<'_> {
         let groups = format.weights() / format.group();
         for (index, bytes) in row.chunks_exact(format.bytes()).enumerate() {
             let block = format.block(bytes);
-            self.d[index][column] = block.d.to_bits();
+            self.d[index][column] = block.d;
             if let Some(m) = self.m.get_mut(index) {
-                m[column] = block.m.to_bits();
+                m[column] = block.m;
             }
             for group in 0..groups {
                 if let Some(scales) = self.scales.get_mut(index * groups + group) {
@@ -238,20 +242,24 @@ impl QuantisedSlice<'_> {
     ) {
         let Self { panels, from } = self;
         let panel = from + panel;
+        if panels.format == BlockFormat::MXFP4 {
+            return simd.vectorize(Widen::<S, N, 4, 0, true> { simd, panels, panel, k, y });
+        }
         match panels.format.bits() {
-            (8, _) => simd.vectorize(Widen::<S, N, 8, 0> { simd, panels, panel, k, y }),
-            (4, 0) => simd.vectorize(Widen::<S, N, 4, 0> { simd, panels, panel, k, y }),
-            (4, 1) => simd.vectorize(Widen::<S, N, 4, 1> { simd, panels, panel, k, y }),
-            (4, _) => simd.vectorize(Widen::<S, N, 4, 2> { simd, panels, panel, k, y }),
-            (_, 0) => simd.vectorize(Widen::<S, N, 2, 0> { simd, panels, panel, k, y }),
-            (_, _) => simd.vectorize(Widen::<S, N, 2, 1> { simd, panels, panel, k, y }),
+            (8, _) => simd.vectorize(Widen::<S, N, 8, 0, false> { simd, panels, panel, k, y }),
+            (4, 0) => simd.vectorize(Widen::<S, N, 4, 0, false> { simd, panels, panel, k, y }),
+            (4, 1) => simd.vectorize(Widen::<S, N, 4, 1, false> { simd, panels, panel, k, y }),
+            (4, _) => simd.vectorize(Widen::<S, N, 4, 2, false> { simd, panels, panel, k, y }),
+            (_, 0) => simd.vectorize(Widen::<S, N, 2, 0, false> { simd, panels, panel, k, y }),
+            (_, _) => simd.vectorize(Widen::<S, N, 2, 1, false> { simd, panels, panel, k, y }),
         }
     }
 }
 
-/// Writes weights of codes with `LOW` lower and `HIGH` further bits. Loops instead of closures: these are
+/// Writes weights of codes with `LOW` lower and `HIGH` further bits, which are integers or, if `E2M1`,
+/// floating-point numbers. Loops instead of closures: these are
 /// not inlined where they call many instructions of a register, and cost twenty times as much then.
-struct Widen<'a, S, const N: usize, const LOW: u32, const HIGH: u32> {
+struct Widen<'a, S, const N: usize, const LOW: u32, const HIGH: u32, const E2M1: bool> {
     simd: S,
     panels: &'a QuantisedPanels,
     panel: usize,
@@ -259,8 +267,8 @@ struct Widen<'a, S, const N: usize, const LOW: u32, const HIGH: u32> {
     y: &'a mut [f32],
 }
 
-impl<S: Simd, const N: usize, const LOW: u32, const HIGH: u32> NullaryFnOnce
-    for Widen<'_, S, N, LOW, HIGH>
+impl<S: Simd, const N: usize, const LOW: u32, const HIGH: u32, const E2M1: bool> NullaryFnOnce
+    for Widen<'_, S, N, LOW, HIGH, E2M1>
 {
     type Output = ();
 
@@ -275,18 +283,25 @@ impl<S: Simd, const N: usize, const LOW: u32, const HIGH: u32> NullaryFnOnce
             let k = k + index * UNIT;
             let mut scales = panels.scale_and_offset(panel, k);
             let (first, second) = y.split_at_mut(HALF * PANEL);
-            half_unit::<S, N, LOW, HIGH, 0>(simd, words, &scales, first);
+            half_unit::<S, N, LOW, HIGH, E2M1, 0>(simd, words, &scales, first);
             if group == HALF {
                 scales = panels.scale_and_offset(panel, k + HALF);
             }
-            half_unit::<S, N, LOW, HIGH, 1>(simd, words, &scales, second);
+            half_unit::<S, N, LOW, HIGH, E2M1, 1>(simd, words, &scales, second);
         }
     }
 }
 
 /// Writes 16 numbers of 16 columns: the first or the second half of a unit.
 #[inline(always)]
-fn half_unit<S: Simd, const N: usize, const LOW: u32, const HIGH: u32, const HALF_INDEX: usize>(
+fn half_unit<
+    S: Simd,
+    const N: usize,
+    const LOW: u32,
+    const HIGH: u32,
+    const E2M1: bool,
+    const HALF_INDEX: usize,
+>(
     simd: S,
     words: &[[u32; PANEL]],
     scales: &Scales,
@@ -297,6 +312,9 @@ fn half_unit<S: Simd, const N: usize, const LOW: u32, const HIGH: u32, const HAL
     let (low_shift, high_shift) = (simd.splat_u32s(LOW), simd.splat_u32s(HIGH));
     let integers = simd.splat_u32s(INTEGERS);
     let zero = simd.splat_f32s(f32::from_bits(INTEGERS));
+    let (sign_shift, sign_mask) = (simd.splat_u32s(28), simd.splat_u32s(1 << 31));
+    let magnitude_mask = simd.splat_u32s(7);
+    let (none, four, six) = (simd.splat_f32s(0.0), simd.splat_f32s(4.0), simd.splat_f32s(6.0));
     let y = S::as_mut_simd_f32s(y).0;
     let (scale, offset) = (S::as_simd_f32s(&scales.scale).0, S::as_simd_f32s(&scales.offset).0);
     let of_word = 32 / LOW as usize;
@@ -330,8 +348,24 @@ fn half_unit<S: Simd, const N: usize, const LOW: u32, const HIGH: u32, const HAL
                     code = simd.or_u32s(code, further);
                     high = simd.wrapping_dyn_shr_u32s(high, high_shift);
                 }
+                let mut sign = simd.splat_u32s(0);
+                if E2M1 {
+                    sign = simd.wrapping_dyn_shl_u32s(code, sign_shift);
+                    sign = simd.and_u32s(sign, sign_mask);
+                    code = simd.and_u32s(code, magnitude_mask);
+                }
                 let float = simd.transmute_f32s_u32s(simd.or_u32s(code, integers));
-                let weight = simd.mul_add_f32s(simd.sub_f32s(float, zero), scale, offset);
+                let mut number = simd.sub_f32s(float, zero);
+                if E2M1 {
+                    // As `BlockFormat::number` has it.
+                    let beyond_4 = simd.max_f32s(simd.sub_f32s(number, four), none);
+                    let beyond_6 = simd.max_f32s(simd.sub_f32s(number, six), none);
+                    number = simd.add_f32s(number, beyond_4);
+                    number = simd.add_f32s(number, simd.add_f32s(beyond_6, beyond_6));
+                    let bits = simd.transmute_u32s_f32s(number);
+                    number = simd.transmute_f32s_u32s(simd.or_u32s(bits, sign));
+                }
+                let weight = simd.mul_add_f32s(number, scale, offset);
                 y[(index * of_word + k) * N + n] = weight;
             }
         }
