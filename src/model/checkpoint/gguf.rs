@@ -16,30 +16,30 @@ mod architectures;
 mod config;
 mod directory;
 mod metadata;
+mod parts;
 mod pre_tokenizers;
 mod tensor_names;
 mod tokenizer;
 
 use std::borrow::Cow;
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use memmap2::Mmap;
 use rustc_hash::FxHashMap;
 
 use super::stored_tensor::{EncodedNumbers, StoredTensor};
 use crate::error::{Error, ErrorKind, Result};
-use crate::vocabulary::{GgufMetadata, map_file};
+use crate::vocabulary::GgufMetadata;
 use architectures::Architecture;
-use directory::{Directory, TensorData};
+use directory::TensorData;
 use metadata::Metadata;
-use tensor_names::{Part, TensorPlace};
+pub(super) use parts::PartName;
+use parts::{Parts, of_model};
+use tensor_names::{Extent, TensorPlace};
 
-/// A GGUF file with a model.
+/// A model in a GGUF file, or in several that belong together.
 #[derive(Debug)]
 pub(crate) struct GgufFile {
-    path: PathBuf,
-    map: Mmap,
+    parts: Parts,
     tensors: Vec<TensorData>,
     /// The place of each tensor, by Hugging Face's name.
     places: FxHashMap<String, TensorPlace>,
@@ -48,31 +48,21 @@ pub(crate) struct GgufFile {
 }
 
 impl GgufFile {
-    /// Maps and checks a file; weights are not touched.
+    /// Maps and checks a file, and those that belong to it; weights are not touched.
     ///
     /// Errors on damage, and on metadata, tokenizers and types of tensors that are not read.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let unreadable = |error: std::io::Error| {
-            if error.kind() == std::io::ErrorKind::NotFound {
-                return Error::new(ErrorKind::Model, "there is no such GGUF file")
-                    .in_file(path)
-                    .with_help("give the path of a GGUF file or of a model folder, or `tiny`");
-            }
-            Error::new(ErrorKind::Io, format!("cannot read: {error}"))
-                .in_file(path)
-                .with_source(error)
-        };
-        let map = File::open(path).and_then(|file| map_file(&file)).map_err(unreadable)?;
-        Self::read(path, map).map_err(|error| error.in_file(path))
+        let parts = Parts::open(path)?;
+        let path = parts.first().0.to_owned();
+        Self::read(parts).map_err(|error| error.in_file(&path))
     }
 
-    fn read(path: &Path, map: Mmap) -> Result<Self> {
-        let metadata = GgufMetadata::read(&map).map_err(of_model)?;
-        let directory = Directory::read(&map, &metadata).map_err(of_model)?;
+    fn read(parts: Parts) -> Result<Self> {
+        let metadata = GgufMetadata::read(parts.first().1).map_err(of_model)?;
+        let directory = parts.directory()?;
         let metadata = Metadata(&metadata);
-        refuse_parts(&metadata)?;
         let architecture = Architecture::of(&metadata)?;
-        let config = config::config_json(&metadata, architecture, &directory, &map)?;
+        let config = config::config_json(&metadata, architecture, &directory, &parts)?;
         let tokenizer = tokenizer::tokenizer_json(&metadata)?;
         let tokenizer_config = tokenizer::tokenizer_config_json(&metadata)?;
         let places = tensor_names::places(&metadata, architecture, &directory.tensors)?;
@@ -83,12 +73,12 @@ impl GgufFile {
             ("tokenizer.json", tokenizer),
             ("tokenizer_config.json", tokenizer_config),
         ];
-        let tensors = directory.tensors;
-        Ok(Self { path: path.to_owned(), map, tensors, places, documents })
+        Ok(Self { parts, tensors: directory.tensors, places, documents })
     }
 
+    /// The file, of several the first.
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.parts.first().0
     }
 
     /// The names of the files that a model folder would have.
@@ -110,8 +100,9 @@ impl GgufFile {
     pub(crate) fn find(&self, name: &str) -> Option<StoredTensor<'_>> {
         let place = self.places.get(name)?;
         let tensor = &self.tensors[place.tensor];
-        let (mut shape, mut bytes) = (tensor.shape.clone(), &self.map[tensor.bytes.clone()]);
-        if let Part::Expert(index) = place.part {
+        let (path, mut bytes) = self.parts.data(tensor);
+        let mut shape = tensor.shape.clone();
+        if let Extent::Expert(index) = place.extent {
             let experts = shape.remove(0);
             let len = bytes.len() / experts;
             bytes = &bytes[index * len..(index + 1) * len];
@@ -128,14 +119,8 @@ impl GgufFile {
         } else {
             EncodedNumbers::new(tensor.kind, bytes)
         };
-        Some(StoredTensor { name: &tensor.name, path: &self.path, shape, numbers })
+        Some(StoredTensor { name: &tensor.name, path, shape, numbers })
     }
-}
-
-/// An error about the container as one about a model.
-fn of_model(error: Error) -> Error {
-    let help = error.help().unwrap_or("get a complete copy of the file").to_owned();
-    Error::new(ErrorKind::Model, error.message()).wrapping(&error).with_help(help)
 }
 
 /// Rows of heads whose pairs of dimensions lie side by side, as rows with the first of all pairs before
@@ -152,16 +137,4 @@ fn halves_of_heads(bytes: &[u8], rows: usize, heads: usize) -> Vec<u8> {
         }
     }
     ordered
-}
-
-/// Errors on one of several files of a model.
-fn refuse_parts(metadata: &Metadata<'_>) -> Result<()> {
-    match metadata.size("split.count")? {
-        None | Some(0 | 1) => Ok(()),
-        Some(count) => {
-            let message = format!("the file is one of {count} parts of a model (`split.count`)");
-            Err(Error::new(ErrorKind::Model, message)
-                .with_help("join them: `llama-gguf-split --merge` of llama.cpp does"))
-        }
-    }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::files::ModelFiles;
-use super::gguf::GgufFile;
+use super::gguf::{GgufFile, PartName};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The files of the model in the binary, each with its name in a model folder.
@@ -25,18 +25,20 @@ pub enum ModelSource {
     Tiny,
     /// A folder in Hugging Face's layout.
     Folder(PathBuf),
-    /// A GGUF file with tokenizer and weights.
+    /// A GGUF file with tokenizer and weights; of a model in several files any of them.
     Gguf(PathBuf),
 }
 
 impl ModelSource {
-    /// The short name: `tiny`, or the last part of the path, of a GGUF file without `.gguf`.
+    /// The short name: `tiny`, or the last part of the path, of a GGUF file without `.gguf` and without
+    /// the number of a part.
     pub fn name(&self) -> String {
         match self {
             Self::Tiny => "tiny".to_owned(),
-            Self::Gguf(path) => {
-                path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-            }
+            Self::Gguf(path) => match PartName::of(path) {
+                Some(part) => part.stem().to_owned(),
+                None => path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+            },
             Self::Folder(path) => {
                 let name =
                     path.file_name().or(path.components().next_back().map(|c| c.as_os_str()));

@@ -127,6 +127,7 @@ impl Weights {
         if tensor.shape != shape {
             return Err(self.misshapen(tensor.name, tensor.path, &tensor.shape, shape));
         }
+        refuse_damaged_scales(&tensor)?;
         self.taken.borrow_mut().insert(name.to_owned());
         Ok(tensor)
     }
@@ -174,4 +175,15 @@ impl Weights {
             .in_file(tensor.path)
             .with_help("give a model whose configuration says all that its weights hold"))
     }
+}
+
+/// Errors on blocks whose scale is an infinity or no number: their weights would be, too.
+fn refuse_damaged_scales(tensor: &StoredTensor<'_>) -> Result<()> {
+    let NumberKind::Blocks(format) = tensor.numbers.kind else { return Ok(()) };
+    let Some(block) = format.first_damaged(&tensor.numbers.bytes) else { return Ok(()) };
+    let message =
+        format!("tensor `{}` is damaged: block {block} has no finite scale", short(tensor.name));
+    Err(Error::new(ErrorKind::Model, message)
+        .in_file(tensor.path)
+        .with_help("get a complete copy of the file"))
 }

@@ -3,20 +3,21 @@
 //! The result goes through the reader of `config.json`, which refuses what it does not know. Here a key of
 //! the architecture that is neither read nor known to be harmless is refused, so that none is dropped.
 
-use std::borrow::Cow;
+mod rope;
+
 use std::cell::RefCell;
 
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value, json};
 
-use super::super::stored_tensor::EncodedNumbers;
-use super::architectures::Architecture;
-use super::directory::{Directory, TensorData};
+use super::architectures::{Architecture, Windows};
+use super::directory::Directory;
 use super::metadata::Metadata;
+use super::parts::Parts;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Keys of an architecture that change nothing of what is computed.
-const HARMLESS: [&str; 3] = ["vocab_size", "tensor_data_layout", "rope.scaling.finetuned"];
+const HARMLESS: [&str; 2] = ["vocab_size", "tensor_data_layout"];
 
 /// The keys of an architecture, and which of them were read.
 struct ArchitectureKeys<'a> {
@@ -37,12 +38,17 @@ impl ArchitectureKeys<'_> {
     }
 
     fn required(&self, name: &str) -> Result<usize> {
-        let key = self.key(name);
-        self.metadata.size_of_layers(&key)?.filter(|number| *number > 0).ok_or_else(|| {
-            let message = format!("the metadata have no `{key}`, or it is 0");
-            Error::new(ErrorKind::Model, message)
-                .with_help("get a complete copy of the file, or convert the model again")
-        })
+        self.size(name)?.filter(|number| *number > 0).ok_or_else(|| self.missing(name))
+    }
+
+    fn required_number(&self, name: &str) -> Result<f64> {
+        self.number(name)?.ok_or_else(|| self.missing(name))
+    }
+
+    fn missing(&self, name: &str) -> Error {
+        let message = format!("the metadata have no `{}`, or it is 0", self.key(name));
+        Error::new(ErrorKind::Model, message)
+            .with_help("get a complete copy of the file, or convert the model again")
     }
 
     fn number(&self, name: &str) -> Result<Option<f64>> {
@@ -53,11 +59,21 @@ impl ArchitectureKeys<'_> {
         self.metadata.text(&self.key(name))
     }
 
+    fn flag(&self, name: &str) -> Result<Option<bool>> {
+        self.metadata.flag(&self.key(name))
+    }
+
     /// The error for a key whose value is not supported.
     fn refused(&self, name: &str, reason: &str) -> Error {
         let message = format!("the metadata `{}.{name}` {reason}", self.prefix);
         Error::new(ErrorKind::Model, message)
             .with_help("a model that says this computes something else: load it from safetensors")
+    }
+
+    /// The error for a key that contradicts the rest of the file.
+    fn damaged(&self, name: &str, reason: &str) -> Error {
+        Error::new(ErrorKind::Model, format!("the metadata `{}.{name}` {reason}", self.prefix))
+            .with_help("get a complete copy of the file")
     }
 
     /// Errors on a key that nobody has read.
@@ -83,7 +99,7 @@ pub(super) fn config_json(
     metadata: &Metadata<'_>,
     architecture: &Architecture,
     directory: &Directory,
-    file: &[u8],
+    parts: &Parts,
 ) -> Result<Value> {
     let keys =
         ArchitectureKeys { metadata, prefix: architecture.prefix(), read: RefCell::default() };
@@ -98,6 +114,10 @@ pub(super) fn config_json(
     let (hidden, heads) =
         (keys.required("embedding_length")?, keys.required("attention.head_count")?);
     let layers = keys.required("block_count")?;
+    if layers > directory.tensors.len() {
+        let reason = format!("is {layers}: more layers than the file has tensors");
+        return Err(keys.damaged("block_count", &reason));
+    }
     set("model_type", json!(architecture.model_type));
     set("vocab_size", json!(vocab));
     set("hidden_size", json!(hidden));
@@ -105,50 +125,68 @@ pub(super) fn config_json(
     set("num_attention_heads", json!(heads));
     set("num_key_value_heads", json!(keys.size("attention.head_count_kv")?.unwrap_or(heads)));
     set("intermediate_size", json!(keys.required("feed_forward_length")?));
-    set("max_position_embeddings", json!(keys.required("context_length")?));
+    let context = keys.required("context_length")?;
+    set("max_position_embeddings", json!(context));
     let head_width = keys.size("attention.key_length")?.unwrap_or(hidden / heads);
+    for (name, size) in [("embedding_length", hidden), ("attention.key_length", head_width)] {
+        if size > directory.greatest_dimension() {
+            return Err(keys.damaged(name, &format!("is {size}: no tensor is so wide")));
+        }
+    }
     if keys.size("attention.value_length")?.is_some_and(|width| width != head_width) {
         return Err(keys.refused("attention.value_length", "differs from `attention.key_length`"));
     }
     set("head_dim", json!(head_width));
-    if let Some(eps) = keys.number("attention.layer_norm_rms_epsilon")? {
-        set("rms_norm_eps", json!(eps));
-    }
+    let (own, name) = architecture.eps;
+    set(name, json!(keys.required_number(own)?));
     set("rope_theta", json!(keys.number("rope.freq_base")?.unwrap_or(10_000.0)));
     let rotated = keys.size("rope.dimension_count")?.unwrap_or(head_width);
-    if rotated != head_width {
-        set("partial_rotary_factor", json!(rotated as f64 / head_width as f64));
+    if rotated > head_width {
+        return Err(keys.refused("rope.dimension_count", "is more than the width of a head"));
     }
+    set("partial_rotary_factor", json!(ratio(rotated, head_width)));
     set("tie_word_embeddings", json!(directory.find("output.weight").is_none()));
-    let has_bias = |stem: &str| directory.find(&format!("blk.0.{stem}.bias")).is_some();
+    let has_bias = |stem: &&str| directory.find(&format!("blk.0.{stem}.bias")).is_some();
+    for (name, stems) in architecture.biases {
+        set(name, json!(stems.iter().any(has_bias)));
+    }
+    for number in architecture.numbers {
+        match keys.number(number.own)? {
+            Some(value) => set(number.name, json!(value)),
+            None if number.is_required => return Err(keys.missing(number.own)),
+            None => {}
+        }
+    }
+    if let Some(id) = metadata.size("tokenizer.ggml.bos_token_id")? {
+        set("bos_token_id", json!(id));
+    }
+    // Ends of a text, of a turn, of a message.
+    let ends = ["eos", "eot", "eom"].map(|key| format!("tokenizer.ggml.{key}_token_id"));
+    let ends: Vec<Option<usize>> =
+        ends.iter().map(|key| metadata.size(key)).collect::<Result<_>>()?;
+    let mut ends: Vec<usize> = ends.into_iter().flatten().collect();
+    ends.dedup();
+    set("eos_token_id", json!(ends));
+    experts(&keys, architecture, &mut set)?;
+    windows(&keys, architecture, layers, &mut set)?;
     match architecture.model_type {
-        "llama" | "granite" | "smollm3" => {
-            set("attention_bias", json!(has_bias("attn_q") || has_bias("attn_output")));
-            set("mlp_bias", json!(has_bias("ffn_down")));
+        "gemma2" | "gemma3_text" => {
+            gemma(&keys, architecture, (layers, hidden / heads, head_width), &mut set)?;
         }
-        "qwen3" | "qwen3_moe" | "olmo2" | "gemma2" | "gemma3_text" | "glm4" => {
-            set("attention_bias", json!(has_bias("attn_q")));
-        }
+        "granite" => granite(&keys, head_width, &mut set)?,
         _ => {}
     }
-    for (own, name) in architecture.numbers {
-        if let Some(number) = keys.number(own)? {
-            set(name, json!(number));
-        }
-    }
-    for (key, name) in [("bos", "bos_token_id"), ("eos", "eos_token_id")] {
-        if let Some(id) = metadata.size(&format!("tokenizer.ggml.{key}_token_id"))? {
-            set(name, json!(id));
-        }
-    }
-    experts(&keys, architecture, &mut set)?;
-    window(&keys, architecture, &mut set)?;
-    gemma(&keys, architecture, (layers, hidden / heads, head_width), &mut set)?;
-    if let Some(scaling) = rope_scaling(&keys, directory, file)? {
+    if let Some(scaling) = rope::scaling(&keys, directory, parts, context)? {
         set("rope_scaling", scaling);
     }
     keys.refuse_others()?;
     Ok(Value::Object(config))
+}
+
+/// A factor of `whole` whose product, rounded down, is `part`.
+fn ratio(part: usize, whole: usize) -> f64 {
+    let ratio = part as f64 / whole as f64;
+    if (whole as f64 * ratio) as usize == part { ratio } else { ratio.next_up() }
 }
 
 fn experts(
@@ -167,6 +205,7 @@ fn experts(
             set("num_experts", json!(count));
             set("num_experts_per_tok", json!(used));
             set("moe_intermediate_size", json!(width));
+            // The file does not say so; llama.cpp does it for all.
             set("norm_topk_prob", json!(true));
         }
         _ if count.unwrap_or(0) > 0 => return Err(keys.refused("expert_count", "is not 0")),
@@ -175,26 +214,69 @@ fn experts(
     Ok(())
 }
 
-fn window(
+fn windows(
     keys: &ArchitectureKeys<'_>,
     architecture: &Architecture,
+    layers: usize,
     set: &mut impl FnMut(&str, Value),
 ) -> Result<()> {
-    let window = keys.size("attention.sliding_window")?.filter(|window| *window > 0);
-    match (architecture.model_type, window) {
-        ("llama", Some(window)) => {
-            // Llama's own layers have none: the layers are Mistral's.
-            set("model_type", json!("mistral"));
+    /// The window of Gemma 2, which its first files do not state.
+    const OF_GEMMA2: usize = 4096;
+    const WINDOW: &str = "attention.sliding_window";
+    let window = keys.size(WINDOW)?.filter(|window| *window > 0);
+    match (&architecture.windows, window) {
+        (Windows::Never, Some(_)) => Err(keys.refused(WINDOW, "is not known of this architecture")),
+        (Windows::Never, None) => Ok(()),
+        (Windows::All, window) => {
+            if architecture.model_type == "llama" && window.is_some() {
+                // Llama's own layers have none: the layers are Mistral's.
+                set("model_type", json!("mistral"));
+            }
+            if architecture.model_type != "llama" || window.is_some() {
+                set("sliding_window", json!(window));
+            }
+            Ok(())
+        }
+        (Windows::AllButEvery(period), mut window) => {
+            match architecture.model_type {
+                "gemma2" => window = window.or(Some(OF_GEMMA2)),
+                // Layers with a window alone have rotary positions.
+                "cohere2" if window.is_none() => return Err(keys.missing(WINDOW)),
+                _ => {}
+            }
+            let types = layer_types(keys, layers, *period, window)?;
             set("sliding_window", json!(window));
+            set("layer_types", json!(types));
+            Ok(())
         }
-        ("qwen2" | "qwen3" | "qwen3_moe", Some(_)) => {
-            return Err(keys.refused("attention.sliding_window", "is not known of this family"));
-        }
-        (_, Some(window)) => set("sliding_window", json!(window)),
-        ("mixtral" | "phi3", None) => set("sliding_window", Value::Null),
-        (_, None) => {}
     }
-    Ok(())
+}
+
+/// `layer_types` of a `config.json`.
+fn layer_types(
+    keys: &ArchitectureKeys<'_>,
+    layers: usize,
+    period: usize,
+    window: Option<usize>,
+) -> Result<Vec<&'static str>> {
+    const PATTERN: &str = "attention.sliding_window_pattern";
+    let key = keys.key(PATTERN);
+    let windowed: Vec<bool> = match keys.metadata.flags(&key) {
+        Ok(Some(flags)) => flags,
+        // An integer is another period; 0 stands for all layers.
+        Ok(None) | Err(_) => {
+            let period = keys.size(PATTERN)?.unwrap_or(period);
+            (0..layers).map(|layer| period == 0 || (layer + 1) % period != 0).collect()
+        }
+    };
+    if windowed.len() < layers {
+        return Err(keys.refused(PATTERN, &format!("does not say it of all {layers} layers")));
+    }
+    let type_of = |windowed: &bool| match *windowed && window.is_some() {
+        true => "sliding_attention",
+        false => "full_attention",
+    };
+    Ok(windowed[..layers].iter().map(type_of).collect())
 }
 
 /// Constants that llama.cpp chooses by the size of a Gemma model.
@@ -206,9 +288,6 @@ fn gemma(
 ) -> Result<()> {
     /// The layers of Gemma 2 27B and of Gemma 3 27B, whose scale is that of the width divided by heads.
     const LAYERS_OF_27B: [(&str, usize); 2] = [("gemma2", 46), ("gemma3_text", 62)];
-    if !architecture.adds_one_to_norms {
-        return Ok(());
-    }
     let is_27b = LAYERS_OF_27B.contains(&(architecture.model_type, layers));
     let scalar = if is_27b { width_of_heads } else { head_width };
     set("query_pre_attn_scalar", json!(scalar));
@@ -216,99 +295,22 @@ fn gemma(
     if architecture.model_type == "gemma3_text" {
         let theta = keys.number("rope.freq_base_swa")?.unwrap_or(10_000.0);
         set("rope_local_base_freq", json!(theta));
-        let pattern = keys.size("attention.sliding_window_pattern")?.unwrap_or(6);
-        set("sliding_window_pattern", json!(pattern));
     }
     Ok(())
 }
 
-/// `rope_scaling` of a `config.json`.
-fn rope_scaling(
+/// A scale that files leave out, and a switch of rotary positions.
+fn granite(
     keys: &ArchitectureKeys<'_>,
-    directory: &Directory,
-    file: &[u8],
-) -> Result<Option<Value>> {
-    const KIND: &str = "rope.scaling.type";
-    let kind = keys.text(KIND)?.unwrap_or("none");
-    // Older files have a factor of linear scaling without its type.
-    let linear = keys.number("rope.scale_linear")?;
-    let factor = keys.number("rope.scaling.factor")?.or(linear).filter(|factor| *factor != 0.0);
-    let original = keys.size("rope.scaling.original_context_length")?;
-    let attention = keys.number("rope.scaling.attn_factor")?;
-    let log_multiplier = keys.number("rope.scaling.yarn_log_multiplier")?;
-    if log_multiplier.is_some_and(|number| number != 0.0) {
-        return Err(keys.refused("rope.scaling.yarn_log_multiplier", "is not 0"));
+    head_width: usize,
+    set: &mut impl FnMut(&str, Value),
+) -> Result<()> {
+    const ROPE: &str = "rope.scaling.finetuned";
+    if keys.flag(ROPE)? == Some(false) {
+        return Err(keys.refused(ROPE, "is false: the model has no rotary positions"));
     }
-    let numbers = |name: &str| directory.find(name).map(|tensor| tensor_numbers(tensor, file));
-    if let Some(factors) = numbers("rope_freqs.weight") {
-        return llama3_scaling(keys, &factors).map(Some);
+    if keys.number("attention.scale")?.is_none() {
+        set("attention_multiplier", json!(1.0 / (head_width as f64).sqrt()));
     }
-    let long = numbers("rope_factors_long.weight");
-    if let (Some(long), Some(short)) = (long, numbers("rope_factors_short.weight")) {
-        let mut scaling =
-            json!({"rope_type": "longrope", "long_factor": long, "short_factor": short});
-        if let Some(original) = original {
-            scaling["original_max_position_embeddings"] = json!(original);
-        }
-        if let Some(attention) = attention {
-            scaling["attention_factor"] = json!(attention);
-        }
-        return Ok(Some(scaling));
-    }
-    match (kind, factor) {
-        ("none", None | Some(1.0)) | ("linear", None | Some(1.0)) => Ok(None),
-        ("linear", Some(factor)) | ("none", Some(factor)) => {
-            Ok(Some(json!({"rope_type": "linear", "factor": factor})))
-        }
-        ("yarn", Some(factor)) => {
-            let mut scaling = json!({"rope_type": "yarn", "factor": factor});
-            if let Some(original) = original {
-                scaling["original_max_position_embeddings"] = json!(original);
-            }
-            if let Some(attention) = attention.filter(|factor| *factor != 1.0) {
-                scaling["attention_factor"] = json!(attention);
-            }
-            Ok(Some(scaling))
-        }
-        _ => Err(keys.refused(KIND, &format!("is `{kind}`"))),
-    }
-}
-
-fn tensor_numbers(tensor: &TensorData, file: &[u8]) -> Vec<f32> {
-    EncodedNumbers::new(tensor.kind, Cow::Borrowed(&file[tensor.bytes.clone()])).to_f32()
-}
-
-/// Llama 3's scaling, of which the file holds the divisor of each frequency alone: found by trying the
-/// settings of the models that have one.
-fn llama3_scaling(keys: &ArchitectureKeys<'_>, factors: &[f32]) -> Result<Value> {
-    const LOW: f64 = 1.0;
-    const HIGH: f64 = 4.0;
-    const ORIGINAL: f64 = 8192.0;
-    /// Rounding of single-precision factors.
-    const NEAR: f64 = 1e-5;
-    let theta = keys.number("rope.freq_base")?.unwrap_or(10_000.0);
-    let width = factors.len() as f64 * 2.0;
-    let greatest = factors.iter().copied().fold(1.0, f32::max);
-    let factor = f64::from(greatest);
-    let is_near = |(index, found): (usize, &f32)| {
-        let turn = std::f64::consts::TAU * theta.powf(2.0 * index as f64 / width);
-        let expected = if turn < ORIGINAL / HIGH {
-            1.0
-        } else if turn > ORIGINAL / LOW {
-            factor
-        } else {
-            let smooth = (ORIGINAL / turn - LOW) / (HIGH - LOW);
-            1.0 / ((1.0 - smooth) / factor + smooth)
-        };
-        (f64::from(*found) / expected - 1.0).abs() < NEAR
-    };
-    if !factors.iter().enumerate().all(is_near) {
-        let message = "the factors in `rope_freqs.weight` are not those of a known scaling";
-        return Err(Error::new(ErrorKind::Model, message)
-            .with_help("load the model from safetensors, whose config.json names the scaling"));
-    }
-    Ok(json!({
-        "rope_type": "llama3", "factor": factor, "low_freq_factor": LOW, "high_freq_factor": HIGH,
-        "original_max_position_embeddings": ORIGINAL as u64,
-    }))
+    Ok(())
 }

@@ -11,44 +11,30 @@ use super::super::stored_tensor::NumberKind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::vocabulary::{GgufMetadata, GgufTensor, GgufValue, gguf_tensors};
 
-/// A tensor whose data lie in the file.
+/// A tensor whose data lie in a file.
 #[derive(Debug)]
 pub(super) struct TensorData {
+    /// The file, by its place among the parts of the model.
+    pub(super) part: usize,
     pub(super) name: String,
     /// The dimensions, the one whose numbers lie side by side last.
     pub(super) shape: Vec<usize>,
     pub(super) kind: NumberKind,
-    /// The data, from the start of the file.
+    /// The data, from the start of its file.
     pub(super) bytes: Range<usize>,
 }
 
-/// All tensors of a file.
+/// All tensors of a model.
 pub(super) struct Directory {
     pub(super) tensors: Vec<TensorData>,
 }
 
 impl Directory {
-    /// Reads the directory.
-    ///
-    /// Errors on types that are not read, on names that occur twice, and on data beyond the file.
-    pub(super) fn read(file: &[u8], metadata: &GgufMetadata<'_>) -> Result<Self> {
-        const DEFAULT_ALIGNMENT: usize = 32;
-        let alignment = match metadata.get("general.alignment") {
-            None => DEFAULT_ALIGNMENT,
-            Some(GgufValue::Integer(number)) if number > 0 && number < 1 << 20 => number as usize,
-            Some(_) => return Err(damaged("`general.alignment` is not a number of bytes")),
-        };
-        let (entries, end) = gguf_tensors(file, metadata)?;
-        let start = end.next_multiple_of(alignment);
+    /// The tensors of all files. Errors on names that occur twice.
+    pub(super) fn new(tensors: Vec<TensorData>) -> Result<Self> {
         let mut names = FxHashSet::default();
-        let mut tensors = Vec::with_capacity(entries.len());
-        for entry in &entries {
-            let tensor = tensor(entry, start, file.len())?;
-            if !names.insert(tensor.name.clone()) {
-                let name = short(&tensor.name);
-                return Err(damaged(format!("there are two tensors `{name}`")));
-            }
-            tensors.push(tensor);
+        if let Some(twice) = tensors.iter().find(|tensor| !names.insert(&tensor.name)) {
+            return Err(damaged(format!("there are two tensors `{}`", short(&twice.name))));
         }
         Ok(Self { tensors })
     }
@@ -57,9 +43,33 @@ impl Directory {
     pub(super) fn find(&self, name: &str) -> Option<&TensorData> {
         self.tensors.iter().find(|tensor| tensor.name == name)
     }
+
+    /// The greatest dimension of any tensor: no size of a model is greater.
+    pub(super) fn greatest_dimension(&self) -> usize {
+        self.tensors.iter().flat_map(|tensor| &tensor.shape).copied().max().unwrap_or(0)
+    }
 }
 
-fn tensor(entry: &GgufTensor<'_>, start: usize, file: usize) -> Result<TensorData> {
+/// Reads the directory of one file, the `part`-th of a model.
+///
+/// Errors on types that are not read, and on data beyond the file.
+pub(super) fn read(
+    file: &[u8],
+    metadata: &GgufMetadata<'_>,
+    part: usize,
+) -> Result<Vec<TensorData>> {
+    const DEFAULT_ALIGNMENT: usize = 32;
+    let alignment = match metadata.get("general.alignment") {
+        None => DEFAULT_ALIGNMENT,
+        Some(GgufValue::Integer(number)) if number > 0 && number < 1 << 20 => number as usize,
+        Some(_) => return Err(damaged("`general.alignment` is not a number of bytes")),
+    };
+    let (entries, end) = gguf_tensors(file, metadata)?;
+    let start = end.next_multiple_of(alignment);
+    entries.iter().map(|entry| tensor(entry, part, start, file.len())).collect()
+}
+
+fn tensor(entry: &GgufTensor<'_>, part: usize, start: usize, file: usize) -> Result<TensorData> {
     let Ok(name) = std::str::from_utf8(entry.name) else {
         return Err(damaged("the name of a tensor is not UTF-8"));
     };
@@ -78,7 +88,8 @@ fn tensor(entry: &GgufTensor<'_>, start: usize, file: usize) -> Result<TensorDat
             kind_name(entry.kind)
         );
         Error::new(ErrorKind::Model, message).with_help(
-            "get the model in F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 or Q2_K to Q6_K",
+            "get the model in F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL, \
+             IQ4_XS or MXFP4",
         )
     })?;
     let (weights, bytes) = match kind {
@@ -93,7 +104,7 @@ fn tensor(entry: &GgufTensor<'_>, start: usize, file: usize) -> Result<TensorDat
     let to = (count / weights).checked_mul(bytes).and_then(|len| from?.checked_add(len));
     match (from, to) {
         (Some(from), Some(to)) if to <= file => {
-            Ok(TensorData { name: name.to_owned(), shape, kind, bytes: from..to })
+            Ok(TensorData { part, name: name.to_owned(), shape, kind, bytes: from..to })
         }
         _ => Err(damaged(format!("the data of tensor `{shown}` end beyond the file"))),
     }
@@ -115,6 +126,9 @@ fn kind(number: u32) -> Option<NumberKind> {
         12 => NumberKind::Blocks(BlockFormat::Q4_K),
         13 => NumberKind::Blocks(BlockFormat::Q5_K),
         14 => NumberKind::Blocks(BlockFormat::Q6_K),
+        20 => NumberKind::Blocks(BlockFormat::IQ4_NL),
+        23 => NumberKind::Blocks(BlockFormat::IQ4_XS),
+        39 => NumberKind::Blocks(BlockFormat::MXFP4),
         _ => return None,
     })
 }
@@ -128,16 +142,20 @@ fn kind_name(number: u32) -> String {
         17 => "IQ2_XS",
         18 => "IQ3_XXS",
         19 => "IQ1_S",
-        20 => "IQ4_NL",
         21 => "IQ3_S",
         22 => "IQ2_S",
-        23 => "IQ4_XS",
-        24..=27 => "integers",
+        24 => "I8",
+        25 => "I16",
+        26 => "I32",
+        27 => "I64",
         28 => "F64",
         29 => "IQ1_M",
+        4 | 5 | 31..=33 | 36..=38 => "a type that llama.cpp has given up",
         34 => "TQ1_0",
         35 => "TQ2_0",
-        39 => "MXFP4",
+        40 => "NVFP4",
+        41 => "Q1_0",
+        42 => "Q2_0",
         other => return format!("number {other}"),
     };
     name.to_owned()

@@ -47,6 +47,14 @@ impl<'a> Metadata<'a> {
         })
     }
 
+    /// An array of booleans.
+    pub(super) fn flags(&self, key: &str) -> Result<Option<Vec<bool>>> {
+        self.array(key, "an array of booleans", |value| match value {
+            GgufValue::Bool(flag) => Some(flag),
+            _ => None,
+        })
+    }
+
     /// A finite number.
     pub(super) fn number(&self, key: &str) -> Result<Option<f64>> {
         self.read(key, "a finite number", number)
@@ -108,15 +116,17 @@ fn text(value: GgufValue<'_>) -> Option<&str> {
 
 fn number(value: GgufValue<'_>) -> Option<f64> {
     match value {
-        // As the shortest decimal that is this number in single precision, as configurations have it.
         GgufValue::Float(number) if number.is_finite() => {
-            if f64::from(number as f32) == number {
-                (number as f32).to_string().parse().ok()
-            } else {
-                Some(number)
-            }
+            let narrow = number as f32;
+            Some(if f64::from(narrow) == number { shortest_decimal(narrow) } else { number })
         }
         GgufValue::Integer(number) => Some(number as f64),
         _ => None,
     }
+}
+
+/// The shortest decimal that is a number in single precision: what a configuration says, from which the
+/// number was rounded.
+pub(super) fn shortest_decimal(number: f32) -> f64 {
+    number.to_string().parse().unwrap_or(f64::from(number))
 }

@@ -12,16 +12,16 @@ use crate::error::Result;
 pub(super) struct TensorPlace {
     /// Index in the directory.
     pub(super) tensor: usize,
-    pub(super) part: Part,
+    pub(super) extent: Extent,
     /// The number of heads whose rows are to be ordered by halves.
     pub(super) interleaved_heads: Option<usize>,
     /// Whether 1 is to be subtracted.
     pub(super) is_one_more: bool,
 }
 
-/// A part of a tensor.
+/// The part of a tensor in the file that is meant.
 #[derive(Debug)]
-pub(super) enum Part {
+pub(super) enum Extent {
     Whole,
     /// One of the matrices of a stack.
     Expert(usize),
@@ -68,7 +68,7 @@ pub(super) fn places(
         }
         let whole = |interleaved_heads, is_one_more| TensorPlace {
             tensor: index,
-            part: Part::Whole,
+            extent: Extent::Whole,
             interleaved_heads,
             is_one_more,
         };
@@ -83,8 +83,10 @@ pub(super) fn places(
         };
         if let Some(experts) = expert_names(architecture, layer, stem, kind, tensor) {
             for (expert, name) in experts.into_iter().enumerate() {
-                places
-                    .insert(name, TensorPlace { part: Part::Expert(expert), ..whole(None, false) });
+                places.insert(
+                    name,
+                    TensorPlace { extent: Extent::Expert(expert), ..whole(None, false) },
+                );
             }
             continue;
         }
