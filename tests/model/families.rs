@@ -15,7 +15,7 @@ use crate::batch::{assert_batches_are_as_alone, assert_trees_are_as_paths};
 use crate::model_support::{Tensors, write_model};
 
 /// Weights that depend on a tensor's name and their index alone: FNV-1a, then SplitMix64.
-fn numbers(name: &str, shape: &[usize]) -> Vec<f32> {
+pub(crate) fn numbers(name: &str, shape: &[usize]) -> Vec<f32> {
     let hash = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
     let seed = name.bytes().fold(0xCBF2_9CE4_8422_2325, hash);
     let number = |index: usize| {
@@ -43,14 +43,14 @@ fn numbers(name: &str, shape: &[usize]) -> Vec<f32> {
 }
 
 /// A model of small size and what is known of its logits.
-struct Case {
-    name: String,
-    value: Value,
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) value: Value,
 }
 
 impl Case {
     /// All cases, in the order of their names.
-    fn all() -> Vec<Self> {
+    pub(crate) fn all() -> Vec<Self> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/family_logits");
         let mut paths: Vec<PathBuf> =
             std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -66,26 +66,35 @@ impl Case {
         self.value[key].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
     }
 
+    pub(crate) fn model_type(&self) -> &str {
+        self.value["config"]["model_type"].as_str().unwrap()
+    }
+
+    pub(crate) fn tokens(&self) -> Vec<u32> {
+        self.numbers("tokens").into_iter().map(|x| x as u32).collect()
+    }
+
+    pub(crate) fn tensors(&self) -> Tensors {
+        let tensors = self.value["tensors"].as_object().unwrap();
+        let tensors = tensors.iter().map(|(name, shape)| {
+            let shape: Vec<usize> = serde_json::from_value(shape.clone()).unwrap();
+            let numbers = numbers(name, &shape);
+            (name.clone(), (shape, numbers))
+        });
+        tensors.collect()
+    }
+
     /// The model, from a folder of its own for each test: tests run side by side.
     fn load(&self, test: &str) -> Result<Model, Error> {
-        let tensors = self.value["tensors"].as_object().unwrap();
-        let tensors: Tensors = tensors
-            .iter()
-            .map(|(name, shape)| {
-                let shape: Vec<usize> = serde_json::from_value(shape.clone()).unwrap();
-                let numbers = numbers(name, &shape);
-                (name.clone(), (shape, numbers))
-            })
-            .collect();
         let name = format!("family-{test}-{}", self.name);
-        let source =
-            ModelSource::Folder(write_model(&name, &self.value["config"], &tensors, "F32", 1));
+        let folder = write_model(&name, &self.value["config"], &self.tensors(), "F32", 1);
+        let source = ModelSource::Folder(folder);
         Model::load(&ModelOptions { source, ..Default::default() })
     }
 
     /// The greatest difference of a log-probability or its normaliser.
     fn worst(&self, model: &Model) -> f64 {
-        let tokens: Vec<u32> = self.numbers("tokens").into_iter().map(|x| x as u32).collect();
+        let tokens = self.tokens();
         let mut cache = model.new_cache_for(tokens.len()).unwrap();
         let chunk = Chunk::new(&tokens, &mut cache).with_logits(LogitRows::All);
         let rows = model.forward_batch(&mut [chunk]).unwrap().remove(0);

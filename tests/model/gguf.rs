@@ -3,6 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
+mod blocks;
+mod damage;
+mod families;
+mod parts;
+
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -10,7 +15,6 @@ use std::path::{Path, PathBuf};
 use candle_core::quantized::gguf_file::{self, Value};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
-use maskwright::ErrorKind;
 use maskwright::model::{Model, ModelOptions, ModelSource};
 use maskwright_kernels::BlockFormat;
 use serde_json::json;
@@ -71,17 +75,6 @@ fn quantised(numbers: &[f32], shape: &[usize], dtype: GgmlDType) -> QTensor {
     QTensor::quantize(&tensor, dtype).unwrap()
 }
 
-#[test]
-fn blocks_hold_the_numbers_that_candle_reads() {
-    for (format, dtype) in FORMATS {
-        let blocks = quantised(&numbers(8 * 512, 5), &[8, 512], dtype);
-        let expected = blocks.dequantize(&Device::Cpu).unwrap().flatten_all().unwrap();
-        let mut read = vec![0.0; 8 * 512];
-        format.read(&blocks.data().unwrap(), &mut read);
-        assert_eq!(read, expected.to_vec1::<f32>().unwrap(), "{format:?}");
-    }
-}
-
 /// A Llama with 260 tokens, one for each byte and `<|end|>`.
 struct SmallLlama {
     hidden: usize,
@@ -127,6 +120,30 @@ impl SmallLlama {
 /// The metadata of a small Llama with the tokens of single bytes.
 fn metadata() -> Vec<(String, Value)> {
     let &SmallLlama { hidden, inner, heads, kv_heads, layers } = &SHAPE;
+    let text = |text: &str| Value::String(text.to_owned());
+    let mut all: Vec<(String, Value)> = [
+        ("general.architecture", text("llama")),
+        ("general.name", text("small")),
+        ("llama.context_length", Value::U32(256)),
+        ("llama.embedding_length", Value::U32(hidden as u32)),
+        ("llama.block_count", Value::U32(layers as u32)),
+        ("llama.feed_forward_length", Value::U32(inner as u32)),
+        ("llama.attention.head_count", Value::U32(heads as u32)),
+        ("llama.attention.head_count_kv", Value::U32(kv_heads as u32)),
+        ("llama.attention.layer_norm_rms_epsilon", Value::F32(1e-5)),
+        ("llama.rope.dimension_count", Value::U32((hidden / heads) as u32)),
+        ("llama.rope.freq_base", Value::F32(10000.0)),
+        ("llama.vocab_size", Value::U32(260)),
+    ]
+    .into_iter()
+    .map(|(key, value)| (key.to_owned(), value))
+    .collect();
+    all.extend(tokenizer_metadata());
+    all
+}
+
+/// A tokenizer of single bytes and `<|end|>`, and a chat template.
+fn tokenizer_metadata() -> Vec<(String, Value)> {
     let printable = |b: u32| matches!(b, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF);
     let mut spare = 0x100..;
     let mut tokens: Vec<Value> = (0..256)
@@ -142,18 +159,6 @@ fn metadata() -> Vec<(String, Value)> {
     });
     let text = |text: &str| Value::String(text.to_owned());
     [
-        ("general.architecture", text("llama")),
-        ("general.name", text("small")),
-        ("llama.context_length", Value::U32(256)),
-        ("llama.embedding_length", Value::U32(hidden as u32)),
-        ("llama.block_count", Value::U32(layers as u32)),
-        ("llama.feed_forward_length", Value::U32(inner as u32)),
-        ("llama.attention.head_count", Value::U32(heads as u32)),
-        ("llama.attention.head_count_kv", Value::U32(kv_heads as u32)),
-        ("llama.attention.layer_norm_rms_epsilon", Value::F32(1e-5)),
-        ("llama.rope.dimension_count", Value::U32((hidden / heads) as u32)),
-        ("llama.rope.freq_base", Value::F32(10000.0)),
-        ("llama.vocab_size", Value::U32(260)),
         ("tokenizer.ggml.model", text("gpt2")),
         ("tokenizer.ggml.pre", text("gpt-2")),
         ("tokenizer.ggml.tokens", Value::Array(tokens)),
@@ -236,117 +241,6 @@ fn quantised_models_compute_what_their_numbers_say() {
         assert_eq!(logits(&gguf, &tokens), logits(&folder, &tokens), "{format:?}");
         assert!(gguf.has_chat_template());
     }
-}
-
-fn refused(path: &Path, part: &str) {
-    let error = load(path).unwrap_err();
-    let text = error.to_string();
-    assert!(text.contains(part), "{part}: {text}");
-    assert!(error.help().is_some() && !text.contains('\n'), "no cure: {text}");
-    assert!(matches!(error.kind(), ErrorKind::Model | ErrorKind::Vocabulary), "{text}");
-    assert!(text.contains(path.file_name().unwrap().to_str().unwrap()), "no file: {text}");
-}
-
-#[test]
-fn what_is_not_understood_is_refused_by_name() {
-    let (tensors, _) = small(GgmlDType::Q8_0);
-    let with = |key: &str, value: Option<Value>| {
-        let mut metadata = metadata();
-        metadata.retain(|(own, _)| own != key);
-        metadata.extend(value.map(|value| (key.to_owned(), value)));
-        write("refused.gguf", &metadata, &tensors)
-    };
-    let text = |text: &str| Some(Value::String(text.to_owned()));
-    for (key, value, part) in [
-        ("general.architecture", text("mamba"), "the architecture `mamba`"),
-        ("general.architecture", None, "general.architecture"),
-        ("llama.logit_scale", Some(Value::F32(2.0)), "`llama.logit_scale`"),
-        ("llama.attention.clamp_kqv", Some(Value::F32(2.0)), "`llama.attention.clamp_kqv`"),
-        ("llama.block_count", None, "`llama.block_count`"),
-        ("llama.block_count", Some(Value::U32(1)), "blk.1."),
-        ("llama.block_count", Some(Value::U32(1 << 20)), "there is no tensor"),
-        ("llama.block_count", text("2"), "`llama.block_count` is not an integer"),
-        ("llama.feed_forward_length", Some(Value::U32(500)), "blk.0.ffn_gate.weight"),
-        ("llama.attention.value_length", Some(Value::U32(8)), "`llama.attention.value_length`"),
-        ("llama.rope.scaling.type", text("longrope"), "`llama.rope.scaling.type` is `longrope`"),
-        ("tokenizer.ggml.model", text("bert"), "`bert`"),
-        ("tokenizer.ggml.model", None, "tokenizer.ggml.model"),
-        ("tokenizer.ggml.pre", text("unheard-of"), "the pre-tokenizer `unheard-of`"),
-        ("tokenizer.ggml.pre", None, "the pre-tokenizer `default`"),
-        ("tokenizer.ggml.merges", None, "`tokenizer.ggml.merges`"),
-        ("tokenizer.ggml.tokens", None, "`tokenizer.ggml.tokens`"),
-        ("split.count", Some(Value::U16(3)), "`split.count`"),
-        ("general.alignment", Some(Value::U32(0)), "`general.alignment`"),
-    ] {
-        refused(&with(key, value), part);
-    }
-    load(&with("no.such.key", text("x"))).unwrap();
-}
-
-#[test]
-fn tensors_that_are_missing_left_over_or_misshapen_are_refused_by_name() {
-    let write = |tensors: &[(String, QTensor)]| write("tensors.gguf", &metadata(), tensors);
-    let norm = || quantised(&numbers(256, 1), &[256], GgmlDType::F32);
-    let (mut tensors, _) = small(GgmlDType::F32);
-    load(&write(&tensors)).unwrap();
-    tensors.push(("blk.0.ssm_a.weight".to_owned(), norm()));
-    refused(&write(&tensors), "tensor `blk.0.ssm_a.weight` has no place");
-    tensors.pop();
-    let last = tensors.pop().unwrap();
-    refused(&write(&tensors), "there is no tensor `model.layers.1.mlp.down_proj.weight`");
-    tensors.push((last.0, norm()));
-    refused(
-        &write(&tensors),
-        "tensor `blk.1.ffn_down.weight` is [256], the metadata says [256, 512]",
-    );
-}
-
-#[test]
-fn damage_is_one_error() {
-    let (tensors, _) = small(GgmlDType::Q4_0);
-    let good = write("good.gguf", &metadata(), &tensors);
-    load(&good).unwrap();
-    let good = std::fs::read(good).unwrap();
-    let path = path("damaged.gguf");
-    let refused = |bytes: &[u8], part: &str| {
-        std::fs::write(&path, bytes).unwrap();
-        refused(&path, part);
-    };
-    // Cut in the header, in metadata, in the directory, in the data.
-    for len in (0..64).chain((64..good.len()).step_by(997)).chain([good.len() - 1]) {
-        refused(&good[..len], "");
-    }
-    let with = |at: usize, bytes: &[u8]| {
-        let mut file = good.clone();
-        file[at..at + bytes.len()].copy_from_slice(bytes);
-        file
-    };
-    refused(&with(0, b"GGML"), "not a GGUF file");
-    refused(&with(4, &[9, 0, 0, 0]), "version 9");
-    refused(&with(4, &[0, 0, 0, 3]), "big-endian");
-    for at in [8, 16] {
-        for count in [1 << 63, u64::MAX, 1 << 40] {
-            refused(&with(at, &u64::to_le_bytes(count)), "damaged");
-        }
-    }
-    let find = |name: &str| {
-        good.windows(name.len()).position(|part| part == name.as_bytes()).unwrap() + name.len()
-    };
-    // A matrix: two dimensions, a type, an offset.
-    let tensor = find("blk.0.attn_q.weight");
-    refused(&with(tensor, &[200, 0, 0, 0]), "200 dimensions");
-    refused(&with(tensor + 4, &u64::to_le_bytes(1 << 62)), "blk.0.attn_q.weight");
-    refused(&with(tensor + 4, &[0; 8]), "blk.0.attn_q.weight");
-    refused(&with(tensor + 12, &u64::to_le_bytes(u64::MAX)), "blk.0.attn_q.weight");
-    refused(&with(tensor + 20, &[16, 0, 0, 0]), "IQ2_XXS");
-    refused(&with(tensor + 20, &[99, 0, 0, 0]), "number 99");
-    for offset in [u64::MAX, 1 << 40, good.len() as u64] {
-        refused(&with(tensor + 24, &u64::to_le_bytes(offset)), "end beyond the file");
-    }
-    // An array of strings: its type, the elements' type, their number.
-    let tokens = find("tokenizer.ggml.tokens");
-    refused(&with(tokens + 8, &u64::to_le_bytes(1 << 63)), "damaged");
-    refused(&with(tokens + 4, &[77, 0, 0, 0]), "damaged");
 }
 
 #[test]

@@ -160,7 +160,7 @@ pub(super) fn of_model(error: Error) -> Error {
 }
 
 /// The name of one of several files: `NAME-00001-of-00003.gguf`.
-pub(in super::super) struct PartName<'a> {
+pub(crate) struct PartName<'a> {
     folder: &'a Path,
     stem: &'a str,
     extension: &'a str,
@@ -169,7 +169,7 @@ pub(in super::super) struct PartName<'a> {
 
 impl<'a> PartName<'a> {
     /// The parts of a name; `None` for other names.
-    pub(in super::super) fn of(path: &'a Path) -> Option<Self> {
+    pub(crate) fn of(path: &'a Path) -> Option<Self> {
         let folder = path.parent()?;
         let (name, extension) = path.file_name()?.to_str()?.rsplit_once('.')?;
         let (rest, count) = name.rsplit_once("-of-")?;
@@ -184,7 +184,7 @@ impl<'a> PartName<'a> {
     }
 
     /// The name of the model, without the number.
-    pub(in super::super) fn stem(&self) -> &'a str {
+    pub(crate) fn stem(&self) -> &'a str {
         self.stem
     }
 

@@ -72,7 +72,7 @@ pub(super) fn scaling(
     }
 }
 
-/// What a file says of YaRN beside its factor, by the keys of `config.json`.
+/// The settings of YaRN beside its factor, by the keys of `config.json`.
 fn yarn_options(
     keys: &ArchitectureKeys<'_>,
     factor: Option<f64>,
