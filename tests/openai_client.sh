@@ -11,6 +11,6 @@ target=${CARGO_TARGET_DIR:-target}
 venv=$target/openai-client
 if ! "$venv/bin/python" -c 'import openai, jsonschema' 2>/dev/null; then
     python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check 'openai>=2,<3' 'jsonschema>=4,<5'
+    "$venv/bin/pip" install --quiet --disable-pip-version-check 'openai>=2,<4' 'jsonschema>=4,<5'
 fi
 "$venv/bin/python" tests/openai_client.py "${1:-$target/debug/maskwright}" "${@:2}"
