@@ -5,6 +5,7 @@
 //! | `POST /v1/chat/completions` | an answer, whole or streamed, under a `response_format` |
 //! | `POST /v1/completions` | the continuation of a text, likewise |
 //! | `POST /v1/responses`, `GET …/{id}` | OpenAI's newer API |
+//! | `POST /v1/messages` | Anthropic's API |
 //! | `POST /v1/decisions` | probabilities of labels, without writing a text |
 //! | `POST /v1/constraints/…` | check, lint, mask and sample, without the model |
 //! | `POST /v1/tokenize`, `/v1/detokenize` | text to tokens, and back |
@@ -19,7 +20,7 @@
 //! ```text
 //! admission/   connection accepted, key checked, body read        (bounds on what a client may take)
 //! routes       path → handler
-//! chat         the handler: reads, compiles, submits, answers; beside it completions, responses, decisions
+//! chat         the handler: reads, compiles, submits, answers; beside it completions, responses, messages, decisions
 //! work         body → JSON; the pool of compiles
 //! request/     body → ChatRequest, field by field
 //! generation   requests → replies of the worker
@@ -44,6 +45,7 @@ mod cors;
 mod decisions;
 mod generation;
 mod histogram;
+mod messages;
 mod metrics;
 mod models;
 mod openapi;

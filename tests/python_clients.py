@@ -206,7 +206,55 @@ async def check_agents(url, model):
         assert result.final_output.city in ("Oslo", "Rome") and 1 <= result.final_output.days <= 9, result.final_output
 
 
+def check_anthropic(url, model):
+    import anthropic
+
+    client = anthropic.Anthropic(base_url=url.removesuffix("/v1"), api_key=KEY, max_retries=0, timeout=120)
+    asked = {"model": model, "max_tokens": 200, "temperature": 0, "system": "Extract the fields.",
+             "messages": [{"role": "user", "content": [{"type": "text", "text": PROMPT}]}]}
+    schema = Person.model_json_schema()
+    form = {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
+    message = client.messages.create(**asked, extra_body=form)
+    assert message.stop_reason == "end_turn" and json.loads(message.content[0].text) == PERSON, message
+    assert message.usage.input_tokens + message.usage.cache_read_input_tokens > 10, message.usage
+    with client.messages.stream(**asked, extra_body=form) as stream:
+        pieces = list(stream.text_stream)
+        last = stream.get_final_message()
+    assert len(pieces) > 3 and "".join(pieces) == last.content[0].text == message.content[0].text, pieces
+    assert last.usage.output_tokens == message.usage.output_tokens, last.usage
+    tool = {"name": "weather", "description": "The weather of a city", "input_schema": City.model_json_schema()}
+    with client.messages.stream(**asked, tools=[tool], tool_choice={"type": "tool", "name": "weather"}) as stream:
+        called = stream.get_final_message()
+    assert called.stop_reason == "tool_use", called
+    use = called.content[0]
+    City.model_validate(use.input)
+    result = {"type": "tool_result", "tool_use_id": use.id, "content": "rain"}
+    history = [*asked["messages"], {"role": "assistant", "content": called.content},
+               {"role": "user", "content": [result]}]
+    answer = client.messages.create(**{**asked, "messages": history, "stop_sequences": ["e"]}, tools=[tool],
+                                    tool_choice={"type": "none"})
+    assert answer.stop_reason in ("stop_sequence", "end_turn", "max_tokens"), answer
+    for wrong, kind, says in [
+        ({"max_tokens": 0}, anthropic.BadRequestError, "max_tokens"),
+        ({"model": "another"}, anthropic.NotFoundError, "another"),
+        ({"top_p": 7}, anthropic.BadRequestError, "top_p"),
+    ]:
+        try:
+            client.messages.create(**{**asked, **wrong})
+        except kind as error:
+            assert error.body["type"] == "error" and says in error.body["error"]["message"], error.body
+        else:
+            raise AssertionError(f"{wrong} was accepted")
+    try:
+        anthropic.Anthropic(base_url=url.removesuffix("/v1"), api_key="wrong", max_retries=0).messages.create(**asked)
+    except anthropic.AuthenticationError as error:
+        assert error.body["error"]["type"] == "authentication_error", error.body
+    else:
+        raise AssertionError("a wrong key was accepted")
+
+
 CHECKS = {
+    "anthropic": check_anthropic,
     "instructor": check_instructor,
     "langchain-openai": check_langchain,
     "pydantic-ai-slim": check_pydantic_ai,

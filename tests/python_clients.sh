@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs tests/python_clients.py (instructor, LangChain, Pydantic AI, LiteLLM, OpenAI Agents) against a built binary,
+# Runs tests/python_clients.py (Anthropic's, instructor, LangChain, Pydantic AI, LiteLLM, OpenAI Agents) against a built binary,
 # in a virtual environment that is made once.
 #
 #     tests/python_clients.sh [BINARY [CLIENT …]]
@@ -12,7 +12,7 @@ target=${CARGO_TARGET_DIR:-target}
 venv=$target/python-clients
 packages=(
     instructor==1.17.0 langchain-openai==1.7.4 'pydantic-ai-slim[openai]==2.38.0' litellm==1.110.2
-    openai-agents==0.24.0
+    openai-agents==0.24.0 anthropic==2.13.0
 )
 if [[ $(cat "$venv/installed" 2>/dev/null) != "${packages[*]}" ]]; then
     rm -rf "$venv"

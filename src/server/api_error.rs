@@ -217,7 +217,6 @@ impl ApiError {
     }
 
     /// The status of the answer.
-    #[cfg(test)]
     pub(super) fn status(&self) -> StatusCode {
         self.status
     }

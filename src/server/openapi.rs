@@ -3,7 +3,7 @@
 //! Fields of requests are read one by one ([`Fields`](super::request::Fields)), not by a derived type, so the
 //! document is data of its own, `openapi/document.json`, and tests hold it to the code: it names exactly the
 //! fields that the readers take and the routes that the router has. Here it is completed: groups of fields
-//! that endpoints share (`x-include`) become properties, optional ones may be null as the server reads
+//! that endpoints share (`x-include`, less `x-exclude`) become properties, optional ones may be null as the server reads
 //! them, and the model's names are filled in.
 
 use std::sync::Arc;
@@ -48,6 +48,9 @@ fn complete(schema: &Value, schemas: &Value, names: &[String], ignores_unknown: 
     for (name, field) in shared.chain(&own).filter_map(Value::as_object).flatten() {
         properties.insert(name.clone(), field.clone());
     }
+    for name in object.shift_remove("x-exclude").iter().filter_map(Value::as_array).flatten() {
+        properties.shift_remove(name.as_str().unwrap_or_default());
+    }
     let required = object.get("required").cloned().unwrap_or_else(|| json!([]));
     let is_required = |name: &String| required.as_array().is_some_and(|r| r.contains(&json!(name)));
     for (name, field) in &mut properties {
@@ -86,70 +89,21 @@ fn nullable(mut field: Value) -> Value {
 }
 
 #[cfg(test)]
+pub(super) mod reader_check;
+
+#[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
+    use super::reader_check::{MODEL, check, names};
     use super::*;
     use crate::Vocabulary;
-    use crate::server::api_error::ApiError;
     use crate::server::request::{
         ChatRequest, CompletionRequest, DecisionRequest, Fields, fields_taken, read_constraint,
     };
 
-    const MODEL: &str = "m";
-
-    fn names() -> Vec<String> {
-        vec![MODEL.to_owned()]
-    }
-
     fn fields(body: Value) -> Fields {
         Fields::new("", body).unwrap()
-    }
-
-    /// Whether a schema describes the field of this path, such as `a.b[0].c`.
-    fn describes(document: &Value, schema: &Value, path: &[&str]) -> bool {
-        if let Some(reference) = schema["$ref"].as_str() {
-            let name = reference.rsplit('/').next().unwrap();
-            return describes(document, &document["components"]["schemas"][name], path);
-        }
-        let Some((first, rest)) = path.split_first() else { return true };
-        let parts = ["anyOf", "allOf", "oneOf"].into_iter();
-        let parts = parts.filter_map(|key| schema[key].as_array()).flatten();
-        let next = match first.strip_suffix(']') {
-            Some(_) => &schema["items"],
-            None => &schema["properties"][*first],
-        };
-        !next.is_null() && describes(document, next, rest)
-            || parts.into_iter().any(|part| describes(document, part, path))
-    }
-
-    fn segments(name: &str) -> Vec<&str> {
-        name.split('.')
-            .flat_map(|part| part.split_inclusive(|c| c == '['))
-            .map(|part| part.trim_end_matches('['))
-            .filter(|part| !part.is_empty())
-            .collect()
-    }
-
-    /// Checks the fields that a reader takes of a body against a schema: those that it reads are described,
-    /// and those that are described are taken.
-    fn check<T>(schema: &str, except: &[&str], read: impl FnOnce() -> Result<T, ApiError>) {
-        let document = document(&names(), false);
-        let (result, taken) = fields_taken(read);
-        if let Err(error) = result {
-            panic!("{schema}: {:?}", error.object());
-        }
-        let described = &document["components"]["schemas"][schema];
-        for (name, is_honoured) in &taken {
-            let path = segments(name);
-            let is_described = describes(&document, described, &path);
-            let is_expected = !is_honoured || except.contains(&path[0]) || is_described;
-            assert!(is_expected, "{schema} does not describe `{name}`");
-        }
-        let names: BTreeSet<&str> = taken.iter().map(|(name, _)| name.as_str()).collect();
-        for name in described["properties"].as_object().unwrap().keys() {
-            assert!(names.contains(name.as_str()), "{schema}: nobody reads `{name}`");
-        }
     }
 
     #[test]

@@ -14,8 +14,8 @@ use serde_json::json;
 use super::api_error::ApiError;
 use super::app::App;
 use super::{
-    chat, completions, constraints, cors, decisions, metrics, models, openapi, playground,
-    request_id, responses, tokens,
+    chat, completions, constraints, cors, decisions, messages, metrics, models, openapi,
+    playground, request_id, responses, tokens,
 };
 
 /// All routes.
@@ -41,6 +41,11 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .route("/v1/models/{*model}", get(models::get))
         .method_not_allowed_fallback(method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), admit));
+    let messages = Router::new()
+        .route("/v1/messages", post(messages::create))
+        .method_not_allowed_fallback(method)
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), admit))
+        .layer(middleware::from_fn(messages::with_error_objects));
     let page = if app.has_playground { playground::routes() } else { Router::new() };
     Router::new()
         .route("/health", get(health))
@@ -48,6 +53,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .route("/openapi.json", get(openapi::openapi))
         .method_not_allowed_fallback(method)
         .merge(keyed)
+        .merge(messages)
         .merge(page)
         .fallback(unknown)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), cors::share))

@@ -10,6 +10,7 @@ mod constraints;
 mod decisions;
 mod documents;
 mod errors;
+mod messages;
 #[path = "../model_support/mod.rs"]
 mod model_support;
 mod playground;

@@ -6,6 +6,9 @@ use subtle::{Choice, ConstantTimeEq as _};
 
 use crate::server::api_error::ApiError;
 
+/// The header in which clients of Anthropic's API send their key.
+const ANTHROPIC_KEY: &str = "x-api-key";
+
 /// The keys of the API. Without any, every request is admitted.
 #[derive(Clone, Default)]
 pub(crate) struct ApiKeys(Vec<Vec<u8>>);
@@ -20,13 +23,17 @@ impl ApiKeys {
         if self.0.is_empty() {
             return Ok(());
         }
-        let Some(given) = headers.get(AUTHORIZATION) else {
-            let message = "no API key was given; send the header `Authorization: Bearer KEY`";
-            return Err(ApiError::unauthorized(message));
-        };
-        let key = match given.as_bytes().split_at_checked(b"Bearer ".len()) {
-            Some((scheme, key)) if scheme.eq_ignore_ascii_case(b"Bearer ") => key,
-            _ => &[],
+        let key = match (headers.get(AUTHORIZATION), headers.get(ANTHROPIC_KEY)) {
+            (Some(given), _) => match given.as_bytes().split_at_checked(b"Bearer ".len()) {
+                Some((scheme, key)) if scheme.eq_ignore_ascii_case(b"Bearer ") => key,
+                _ => &[],
+            },
+            (None, Some(key)) => key.as_bytes(),
+            (None, None) => {
+                let message = "no API key was given; send the header `Authorization: Bearer KEY` or \
+                               `x-api-key: KEY`";
+                return Err(ApiError::unauthorized(message));
+            }
         };
         // All keys are compared, so that the time does not tell which one was nearly right.
         let right = self.0.iter().fold(Choice::from(0), |right, known| right | known.ct_eq(key));
@@ -60,6 +67,13 @@ mod tests {
             }
             assert_eq!(keys.check(&headers).is_ok(), opens, "{header:?}");
             assert!(ApiKeys::default().check(&headers).is_ok());
+        }
+        for (key, opens) in [("second", true), ("secon", false), ("", false)] {
+            let headers = HeaderMap::from_iter([(
+                axum::http::HeaderName::from_static(ANTHROPIC_KEY),
+                key.parse().unwrap(),
+            )]);
+            assert_eq!(keys.check(&headers).is_ok(), opens, "{key:?}");
         }
     }
 }

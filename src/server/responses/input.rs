@@ -410,3 +410,31 @@ fn logprobs(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::openapi::reader_check::{MODEL, check, names};
+    use crate::server::request::ChatRequest;
+
+    #[test]
+    fn the_document_describes_the_fields() {
+        let body = json!({ "model": MODEL, "input": "a", "text": { "format": { "type": "text" } },
+            "reasoning": { "effort": "low" }, "stream": true, "stream_options": {} });
+        let chat = [
+            "messages",
+            "input",
+            "response_format",
+            "max_tokens",
+            "max_completion_tokens",
+            "logprobs",
+            "reasoning_effort",
+            "tools",
+        ];
+        check("ResponseRequest", &chat, || {
+            let store = ResponseStore::default();
+            let (_, chat) = ResponseInput::read(Fields::new("", body)?, &store)?;
+            ChatRequest::read(chat, &names())
+        });
+    }
+}

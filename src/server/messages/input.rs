@@ -1,0 +1,334 @@
+//! The body of a request for a message, as that of a chat completion: content blocks become messages and
+//! calls, and what has the same name in both stays.
+
+use serde_json::{Map, Value, json};
+
+use crate::server::api_error::ApiError;
+use crate::server::request::{Fields, wrong};
+
+/// The body of the chat completion that a message is.
+pub(super) fn chat_body(mut fields: Fields) -> Result<Value, ApiError> {
+    let mut chat = Map::new();
+    let mut messages = Vec::new();
+    if let Some(system) = fields.value("system") {
+        messages.push(json!({ "role": "system", "content": text("system", system)? }));
+    }
+    conversation(&mut fields, &mut messages)?;
+    chat.insert("messages".to_owned(), messages.into());
+    match fields.integer("max_tokens", 1)? {
+        Some(most) => chat.insert("max_tokens".to_owned(), json!(most)),
+        None => return Err(ApiError::field("max_tokens", "is missing; write how many at most")),
+    };
+    chat.extend(fields.value("stop_sequences").map(|stops| ("stop".to_owned(), stops)));
+    tools(&mut fields, &mut chat)?;
+    thinking(&mut fields, &mut chat)?;
+    output_config(&mut fields, &mut chat)?;
+    let cure = "this server has no such thing; leave it out";
+    for name in ["container", "mcp_servers", "context_management", "speed", "inference_geo"] {
+        fields.only(name, is_empty, cure)?;
+    }
+    for name in ["stop", "max_completion_tokens", "reasoning_effort", "reasoning_budget"] {
+        fields.only(name, |_| false, "it is a field of chat completions")?;
+    }
+    fields.only("n", |value| value == 1, "send several requests")?;
+    fields.only("logprobs", |value| value == false, "chat completions have it")?;
+    fields.only("trace", |value| value == false, "chat completions have it")?;
+    fields.only("stream_options", |_| false, "a stream has its usage anyway")?;
+    // A hint to a cache, which works by itself here.
+    fields.ignore("cache_control");
+    let mut rest = fields.into_rest();
+    rest.append(&mut chat);
+    Ok(rest.into())
+}
+
+/// The error with the name that a field of a chat completion has in a request for a message.
+pub(super) fn renamed(error: ApiError) -> ApiError {
+    error.renamed(|name| {
+        let flat =
+            name.replace("].function.parameters", "].input_schema").replace("].function", "]");
+        let renamed = [
+            ("response_format.json_schema", "output_config.format"),
+            ("reasoning_budget", "thinking.budget_tokens"),
+            ("tool_choice.function", "tool_choice"),
+            ("stop", "stop_sequences"),
+        ]
+        .into_iter()
+        .find_map(|(old, new)| flat.strip_prefix(old).map(|rest| (new, rest)));
+        match renamed {
+            Some((new, rest)) if rest.is_empty() || rest.starts_with(['.', '[']) => {
+                Some(format!("{new}{rest}"))
+            }
+            _ => Some(flat),
+        }
+    })
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
+}
+
+/// A text, or the texts of blocks, a line each.
+fn text(place: &str, content: Value) -> Result<String, ApiError> {
+    let blocks = match content {
+        Value::String(text) => return Ok(text),
+        Value::Array(blocks) => blocks,
+        value => return Err(wrong(place, "a string or a list of text blocks", &value)),
+    };
+    let mut texts = Vec::with_capacity(blocks.len());
+    for (i, block) in blocks.into_iter().enumerate() {
+        let mut block = Fields::new(format!("{place}[{i}]"), block)?;
+        let kind = block.value("type").unwrap_or_default();
+        if kind != "text" {
+            return Err(wrong(&block.name("type"), "\"text\"; this model reads text only", &kind));
+        }
+        texts.push(block_text(&mut block, "text")?);
+        block.finish()?;
+    }
+    Ok(texts.join("\n"))
+}
+
+/// The text of a block, whose hints to a cache and citations are no text.
+fn block_text(block: &mut Fields, field: &str) -> Result<String, ApiError> {
+    block.ignore("cache_control");
+    block.ignore("citations");
+    let place = block.name(field);
+    let text = block.string(field)?;
+    text.ok_or_else(|| ApiError::field(place, "is missing; write a string"))
+}
+
+/// `messages`, of which a result of a tool becomes a message of its own.
+fn conversation(fields: &mut Fields, messages: &mut Vec<Value>) -> Result<(), ApiError> {
+    let list = match fields.value("messages") {
+        Some(Value::Array(list)) if !list.is_empty() => list,
+        Some(value) => return Err(wrong("messages", "a list of at least one message", &value)),
+        None => return Err(ApiError::field("messages", "is missing; write a list of messages")),
+    };
+    let count = list.len();
+    for (i, message) in list.into_iter().enumerate() {
+        let mut message = Fields::new(format!("messages[{i}]"), message)?;
+        let role = message.value("role").unwrap_or_default();
+        let place = message.name("content");
+        let content = message.value("content").unwrap_or_default();
+        match role.as_str() {
+            Some("user") => user(&place, content, messages)?,
+            Some("assistant") if i + 1 == count => {
+                let cure =
+                    "is the last one; a message cannot be begun for the model: end with the user";
+                return Err(ApiError::field(message.name("role"), cure));
+            }
+            Some("assistant") => messages.push(assistant(&place, content)?),
+            _ => return Err(wrong(&message.name("role"), "\"user\" or \"assistant\"", &role)),
+        }
+        message.finish()?;
+    }
+    Ok(())
+}
+
+/// The blocks of a content, or its text as one.
+fn blocks(place: &str, content: Value) -> Result<Vec<Fields>, ApiError> {
+    let list = match content {
+        Value::String(text) => vec![json!({ "type": "text", "text": text })],
+        Value::Array(blocks) => blocks,
+        value => return Err(wrong(place, "a string or a list of blocks", &value)),
+    };
+    let list = list.into_iter().enumerate();
+    list.map(|(i, block)| Fields::new(format!("{place}[{i}]"), block)).collect()
+}
+
+/// The messages of a user: results of tools in their places, texts joined.
+fn user(place: &str, content: Value, messages: &mut Vec<Value>) -> Result<(), ApiError> {
+    let mut texts: Vec<String> = Vec::new();
+    for mut block in blocks(place, content)? {
+        let kind = block.value("type").unwrap_or_default();
+        match kind.as_str() {
+            Some("text") => texts.push(block_text(&mut block, "text")?),
+            Some("tool_result") => {
+                block.ignore("cache_control");
+                let id = block_text(&mut block, "tool_use_id")?;
+                let inner = block.name("content");
+                let result =
+                    block.value("content").map_or(Ok(String::new()), |it| text(&inner, it))?;
+                let failed = block.flag("is_error")?.unwrap_or(false);
+                let result = if failed { format!("Error: {result}") } else { result };
+                if !texts.is_empty() {
+                    messages.push(json!({ "role": "user", "content": texts.join("\n") }));
+                    texts.clear();
+                }
+                messages.push(json!({ "role": "tool", "tool_call_id": id, "content": result }));
+            }
+            _ => {
+                let wanted = "\"text\" or \"tool_result\"; this model reads text only";
+                return Err(wrong(&block.name("type"), wanted, &kind));
+            }
+        }
+        block.finish()?;
+    }
+    if !texts.is_empty() {
+        messages.push(json!({ "role": "user", "content": texts.join("\n") }));
+    }
+    Ok(())
+}
+
+/// The message of an assistant: its text, its calls and its reasoning.
+fn assistant(place: &str, content: Value) -> Result<Value, ApiError> {
+    let (mut texts, mut calls, mut thoughts) = (Vec::new(), Vec::new(), Vec::new());
+    for mut block in blocks(place, content)? {
+        let kind = block.value("type").unwrap_or_default();
+        match kind.as_str() {
+            Some("text") => texts.push(block_text(&mut block, "text")?),
+            Some("tool_use") => {
+                block.ignore("cache_control");
+                block.ignore("caller");
+                let (id, name) = (block_text(&mut block, "id")?, block_text(&mut block, "name")?);
+                let input = block.value("input").unwrap_or_else(|| json!({}));
+                let function = json!({ "name": name, "arguments": input.to_string() });
+                calls.push(json!({ "id": id, "type": "function", "function": function }));
+            }
+            Some("thinking") => {
+                block.ignore("signature");
+                thoughts.push(block_text(&mut block, "thinking")?);
+            }
+            _ => {
+                let wanted = "\"text\", \"tool_use\" or \"thinking\"";
+                return Err(wrong(&block.name("type"), wanted, &kind));
+            }
+        }
+        block.finish()?;
+    }
+    let mut message = json!({ "role": "assistant", "content": texts.join("\n") });
+    if !calls.is_empty() {
+        message["tool_calls"] = calls.into();
+    }
+    if !thoughts.is_empty() {
+        message["reasoning_content"] = json!(thoughts.join("\n"));
+    }
+    Ok(message)
+}
+
+/// `tools` and `tool_choice`.
+fn tools(fields: &mut Fields, chat: &mut Map<String, Value>) -> Result<(), ApiError> {
+    let list = match fields.value("tools") {
+        None => Vec::new(),
+        Some(Value::Array(list)) => list,
+        Some(value) => return Err(wrong("tools", "a list of tools", &value)),
+    };
+    let mut functions = Vec::with_capacity(list.len());
+    for (i, tool) in list.into_iter().enumerate() {
+        let mut tool = Fields::new(format!("tools[{i}]"), tool)?;
+        let kind = tool.value("type").unwrap_or_else(|| "custom".into());
+        if kind != "custom" {
+            let wanted = "\"custom\": this server runs no tools of its own";
+            return Err(wrong(&tool.name("type"), wanted, &kind));
+        }
+        tool.ignore("cache_control");
+        tool.ignore("eager_input_streaming");
+        let place = tool.name("input_schema");
+        let schema = tool.value("input_schema");
+        let schema = schema.ok_or_else(|| ApiError::field(place, "is missing; write a schema"))?;
+        let mut function = tool.into_rest();
+        function.insert("parameters".to_owned(), schema);
+        functions.push(json!({ "type": "function", "function": function }));
+    }
+    chat.insert("tools".to_owned(), functions.into());
+    let Some(choice) = fields.value("tool_choice") else { return Ok(()) };
+    let mut choice = Fields::new("tool_choice", choice)?;
+    if choice.flag("disable_parallel_tool_use")?.unwrap_or(false) {
+        chat.insert("parallel_tool_calls".to_owned(), json!(false));
+    }
+    let kind = choice.value("type").unwrap_or_default();
+    let chosen = match kind.as_str() {
+        Some("auto") => json!("auto"),
+        Some("any") => json!("required"),
+        Some("none") => json!("none"),
+        Some("tool") => {
+            let name = block_text(&mut choice, "name")?;
+            json!({ "type": "function", "function": { "name": name } })
+        }
+        _ => {
+            let wanted = "\"auto\", \"any\", \"tool\" or \"none\"";
+            return Err(wrong("tool_choice.type", wanted, &kind));
+        }
+    };
+    chat.insert("tool_choice".to_owned(), chosen);
+    choice.finish()
+}
+
+/// `thinking`: reasoning before the answer, of so many tokens.
+fn thinking(fields: &mut Fields, chat: &mut Map<String, Value>) -> Result<(), ApiError> {
+    let Some(thinking) = fields.value("thinking") else { return Ok(()) };
+    let mut thinking = Fields::new("thinking", thinking)?;
+    let kind = thinking.value("type").unwrap_or_default();
+    match kind.as_str() {
+        Some("disabled") => {}
+        Some("enabled") => {
+            let place = thinking.name("budget_tokens");
+            let budget = thinking.integer("budget_tokens", 0)?;
+            let missing = || ApiError::field(place, "is missing; write how many tokens at most");
+            chat.insert("reasoning_budget".to_owned(), json!(budget.ok_or_else(missing)?));
+        }
+        _ => {
+            let wanted = "\"enabled\" (with `budget_tokens`) or \"disabled\"";
+            return Err(wrong("thinking.type", wanted, &kind));
+        }
+    }
+    thinking.only("display", |value| value == "summarized", "the reasoning itself is sent")?;
+    thinking.finish()
+}
+
+/// `output_config` and the older `output_format`: a schema of the answer.
+fn output_config(fields: &mut Fields, chat: &mut Map<String, Value>) -> Result<(), ApiError> {
+    let mut format = fields.value("output_format").map(|format| ("output_format", format));
+    if let Some(config) = fields.value("output_config") {
+        let mut config = Fields::new("output_config", config)?;
+        config.only("effort", |value| value == "high", "write `thinking` with `budget_tokens`")?;
+        if let Some(newer) = config.value("format") {
+            format = Some(("output_config.format", newer));
+        }
+        config.finish()?;
+    }
+    let Some((place, format)) = format else { return Ok(()) };
+    let mut format = Fields::new(place, format)?;
+    let kind = format.value("type").unwrap_or_default();
+    if kind != "json_schema" {
+        return Err(wrong(&format.name("type"), "\"json_schema\"", &kind));
+    }
+    let place = format.name("schema");
+    let schema = format.value("schema");
+    let schema = schema.ok_or_else(|| ApiError::field(place, "is missing; write a schema"))?;
+    format.finish()?;
+    let format =
+        json!({ "type": "json_schema", "json_schema": { "name": "output", "schema": schema } });
+    chat.insert("response_format".to_owned(), format);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::openapi::reader_check::{MODEL, check, names};
+    use crate::server::request::ChatRequest;
+
+    #[test]
+    fn the_document_describes_the_fields() {
+        let body = json!({ "model": MODEL, "max_tokens": 5, "system": "a",
+            "messages": [{ "role": "user", "content": "a" }],
+            "tools": [{ "name": "a", "input_schema": {} }], "tool_choice": { "type": "auto" },
+            "thinking": { "type": "enabled", "budget_tokens": 5 },
+            "output_config": { "format": { "type": "json_schema", "schema": {} } } });
+        let chat = [
+            "messages",
+            "stop",
+            "tools",
+            "response_format",
+            "reasoning_effort",
+            "reasoning_budget",
+            "tool_choice",
+            "output_config",
+            "max_completion_tokens",
+            "stream_options",
+        ];
+        check("MessageRequest", &chat, || {
+            ChatRequest::read(chat_body(Fields::new("", body)?)?, &names())
+        });
+    }
+}

@@ -1,0 +1,251 @@
+//! The content of a message: blocks from the parts of the model's message, with the events of a stream.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use axum::response::sse::Event;
+use serde_json::{Value, json};
+
+use super::errors::error_object;
+use crate::engine::{FinishReason, Protocol, StopReason, Usage};
+use crate::server::api_error::ApiError;
+use crate::server::app::App;
+use crate::server::response::{EventWriter, unique_id};
+use crate::server::worker::WorkerReply;
+use crate::tools::{MessagePart, MessageReader};
+
+/// A message while it is written.
+pub(super) struct MessageAnswer {
+    app: Arc<App>,
+    id: String,
+    reader: MessageReader,
+    /// Blocks that are done.
+    content: Vec<Value>,
+    open: Option<OpenBlock>,
+    /// Blanks before a text that has not begun: between calls they are no text.
+    blanks: String,
+    usage: Usage,
+    finish: Option<FinishReason>,
+    stop_sequence: Option<String>,
+    /// Events that were not sent yet.
+    events: Vec<Value>,
+    has_begun: bool,
+}
+
+/// The block that is being written, and its text, or the JSON of its input.
+struct OpenBlock {
+    kind: BlockKind,
+    text: String,
+}
+
+/// The kind of a block.
+enum BlockKind {
+    Text,
+    Thinking,
+    ToolUse { id: String, name: String },
+}
+
+impl OpenBlock {
+    fn object(&self) -> Value {
+        let text = &self.text;
+        match &self.kind {
+            BlockKind::Text => json!({ "type": "text", "text": text }),
+            BlockKind::Thinking => json!({ "type": "thinking", "thinking": text, "signature": "" }),
+            BlockKind::ToolUse { id, name } => {
+                let input = match text.as_str() {
+                    "" => json!({}),
+                    // Cut off by a stop sequence: the form that this API has for it.
+                    text => serde_json::from_str(text)
+                        .unwrap_or_else(|_| json!({ "INVALID_JSON": text })),
+                };
+                json!({ "type": "tool_use", "id": id, "name": name, "input": input })
+            }
+        }
+    }
+}
+
+impl MessageAnswer {
+    pub(super) fn new(app: &Arc<App>, protocol: &Protocol) -> Self {
+        Self {
+            app: Arc::clone(app),
+            id: unique_id("msg_"),
+            reader: protocol.reader(),
+            content: Vec::new(),
+            open: None,
+            blanks: String::new(),
+            usage: Usage::default(),
+            finish: None,
+            stop_sequence: None,
+            events: Vec::new(),
+            has_begun: false,
+        }
+    }
+
+    /// Takes a reply that is no error and not the last.
+    pub(super) fn add(&mut self, reply: WorkerReply) {
+        let parts = match reply {
+            WorkerReply::Text(_, text) => self.reader.text(&text),
+            WorkerReply::Special(_, token) => {
+                let name = self.app.vocabulary.token_name(token).into_owned();
+                self.reader.special(&name)
+            }
+            WorkerReply::Done(_, response) => {
+                self.usage = response.usage;
+                self.finish = Some(response.finish);
+                if let Some(StopReason::Text(stop)) = response.stop_reason {
+                    self.stop_sequence = Some(stop);
+                }
+                let reader = std::mem::replace(&mut self.reader, Protocol::default().reader());
+                reader.finish()
+            }
+            WorkerReply::Step(..)
+            | WorkerReply::Finished
+            | WorkerReply::Failed(_)
+            | WorkerReply::OutOfTime => Vec::new(),
+        };
+        parts.into_iter().for_each(|part| self.part(part));
+    }
+
+    fn part(&mut self, part: MessagePart) {
+        let open = self.open.as_ref().map(|open| &open.kind);
+        match part {
+            MessagePart::Text(text) if matches!(open, Some(BlockKind::Text)) => self.text(&text),
+            MessagePart::Text(text) => {
+                self.blanks.push_str(&text);
+                if !self.blanks.trim().is_empty() {
+                    self.begin(BlockKind::Text);
+                    let text = std::mem::take(&mut self.blanks);
+                    self.text(&text);
+                }
+            }
+            MessagePart::Reasoning(text) => {
+                if !matches!(open, Some(BlockKind::Thinking)) {
+                    self.begin(BlockKind::Thinking);
+                }
+                self.text(&text);
+            }
+            MessagePart::Call { name, id } => {
+                self.blanks.clear();
+                let id = id.unwrap_or_else(|| unique_id("toolu_"));
+                self.begin(BlockKind::ToolUse { id, name });
+            }
+            MessagePart::Arguments(text) => self.text(&text),
+        }
+    }
+
+    /// Ends the open block and begins another one.
+    fn begin(&mut self, kind: BlockKind) {
+        self.end();
+        let open = OpenBlock { kind, text: String::new() };
+        self.events.push(json!({ "type": "content_block_start", "index": self.content.len(),
+            "content_block": open.object() }));
+        self.open = Some(open);
+    }
+
+    /// Adds text to the open block.
+    fn text(&mut self, text: &str) {
+        let Some(open) = &mut self.open else { return };
+        open.text.push_str(text);
+        let delta = match open.kind {
+            BlockKind::Text => json!({ "type": "text_delta", "text": text }),
+            BlockKind::Thinking => json!({ "type": "thinking_delta", "thinking": text }),
+            BlockKind::ToolUse { .. } => {
+                json!({ "type": "input_json_delta", "partial_json": text })
+            }
+        };
+        self.events.push(json!({ "type": "content_block_delta", "index": self.content.len(),
+            "delta": delta }));
+    }
+
+    /// Ends the open block, if there is one.
+    fn end(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        self.events.push(json!({ "type": "content_block_stop", "index": self.content.len() }));
+        self.content.push(open.object());
+    }
+
+    fn stop_reason(&self) -> Value {
+        let has_calls = self.content.iter().any(|block| block["type"] == "tool_use");
+        match self.finish {
+            None => Value::Null,
+            Some(FinishReason::Length) => json!("max_tokens"),
+            Some(FinishReason::StopString) => json!("stop_sequence"),
+            Some(_) if has_calls => json!("tool_use"),
+            Some(_) => json!("end_turn"),
+        }
+    }
+
+    fn usage(&self) -> Value {
+        let Usage { prompt_tokens, cached_tokens, completion_tokens, .. } = self.usage;
+        // Tokens that were found in the cache are counted apart.
+        json!({
+            "input_tokens": prompt_tokens.saturating_sub(cached_tokens),
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": cached_tokens,
+            "output_tokens": completion_tokens,
+        })
+    }
+
+    /// The message as it is now.
+    fn object(&self) -> Value {
+        json!({
+            "id": self.id,
+            "type": "message",
+            "role": "assistant",
+            "model": self.app.name(),
+            "content": self.content,
+            "stop_reason": self.stop_reason(),
+            "stop_sequence": self.stop_sequence,
+            "usage": self.usage(),
+        })
+    }
+
+    /// Ends the message.
+    pub(super) fn finish(&mut self) -> Value {
+        if self.open.is_none() && !self.blanks.is_empty() && self.content.is_empty() {
+            self.begin(BlockKind::Text);
+            let blanks = std::mem::take(&mut self.blanks);
+            self.text(&blanks);
+        }
+        self.end();
+        let delta =
+            json!({ "stop_reason": self.stop_reason(), "stop_sequence": self.stop_sequence });
+        self.events.push(json!({ "type": "message_delta", "delta": delta, "usage": self.usage() }));
+        self.events.push(json!({ "type": "message_stop" }));
+        self.object()
+    }
+
+    /// Sends the event that tells of a message at all.
+    fn begin_stream(&mut self) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            let message = self.object();
+            self.events.push(json!({ "type": "message_start", "message": message }));
+        }
+    }
+
+    fn send(&mut self, events: &mut VecDeque<Event>) {
+        for event in self.events.drain(..) {
+            let kind = event["type"].as_str().unwrap_or_default();
+            events.push_back(Event::default().event(kind).data(event.to_string()));
+        }
+    }
+}
+
+impl EventWriter for MessageAnswer {
+    fn take(&mut self, reply: WorkerReply, events: &mut VecDeque<Event>) {
+        self.begin_stream();
+        match reply {
+            WorkerReply::Finished => {
+                self.finish();
+            }
+            reply => self.add(reply),
+        }
+        self.send(events);
+    }
+
+    fn fail(&mut self, error: &ApiError, events: &mut VecDeque<Event>) {
+        let (_, message) = error.code_and_message();
+        self.events.push(error_object(error.status(), message));
+        self.send(events);
+    }
+}

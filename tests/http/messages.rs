@@ -1,0 +1,238 @@
+//! `POST /v1/messages`, Anthropic's API: content blocks, tools, thinking, events, errors.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+
+use crate::model_support::hey;
+use crate::{Answer, send, serve, serve_with};
+
+const HEAD: &str = "POST /v1/messages HTTP/1.1\r\nContent-Type: application/json";
+
+fn message(address: SocketAddr, model: &str, fields: &Value) -> Answer {
+    let mut body = json!({ "model": model, "max_tokens": 60, "temperature": 0,
+        "messages": [{ "role": "user", "content": "Hello" }] });
+    body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    send(address, HEAD, &body.to_string())
+}
+
+fn weather() -> Value {
+    json!([{ "name": "weather", "description": "The weather of a city", "input_schema": {
+        "type": "object", "properties": { "city": { "enum": ["Oslo"] } }, "required": ["city"],
+        "additionalProperties": false } }])
+}
+
+/// The events of a stream, each under its own name.
+fn events(answer: &Answer) -> Vec<Value> {
+    assert_eq!(answer.headers["content-type"], "text/event-stream");
+    let events = answer.body.split_terminator("\n\n").map(|event| {
+        let (name, data) = event.split_once('\n').unwrap();
+        let data: Value = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
+        assert_eq!(name.strip_prefix("event: ").unwrap(), data["type"]);
+        data
+    });
+    events.collect()
+}
+
+#[test]
+fn a_message_is_text_reasoning_and_calls() {
+    let model = "http-messages";
+    let address = serve(hey(model), &[]);
+    let plain = message(address, model, &json!({ "metadata": { "user_id": "someone" } }));
+    assert_eq!(plain.status, 200, "{}", plain.body);
+    let plain = plain.json();
+    assert_eq!(plain["content"], json!([{ "type": "text", "text": "Hey" }]));
+    assert_eq!((&plain["type"], &plain["role"]), (&json!("message"), &json!("assistant")));
+    assert_eq!(
+        (&plain["stop_reason"], &plain["stop_sequence"]),
+        (&json!("end_turn"), &Value::Null)
+    );
+    assert_eq!(
+        (&plain["usage"]["input_tokens"], &plain["usage"]["output_tokens"]),
+        (&json!(6), &json!(3))
+    );
+    let stopped = message(address, model, &json!({ "stop_sequences": ["y"] })).json();
+    assert_eq!(
+        (&stopped["stop_reason"], &stopped["stop_sequence"]),
+        (&json!("stop_sequence"), &json!("y"))
+    );
+    assert_eq!(stopped["content"][0]["text"], "He");
+    let short = message(address, model, &json!({ "max_tokens": 2 })).json();
+    assert_eq!(short["stop_reason"], "max_tokens");
+    let thought = json!({ "thinking": { "type": "enabled", "budget_tokens": 3 } });
+    let thought = message(address, model, &thought).json();
+    assert_eq!(
+        thought["content"][0],
+        json!({ "type": "thinking", "thinking": "Hey", "signature": "" })
+    );
+    assert_eq!(thought["content"][1]["text"], "Hey");
+    let call = json!({ "tools": weather(), "tool_choice": { "type": "any" } });
+    let call = message(address, model, &call).json();
+    assert_eq!(call["stop_reason"], "tool_use", "{call}");
+    let block = &call["content"][0];
+    assert_eq!((&block["type"], &block["name"]), (&json!("tool_use"), &json!("weather")));
+    assert_eq!(block["input"], json!({ "city": "Oslo" }));
+    let format = json!({ "output_config": { "format": { "type": "json_schema", "schema": { "const": 7 } } } });
+    assert_eq!(message(address, model, &format).json()["content"][0]["text"], "7");
+}
+
+#[test]
+fn events_tell_what_the_message_is() {
+    let model = "http-messages-stream";
+    let address = serve(hey(model), &[]);
+    for fields in [
+        json!({}),
+        json!({ "thinking": { "type": "enabled", "budget_tokens": 3 } }),
+        json!({ "tools": weather(), "tool_choice": { "type": "tool", "name": "weather" } }),
+    ] {
+        let whole = message(address, model, &fields).json();
+        let mut streamed = fields.clone();
+        streamed["stream"] = json!(true);
+        let events = events(&message(address, model, &streamed));
+        assert_eq!(events[0]["type"], "message_start");
+        assert_eq!(events[0]["message"]["content"], json!([]));
+        assert_eq!(events.last().unwrap()["type"], "message_stop");
+        let (mut blocks, mut texts, mut end) = (Vec::new(), Vec::new(), Value::Null);
+        for event in &events {
+            match event["type"].as_str().unwrap() {
+                "content_block_start" => {
+                    assert_eq!(event["index"], blocks.len());
+                    blocks.push(event["content_block"].clone());
+                    texts.push(String::new());
+                }
+                "content_block_delta" => {
+                    let delta = &event["delta"];
+                    let text = ["text", "thinking", "partial_json"]
+                        .iter()
+                        .find_map(|key| delta[key].as_str());
+                    *texts.last_mut().unwrap() += text.unwrap();
+                }
+                "content_block_stop" => assert_eq!(event["index"], blocks.len() - 1),
+                "message_delta" => end = event.clone(),
+                _ => {}
+            }
+        }
+        for (block, text) in blocks.iter_mut().zip(texts) {
+            match block["type"].as_str().unwrap() {
+                "tool_use" => block["input"] = serde_json::from_str(&text).unwrap(),
+                kind => {
+                    let kind = kind.to_owned();
+                    block[kind] = json!(text);
+                }
+            }
+        }
+        let without_ids = |blocks: &Value| {
+            let mut blocks = blocks.clone();
+            for block in blocks.as_array_mut().unwrap() {
+                block.as_object_mut().unwrap().remove("id");
+            }
+            blocks
+        };
+        assert_eq!(without_ids(&json!(blocks)), without_ids(&whole["content"]), "{fields}");
+        assert_eq!(end["delta"]["stop_reason"], whole["stop_reason"]);
+        assert_eq!(end["usage"]["output_tokens"], whole["usage"]["output_tokens"]);
+    }
+}
+
+#[test]
+fn blocks_reach_the_template_in_their_order() {
+    let model = "http-messages-template";
+    // Refuses conversations, and says what they are.
+    let template = "{% set ns = namespace(t='') %}{% for m in messages %}{% set ns.t = ns.t ~ '[' ~ m.role \
+        ~ ':' ~ m.content ~ (m.tool_calls[0].function.name if m.tool_calls else '') ~ ']' %}{% endfor %}\
+        {{ raise_exception(ns.t) }}";
+    let address = serve_with(model, template);
+    let fields = json!({ "system": [{ "type": "text", "text": "Be brief.", "cache_control": {} }],
+        "messages": [
+            { "role": "user", "content": "Weather?" },
+            { "role": "assistant", "content": [{ "type": "text", "text": "Let me see." },
+                { "type": "tool_use", "id": "1", "name": "weather", "input": { "city": "Oslo" } }] },
+            { "role": "user", "content": [
+                { "type": "tool_result", "tool_use_id": "1", "is_error": true, "content": "none" },
+                { "type": "text", "text": "Well?" }] }] });
+    let answer = message(address, model, &fields);
+    let expected = "[system:Be brief.][user:Weather?][assistant:Let me see.weather][tool:Error: none][user:Well?]";
+    let error = answer.json();
+    assert_eq!((answer.status, &error["type"]), (400, &json!("error")));
+    assert!(error["error"]["message"].as_str().unwrap().contains(expected), "{}", answer.body);
+}
+
+#[test]
+fn errors_are_this_api_s_and_keys_come_by_its_header() {
+    let model = "http-messages-errors";
+    let address = serve(hey(model), &["key"]);
+    let keyed = format!("{HEAD}\r\nx-api-key: key");
+    let body = |fields: Value| {
+        let mut body = json!({ "model": model, "max_tokens": 5,
+            "messages": [{ "role": "user", "content": "a" }] });
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        body.to_string()
+    };
+    assert_eq!(send(address, &keyed, &body(json!({}))).status, 200);
+    for (head, body, status, kind, says) in [
+        (HEAD, body(json!({})), 401, "authentication_error", "x-api-key"),
+        (&keyed, body(json!({ "model": "other" })), 404, "not_found_error", "other"),
+        (&keyed, body(json!({ "max_tokens": null })), 400, "invalid_request_error", "`max_tokens`"),
+        (
+            &keyed,
+            body(json!({ "stop_sequences": [7] })),
+            400,
+            "invalid_request_error",
+            "`stop_sequences`",
+        ),
+        (
+            &keyed,
+            body(json!({ "thinking": { "type": "adaptive" } })),
+            400,
+            "invalid_request_error",
+            "`thinking.type`",
+        ),
+        (
+            &keyed,
+            body(json!({ "tools": [{ "name": "a", "input_schema": 7 }] })),
+            400,
+            "invalid_request_error",
+            "`tools[0].input_schema`",
+        ),
+        (
+            &keyed,
+            body(json!({ "tools": [{ "type": "web_search_20250305", "name": "a" }] })),
+            400,
+            "invalid_request_error",
+            "`tools[0].type`",
+        ),
+        (
+            &keyed,
+            body(json!({ "messages": [{ "role": "user", "content": [{ "type": "image" }] }] })),
+            400,
+            "invalid_request_error",
+            "`messages[0].content[0].type`",
+        ),
+        (
+            &keyed,
+            body(json!({ "messages": [{ "role": "user", "content": "a" },
+                { "role": "assistant", "content": "b" }] })),
+            400,
+            "invalid_request_error",
+            "`messages[1].role`",
+        ),
+        (
+            &keyed,
+            body(json!({ "mcp_servers": [{}] })),
+            400,
+            "invalid_request_error",
+            "`mcp_servers`",
+        ),
+        (&keyed, body(json!({ "no_such": 1 })), 400, "invalid_request_error", "`no_such`"),
+    ] {
+        let answer = send(address, head, &body);
+        let error = answer.json();
+        assert_eq!(
+            (answer.status, &error["error"]["type"]),
+            (status, &json!(kind)),
+            "{}",
+            answer.body
+        );
+        assert!(error["error"]["message"].as_str().unwrap().contains(says), "{}", answer.body);
+    }
+}
