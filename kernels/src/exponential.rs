@@ -42,7 +42,7 @@ pub(crate) fn sigmoid(x: f32) -> f32 {
     if x < 0.0 { power / (1.0 + power) } else { 1.0 / (1.0 + power) }
 }
 
-/// The error function, within 2·10⁻⁷ (Abramowitz and Stegun 1964, "Handbook of Mathematical Functions",
+/// The error function, within 6·10⁻⁷ (Abramowitz and Stegun 1964, "Handbook of Mathematical Functions",
 /// 7.1.26).
 #[inline(always)]
 pub(crate) fn erf(x: f32) -> f32 {
@@ -98,7 +98,7 @@ mod tests {
             let x = i as f32 * 1e-4;
             worst = worst.max((f64::from(erf(x)) - exact(f64::from(x))).abs());
         }
-        assert!(worst < 3e-7, "{worst:e}");
+        assert!(worst < 6e-7, "{worst:e}");
         assert_eq!((erf(10.0), erf(-10.0)), (1.0, -1.0));
     }
 }
