@@ -7,9 +7,11 @@
 mod batch;
 mod compiler;
 mod constraint;
+mod dlpack;
 mod error;
 mod matcher;
 mod rows;
+mod shape;
 mod spec;
 mod tokenizer;
 

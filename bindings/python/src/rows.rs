@@ -1,8 +1,8 @@
 //! [`Rows`]: mask rows in memory that Python owns.
 //!
-//! Rows come as a NumPy array (`__array_struct__`, a C structure behind a capsule), a torch tensor
-//! (`data_ptr`), or anything with a writable buffer (by way of `memoryview` and `ctypes`, in
-//! `maskwright/_buffers.py`). Handing over a pointer instead of copying a row of 128k tokens saves 16 kB of
+//! Rows come as a tensor with DLPack's table of functions (see [`dlpack`]), a NumPy array
+//! (`__array_struct__`, a C structure behind a capsule), a tensor of an older torch (`data_ptr`), or anything with
+//! a writable buffer (by way of `memoryview` and `ctypes`, in `maskwright/_buffers.py`). Handing over a pointer instead of copying a row of 128k tokens saves 16 kB of
 //! copying and an allocation a mask, which is more than the mask itself takes when it is known.
 
 use std::ffi::{c_char, c_int, c_void};
@@ -12,6 +12,9 @@ use pyo3::ffi::PyCapsule_GetPointer;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+
+use crate::dlpack;
+use crate::shape::Shape;
 
 /// NumPy's `PyArrayInterface`, version 3 of the array interface.
 #[repr(C)]
@@ -46,15 +49,6 @@ pub(crate) struct Rows {
 #[allow(unsafe_code)]
 unsafe impl Send for Rows {}
 
-/// The shape of an array in bytes: address, rows, words of a row, bytes between rows and between words.
-struct Shape {
-    address: usize,
-    rows: usize,
-    words: usize,
-    row_bytes: isize,
-    word_bytes: isize,
-}
-
 impl Rows {
     /// The rows of an object that holds one or two dimensions of words of 32 bits.
     ///
@@ -62,6 +56,9 @@ impl Rows {
     /// or hold another number of words.
     pub(crate) fn of(object: &Bound<'_, PyAny>, words: usize) -> PyResult<Self> {
         let py = object.py();
+        if let Some(shape) = dlpack::shape(object)? {
+            return Self::new(&shape, words, object.clone().unbind());
+        }
         let (shape, owner) = match object.getattr_opt(intern!(py, "__array_struct__"))? {
             Some(capsule) => (of_numpy(&capsule)?, capsule),
             None => match object.getattr_opt(intern!(py, "data_ptr"))? {
@@ -184,7 +181,7 @@ fn of_numpy(capsule: &Bound<'_, PyAny>) -> PyResult<Shape> {
     Ok(Shape { address: array.data as usize, rows, words, row_bytes, word_bytes })
 }
 
-/// A torch tensor, by its own methods.
+/// A tensor of a torch without DLPack's table, by its own methods.
 fn of_torch(tensor: &Bound<'_, PyAny>, data_ptr: &Bound<'_, PyAny>) -> PyResult<Shape> {
     let py = tensor.py();
     let is_cpu: bool = tensor.getattr(intern!(py, "is_cpu"))?.extract()?;

@@ -1,14 +1,12 @@
 """Logits processors of hosts with one text at a time: llama-cpp-python's arrays, and mlx-lm where it is installed."""
 
-import json
-import shutil
-
 import pytest
 
 numpy = pytest.importorskip("numpy")
 
 import maskwright
 import maskwright.llama_cpp
+from stories import stories
 
 CHOICES = ["a red ball", "a little girl", "blue", "the dog"]
 
@@ -39,12 +37,7 @@ def test_arrays_of_llama_cpp(compiler):
 @pytest.fixture(scope="module")
 def mlx(shared, tmp_path_factory):
     mlx_lm = pytest.importorskip("mlx_lm")
-    folder = tmp_path_factory.mktemp("models") / "stories260K"
-    folder.mkdir()
-    for name in ("config.json", "model.safetensors", "tokenizer.json"):
-        shutil.copy(shared / "models/stories260K" / name, folder)
-    names = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
-    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", **names}))
+    folder = stories(shared, tmp_path_factory.mktemp("models"))
     return mlx_lm, *mlx_lm.load(str(folder))
 
 

@@ -45,6 +45,37 @@ def test_reasoning_is_the_host_s(backend, shared, monkeypatch, parser):
             ours.make_backend(None, tokenizer, 50304, {50256})
 
 
+def test_thoughts_are_free(shared, monkeypatch):
+    """Drafts are taken and rolled back over the end of the thoughts."""
+    from sglang.srt import runtime_context
+
+    serving = types.SimpleNamespace(reasoning_parser="qwen3", enable_strict_thinking=False)
+    monkeypatch.setattr(runtime_context, "get_serving", lambda: serving)
+    file = str(shared / "tokenizers/gpt2/tokenizer.json")
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=file, eos_token="<|endoftext|>")
+    made = ours.make_backend(None, tokenizer, 50304, {50256})
+    value, _ = made.get_cached_or_future_value(("regex", "ab"), True)
+    grammar = value.result()
+    grammar.maybe_init_reasoning(True)
+    mask = grammar.allocate_vocab_mask(50304, 1, "cpu")
+    thoughts = [*tokenizer.encode("Hm, zebras. "), *tokenizer.encode("</think>")]
+    for _ in range(2):
+        for token in thoughts:
+            mask.fill_(-1)
+            grammar.fill_vocab_mask(mask, 0)
+            assert (mask == -1).all(), "thoughts are not constrained"
+            grammar.accept_token(token)
+        grammar.fill_vocab_mask(mask, 0)
+        allowed = [token for token in range(50304) if mask[0, token // 32] >> token % 32 & 1]
+        assert sorted(map(tokenizer.decode, allowed)) == ["a", "ab"]
+        grammar.rollback(len(thoughts))
+    for token in [*thoughts, *tokenizer.encode("ab")]:
+        grammar.accept_token(token)
+    assert not grammar.is_terminated()
+    grammar.accept_token(50256)
+    assert grammar.is_terminated()
+
+
 def test_kinds(backend):
     tag = '{"type": "structural_tag", "format": {"type": "const_string", "value": "x"}}'
     for grammar, text in [

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 
 import pytest
 
@@ -11,6 +10,7 @@ transformers = pytest.importorskip("transformers")
 
 import maskwright
 import maskwright.transformers as hosts
+from stories import stories
 
 SCHEMA = {
     "type": "object",
@@ -21,14 +21,9 @@ SCHEMA = {
 PROMPT = "Once upon a time, there was"
 
 
-def stories(shared, tmp_path_factory):
+def trained(shared, tmp_path_factory):
     """A trained model of 260 thousand weights, and its tokenizer."""
-    folder = tmp_path_factory.mktemp("models") / "stories260K"
-    folder.mkdir()
-    for name in ("config.json", "model.safetensors", "tokenizer.json"):
-        shutil.copy(shared / "models/stories260K" / name, folder)
-    names = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
-    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", **names}))
+    folder = stories(shared, tmp_path_factory.mktemp("models"))
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     return transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval(), tokenizer
 
@@ -45,7 +40,7 @@ def noise(shared, _):
     return transformers.LlamaForCausalLM(config).eval(), tokenizer
 
 
-@pytest.fixture(scope="module", params=[stories, noise], ids=lambda make: make.__name__)
+@pytest.fixture(scope="module", params=[trained, noise], ids=lambda make: make.__name__)
 def host(request, shared, tmp_path_factory):
     torch.set_num_threads(1)
     model, tokenizer = request.param(shared, tmp_path_factory)
@@ -125,6 +120,23 @@ def test_prompts_of_a_batch_have_constraints_of_their_own(host):
         texts(host, hosts.LogitsProcessor(constraints[:2]), prompts)
 
 
+def test_the_processor_of_xgrammar_s_interface(host):
+    """As XGrammar's example for transformers has it, and again, which XGrammar's own refuses."""
+    import maskwright.compat.xgrammar as xgr
+
+    model, tokenizer, _ = host
+    info = xgr.TokenizerInfo.from_huggingface(tokenizer, vocab_size=model.config.vocab_size)
+    compiled = xgr.GrammarCompiler(info).compile_regex("[0-9]{3}(yes|no)")
+    processor = xgr.contrib.hf.LogitsProcessor(compiled)
+    assert xgr.hf.LogitsProcessor is type(processor)
+    for _ in range(2):
+        assert re.fullmatch("[0-9]{3}(yes|no)", texts(host, processor)[0])
+    prompts = [PROMPT, "One day"]
+    other = xgr.GrammarCompiler(info).compile_regex("[a-c]{2}")
+    found = texts(host, xgr.contrib.hf.LogitsProcessor([compiled, other]), prompts)
+    assert re.fullmatch("[0-9]{3}(yes|no)", found[0]) and re.fullmatch("[a-c]{2}", found[1])
+
+
 def test_rows_without_a_constraint_are_free(host):
     scores = torch.randn(2, host[2].tokenizer.width)
     processor = hosts.LogitsProcessor([None, host[2].choice(["a"])])
@@ -143,6 +155,18 @@ def test_bitmasks_of_torch(host):
         logits = torch.zeros((1, width + 3))
         hosts.apply_bitmask(logits, bitmask[1:2])
         assert logits[0].isfinite().nonzero().flatten().tolist() == matcher.allowed_tokens()
+    # Memory that is exchanged between two calls is seen.
+    bitmask = torch.zeros((1, words), dtype=torch.int32)
+    matcher.fill(bitmask)
+    bitmask.data = torch.zeros((3, words), dtype=torch.int32)
+    matcher.fill(bitmask, 2)
+    assert bitmask[2].numpy().tobytes() == matcher.mask_bytes() and (bitmask[:2] == 0).all()
+    with pytest.raises(IndexError, match="row 3"):
+        matcher.fill(bitmask, 3)
+    with pytest.raises(ValueError, match="words"):
+        matcher.fill(torch.zeros((1, words + 1), dtype=torch.int32))
+    with pytest.raises(ValueError, match="memory of the CPU"):
+        matcher.fill(torch.zeros((1, words), dtype=torch.int32, device="meta"))
     with pytest.raises(TypeError, match="int32"):
         matcher.fill(torch.zeros((1, words)))
     with pytest.raises(TypeError, match="int32"):

@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Tuple
+from typing import Any, Dict
 
 import torch
 
 _tables: Dict[Any, torch.Tensor] = {}
-
-
-#: The bitmask that was asked for last, and its view.
-_last: Tuple[Any, Any] = (None, None)
-
-
-def rows_of(bitmask: torch.Tensor) -> Any:
-    """A bitmask as NumPy's view of the same memory. Hosts fill one bitmask row by row: asking torch for its address and
-    shape each time takes several times as long as the view, which is kept."""
-    global _last
-    known, rows = _last
-    if known is not bitmask:
-        rows = bitmask.numpy()
-        _last = (bitmask, rows)
-    return rows
 
 
 def allowed_bits(bitmask: torch.Tensor, width: int) -> torch.Tensor:

@@ -25,7 +25,7 @@ from ._compiler import Compiler
 from ._errors import Error
 from ._native import Constraint, Matcher
 from ._tokenizer import Tokenizer
-from ._torch import apply_bitmask, rows_of
+from ._torch import apply_bitmask
 
 #: The name of the backend.
 NAME = "maskwright"
@@ -64,6 +64,11 @@ def make_backend(
     return ReasonerGrammarBackend(backend, parser, tokenizer)
 
 
+def _allocate(rows: int, words: int) -> torch.Tensor:
+    """A bitmask that allows everything, on the CPU, pinned where there is a device to copy it to."""
+    return torch.full((rows, words), -1, dtype=torch.int32, pin_memory=torch.cuda.is_available())
+
+
 class MaskwrightGrammar(BaseGrammarObject):
     """The text of one request."""
 
@@ -87,11 +92,10 @@ class MaskwrightGrammar(BaseGrammarObject):
         return MaskwrightGrammar(self._constraint)
 
     def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
-        pinned = torch.cuda.is_available()
-        return torch.full((batch_size, self._constraint.words), -1, dtype=torch.int32, pin_memory=pinned)
+        return _allocate(batch_size, self._constraint.words)
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
-        self.matcher.fill(rows_of(vocab_mask), idx)
+        self.matcher.fill(vocab_mask, idx)
 
     @staticmethod
     def fill_vocab_mask_batched(rows: List[Any], vocab_mask: torch.Tensor) -> None:
@@ -125,6 +129,13 @@ class MaskwrightBackend(BaseGrammarBackend):
         settings.update(json.loads(os.environ.get("MASKWRIGHT_SETTINGS", "{}")))
         stop = sorted(eos_token_ids) if eos_token_ids else None
         self.compiler = Compiler(Tokenizer(tokenizer, width=vocab_size, stop_token_ids=stop), **settings)
+
+    # The host's wrapper for reasoning models asks the backend, since thoughts have no grammar.
+    move_vocab_mask = staticmethod(MaskwrightGrammar.move_vocab_mask)
+    apply_vocab_mask = staticmethod(MaskwrightGrammar.apply_vocab_mask)
+
+    def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
+        return _allocate(batch_size, self.compiler.tokenizer.words)
 
     def _dispatch(self, kind: str, *arguments: Any) -> Any:
         try:

@@ -22,7 +22,6 @@ from .._compiler import Compiler
 from .._errors import Error
 from .._native import Constraint
 from .._tokenizer import Tokenizer
-from .._torch import rows_of
 from . import NAME, OPTION
 
 #: Bytes of compiled constraints in one process, unless `MASKWRIGHT_CACHE_BYTES` says otherwise.
@@ -146,7 +145,7 @@ class MaskwrightGrammar(StructuredOutputGrammar):
         self._matcher.rollback(num_tokens)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
-        self._matcher.fill(rows_of(bitmask), batch_index)
+        self._matcher.fill(bitmask, batch_index)
 
     def is_terminated(self) -> bool:
         return self._matcher.is_terminated

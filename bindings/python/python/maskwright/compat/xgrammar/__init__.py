@@ -1,6 +1,7 @@
 """XGrammar 0.2.8's interface: `import maskwright.compat.xgrammar as xgr`.
 
-Needs torch for `allocate_token_bitmask`, `apply_token_bitmask_inplace` and `contrib`-like processors alone.
+Needs torch for `allocate_token_bitmask` and `apply_token_bitmask_inplace`, and transformers and mlx-lm for their logits
+processors (`contrib.hf`, `contrib.mlxlm`), alone.
 
 What means something else here:
 
@@ -22,15 +23,17 @@ BPE without their bytes, temperatures in `traverse_draft_tree`, `get_model_struc
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from enum import Enum
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
-from .. import fill_masks
-from .. import _compiler
-from .._errors import Error, error
-from .._schemas import schema_text
-from .._tokenizer import Tokenizer
+from ... import fill_masks
+from ... import _compiler
+from ..._errors import Error, error
+from ..._schemas import schema_text
+from ..._tokenizer import Tokenizer
 
 __all__ = [
     "BatchGrammarMatcher",
@@ -59,6 +62,10 @@ def __getattr__(name: str) -> Any:
         import torch
 
         return torch.int32
+    if name in ("contrib", "hf"):
+        # They import transformers, which the rest does without.
+        hf = importlib.import_module(f"{__name__}.contrib.hf")
+        return hf if name == "hf" else sys.modules[f"{__name__}.contrib"]
     raise AttributeError(f"maskwright.compat.xgrammar has no `{name}`")
 
 
@@ -457,7 +464,7 @@ def apply_token_bitmask_inplace(
 ) -> None:
     """Sets the logits of tokens that are not allowed to minus infinity. Every `backend` is torch's own operations.
     Logits behind the bitmask stay as they are."""
-    from .._torch import allowed_bits
+    from ..._torch import allowed_bits
 
     if bitmask.device != logits.device:
         raise ValueError("logits and bitmask should be on the same device")
