@@ -1,4 +1,5 @@
-//! Shapes of tensors by DLPack's exchange table (`__dlpack_c_exchange_api__`, DLPack 1.3; torch from 2.10 on).
+//! Shapes of tensors by DLPack's exchange table (`__dlpack_c_exchange_api__`, DLPack 1.3), which torch 2.13 has and
+//! older releases may lack.
 //!
 //! A tensor's own methods tell address, shape, strides, item type and device in seven calls of Python, which take
 //! longer than writing a known mask of 128k tokens. The table has one C function that fills a structure with all

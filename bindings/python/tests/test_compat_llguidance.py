@@ -158,3 +158,22 @@ def test_bitmasks_on_logits(arrays):
     arrays.apply_token_bitmask_inplace(logits, numpy.array([[0b101], [0b010]], dtype=numpy.int32))
     assert numpy.isfinite(logits).tolist() == [[True, False, True], [False, True, False]]
     assert arrays.get_bitmask_shape(3, 33) == (3, 2)
+
+
+def test_tokenizers_by_name_and_by_shape(llg):
+    """llguidance's tokenizer of bytes, and one that only has the members of its wrapper."""
+
+    class Wrapper:
+        is_tokenizer_wrapper = True
+        tokens = [bytes([byte]) for byte in range(256)] + [b"<end>", b"<other>"]
+        eos_token_id, bos_token_id, special_token_ids = 256, None, []
+
+        def __call__(self, text):
+            return list(text.encode())
+
+    assert llg.LLTokenizer("byte").tokenize_str("ab") == [97, 98]
+    assert llg.LLTokenizer(Wrapper()).eos_tokens == [256]
+    assert llg.LLTokenizer(Wrapper(), eos_token=[256, 257]).eos_tokens == [256, 257]
+    for tokenizer in (llg.LLTokenizer("byte"), llg.LLTokenizer(Wrapper())):
+        matcher = llg.LLMatcher(tokenizer, 'start: "ab" | "ac"')
+        assert matcher.validate_tokens([97, 99]) == 2 and matcher.validate_tokens([98]) == 0

@@ -176,9 +176,24 @@ def test_serialisation(xgr):
     assert _accepts(xgr, again, "a6") and not _accepts(xgr, again, "b")
 
 
+def test_grammars_by_name():
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
+    grammar = ours.Grammar.from_lark(
+        'start: "<" @arguments ">" @status',
+        named_grammars={"arguments": ours.Grammar.from_json_schema(schema, any_whitespace=False), "status": 'start: "x" | "b"'},
+    )
+    bytes_info = ours.TokenizerInfo([bytes([byte]) for byte in range(256)] + ["</s>"], stop_token_ids=[256])
+    again = ours.Grammar.deserialize_json(grammar.serialize_json())
+    for made in (grammar, again):
+        compiled = ours.GrammarCompiler(bytes_info).compile_grammar(made)
+        for text, accepted in [('<{"a": 6}>x', True), ('<{"a": 6}>b', True), ('<{"a": 6}>c', False), ('<{"b": 6}>x', False), ('<{"a":6}>x', False)]:
+            matcher = ours.GrammarMatcher(compiled, terminate_without_stop_token=True)
+            assert (matcher.accept_string(text) and matcher.is_terminated()) == accepted, text
+
+
 def test_what_is_refused():
-    with pytest.raises(maskwright.Error, match="named_grammars"):
-        ours.Grammar.from_lark("start: @x", named_grammars={"x": "start: /a/"})
+    with pytest.raises(maskwright.Error, match="`x` is a regex"):
+        ours.Grammar.from_lark("start: @x", named_grammars={"x": ours.Grammar.from_regex("a")})
     with pytest.raises(TypeError):
         ours.Grammar.from_json_schema({}, any_whitespce=True)
     with pytest.raises(AttributeError, match="no `testing`"):

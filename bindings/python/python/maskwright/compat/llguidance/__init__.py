@@ -61,12 +61,16 @@ class LLTokenizer:
     ) -> None:
         stop = None if eos_token is None else [eos_token] if isinstance(eos_token, int) else list(eos_token)
         self._encode = None
-        if isinstance(tokenizer, TokenizerWrapper):
+        if isinstance(tokenizer, TokenizerWrapper) or getattr(tokenizer, "is_tokenizer_wrapper", False):
             special = {f"<{token}>": token for token in tokenizer.special_token_ids}
             tokens = [None if token in special.values() else text for token, text in enumerate(tokenizer.tokens)]
             stop = [tokenizer.eos_token_id] if stop is None else stop
             self._encode = tokenizer
             self.tokenizer = Tokenizer(tokens, width=n_vocab, stop_token_ids=stop, special_tokens=special)
+        elif tokenizer == "byte":
+            # The name that llguidance has for the 256 bytes and an end.
+            tokens = [bytes([byte]) for byte in range(256)] + [None]
+            self.tokenizer = Tokenizer(tokens, width=n_vocab, stop_token_ids=[256] if stop is None else stop)
         else:
             self.tokenizer = Tokenizer(tokenizer, width=n_vocab, stop_token_ids=stop)
         self._compiler: Optional[Compiler] = None

@@ -16,7 +16,8 @@ What means something else here:
 | `serialize_json` is compiled data | the source and its settings, compiled again when read |
 
 Not here: `Grammar.concat` and `union` of anything but regular expressions and choices (`union`: any grammar),
-`compile_lark(named_grammars=…)`, `testing`, `TokenizerInfo.from_vocab_and_metadata` for vocabularies of byte-level
+`compile_lark(named_grammars=…)` of anything but Lark and JSON Schemas, `max_recursion_depth` and relatives (nesting has
+no depth that crashes), `testing`, `TokenizerInfo.from_vocab_and_metadata` for vocabularies of byte-level
 BPE without their bytes, temperatures in `traverse_draft_tree`, `get_model_structural_tag` and relatives (tools:
 `maskwright.Compiler.tools`).
 """
@@ -172,9 +173,23 @@ class Grammar:
         return Grammar("regex", regex_string, {"regex_dialect": "ecma"})
 
     @staticmethod
-    def from_lark(lark_string: str, *, named_grammars: Any = None) -> "Grammar":
-        _refuse("named_grammars", named_grammars)
-        return Grammar("lark", lark_string)
+    def from_lark(lark_string: str, *, named_grammars: Any = None, tokenizer_info: Any = None) -> "Grammar":
+        # Tokens that the grammar names are looked up when it is compiled.
+        if not named_grammars:
+            return Grammar("lark", lark_string)
+        grammars, settings = [{"lark_grammar": lark_string}], None
+        for name, given in named_grammars.items():
+            grammar = Grammar("lark", given) if isinstance(given, str) else given
+            if grammar._kind == "json_schema":
+                grammars.append({"name": name, "json_schema": json.loads(grammar._source)})
+                if settings not in (None, grammar._settings):
+                    raise error(f"the schema `{name}` has other options than one before it", "give all the same options")
+                settings = grammar._settings
+            elif grammar._kind == "lark":
+                grammars.append({"name": name, "lark_grammar": grammar._source})
+            else:
+                raise error(f"the named grammar `{name}` is a {grammar._kind}", "give Lark or a JSON Schema")
+        return Grammar("lark", json.dumps({"grammars": grammars}), settings)
 
     @staticmethod
     def from_structural_tag(*arguments: Any, **named: Any) -> "Grammar":

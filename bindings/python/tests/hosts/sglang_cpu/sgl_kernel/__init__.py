@@ -67,21 +67,29 @@ def copy_all_layer_kv_cache_cpu(addresses, strides, to, source):
 
 
 def verify_tree_greedy_cpu(
-    predicts, accept_index, accept_number, candidates, index, next_token, next_sibling, target_predict
+    predicts,
+    accept_index,
+    accept_token_num,
+    candidates,
+    retrive_index,
+    retrive_next_token,
+    retrive_next_sibling,
+    target_predict,
 ):
+    # The names are those that the call site passes.
     target = target_predict.flatten()
     for row in range(candidates.shape[0]):
-        last, taken, draft = int(index[row, 0]), 0, 0
+        last, taken, draft = int(retrive_index[row, 0]), 0, 0
         accept_index[row, 0] = last
         for _ in range(1, accept_index.shape[1]):
-            draft = int(next_token[row, draft])
+            draft = int(retrive_next_token[row, draft])
             while draft != -1 and int(candidates[row, draft]) != int(target[last]):
-                draft = int(next_sibling[row, draft])
+                draft = int(retrive_next_sibling[row, draft])
             if draft == -1:
                 break
             predicts[last] = target[last]
             taken += 1
-            last = int(index[row, draft])
+            last = int(retrive_index[row, draft])
             accept_index[row, taken] = last
-        accept_number[row] = taken
+        accept_token_num[row] = taken
         predicts[last] = target[last]
