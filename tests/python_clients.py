@@ -210,14 +210,17 @@ def check_anthropic(url, model):
     import anthropic
 
     client = anthropic.Anthropic(base_url=url.removesuffix("/v1"), api_key=KEY, max_retries=0, timeout=120)
-    asked = {"model": model, "max_tokens": 200, "temperature": 0, "system": "Extract the fields.",
+    # The newest version has no argument for it.
+    greedy = {"temperature": 0}
+    asked = {"model": model, "max_tokens": 200, "system": "Extract the fields.", "extra_body": greedy,
              "messages": [{"role": "user", "content": [{"type": "text", "text": PROMPT}]}]}
     schema = Person.model_json_schema()
     form = {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
-    message = client.messages.create(**asked, extra_body=form)
+    form = {**asked, "extra_body": {**greedy, **form}}
+    message = client.messages.create(**form)
     assert message.stop_reason == "end_turn" and json.loads(message.content[0].text) == PERSON, message
     assert message.usage.input_tokens + message.usage.cache_read_input_tokens > 10, message.usage
-    with client.messages.stream(**asked, extra_body=form) as stream:
+    with client.messages.stream(**form) as stream:
         pieces = list(stream.text_stream)
         last = stream.get_final_message()
     assert len(pieces) > 3 and "".join(pieces) == last.content[0].text == message.content[0].text, pieces
@@ -237,7 +240,7 @@ def check_anthropic(url, model):
     for wrong, kind, says in [
         ({"max_tokens": 0}, anthropic.BadRequestError, "max_tokens"),
         ({"model": "another"}, anthropic.NotFoundError, "another"),
-        ({"top_p": 7}, anthropic.BadRequestError, "top_p"),
+        ({"extra_body": {"top_p": 7}}, anthropic.BadRequestError, "top_p"),
     ]:
         try:
             client.messages.create(**{**asked, **wrong})
