@@ -48,10 +48,10 @@ impl LabelSearch {
     /// Errors if logits are no numbers.
     pub(crate) fn extend(&mut self) -> Result<bool> {
         let trie = self.sequence.runner.vocabulary().trie();
-        if self.reading.is_empty() {
-            if let Some(logits) = self.prompt.logits() {
-                self.masses.read(&LabelMasses::prompt(), &logits.to_vec()?, trie)?;
-            }
+        if self.reading.is_empty()
+            && let Some(logits) = self.prompt.logits()
+        {
+            self.masses.read(&LabelMasses::prompt(), &logits.to_vec()?, trie)?;
         }
         for (context, branch) in self.reading.drain(..) {
             if let Some(logits) = branch.logits() {
