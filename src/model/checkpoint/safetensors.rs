@@ -28,6 +28,9 @@ struct Shard {
     data: usize,
 }
 
+/// File, shape and content of a tensor of bytes.
+type BytesTensor<'a> = (&'a Path, &'a [usize], &'a [u8]);
+
 /// The safetensors files of a checkpoint.
 pub(super) struct Shards(Vec<Shard>);
 
@@ -69,7 +72,7 @@ impl Shards {
 impl Shards {
     /// The file, the shape and the content of the tensor of bytes of a name. Errors if it holds numbers of
     /// another type.
-    pub(super) fn bytes(&self, name: &str) -> Result<Option<(&Path, &[usize], &[u8])>> {
+    pub(super) fn bytes(&self, name: &str) -> Result<Option<BytesTensor<'_>>> {
         let found = self.0.iter().find_map(|shard| Some((shard, shard.metadata.info(name)?)));
         let Some((shard, info)) = found else { return Ok(None) };
         match info.dtype {
