@@ -330,6 +330,11 @@ impl PanelTask<'_> {
     #[inline(always)]
     fn run<S: Simd, const N: usize>(mut self, simd: S, most: usize) {
         let (rows, k) = (self.x.len() / self.k, self.k);
+        if let PackedSlice::Quantised(panels) = self.panels
+            && rows == 1
+        {
+            return panels.multiply_row::<S, N>(simd, self.x, self.y);
+        }
         let panels = self.columns.div_ceil(PANEL);
         let tile = (most / N).max(1);
         let mut widened = match self.panels {

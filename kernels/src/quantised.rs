@@ -6,6 +6,8 @@
 //! side by side, in as many bits, so that registers of `f32` are made of them on the way.
 
 mod block_format;
+mod codes;
+mod one_row;
 mod panels;
 
 pub use block_format::BlockFormat;

@@ -162,11 +162,10 @@ impl BlockFormat {
         };
         let size = self.bytes();
         let parts = blocks.par_chunks(TOGETHER * size).enumerate();
-        let first = parts.find_map_first(|(part, blocks)| {
+        parts.find_map_first(|(part, blocks)| {
             let at = blocks.chunks_exact(size).position(is_damaged)?;
             Some(part * TOGETHER + at)
-        });
-        first
+        })
     }
 
     /// The places of the half-precision numbers in a block.

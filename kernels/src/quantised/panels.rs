@@ -10,32 +10,28 @@
 //!        c0: k0 … k31  …                        1 row of 16 words (the fifth bit of each)
 //! ```
 //!
-//! Scales are (blocks, 16) or (groups, 16) as in the file. A register of `f32` is made of a register of
-//! words by a shift, a mask, and the bits of 2²³, below which lies an integer's value: nothing is rounded
-//! before code · scale + offset is, once.
+//! Scales are (blocks, 16) or (groups, 16) as in the file. [`Codes`] make registers of `f32` of them.
 
 use pulp::{NullaryFnOnce, Simd};
 use rayon::prelude::*;
 
 use super::block_format::{BlockFormat, Offset, half_of_power};
+use super::codes::Codes;
 use crate::linear::PANEL;
 
 /// Numbers of k that lie together.
 pub(crate) const UNIT: usize = 32;
 
 /// Half of a unit: numbers of k of the smallest group.
-const HALF: usize = UNIT / 2;
-
-/// The bits of 2²³ in single precision. The numbers from there to 2²⁴ are the integers.
-const INTEGERS: u32 = 0x4b00_0000;
+pub(super) const HALF: usize = UNIT / 2;
 
 /// A quantised matrix in panels of 16 columns; the last is filled up with zeros.
 #[derive(Clone, Debug)]
 pub(crate) struct QuantisedPanels {
-    format: BlockFormat,
-    k: usize,
+    pub(super) format: BlockFormat,
+    pub(super) k: usize,
     /// (panels, units, bits, 16).
-    words: Vec<[u32; PANEL]>,
+    pub(super) words: Vec<[u32; PANEL]>,
     /// The bits of the scale of each block: (panels, blocks, 16).
     d: Vec<[u16; PANEL]>,
     /// The offset of each block as half-precision bits, if it has one.
@@ -49,9 +45,9 @@ pub(crate) struct QuantisedPanels {
 /// Some panels.
 #[derive(Clone, Copy)]
 pub(crate) struct QuantisedSlice<'a> {
-    panels: &'a QuantisedPanels,
+    pub(super) panels: &'a QuantisedPanels,
     /// The first panel.
-    from: usize,
+    pub(super) from: usize,
 }
 
 impl QuantisedPanels {
@@ -126,7 +122,7 @@ impl QuantisedPanels {
 
     /// The scales and offsets of the group that the number `k` of a panel's columns lies in.
     #[inline(always)]
-    fn scale_and_offset(&self, panel: usize, k: usize) -> Scales {
+    pub(super) fn scale_and_offset(&self, panel: usize, k: usize) -> Scales {
         let format = self.format;
         let block = panel * (self.k / format.weights()) + k / format.weights();
         let group = panel * (self.k / format.group()) + k / format.group();
@@ -160,9 +156,9 @@ impl QuantisedPanels {
 }
 
 /// The factors and offsets of a group of 16 columns.
-struct Scales {
-    scale: [f32; PANEL],
-    offset: [f32; PANEL],
+pub(super) struct Scales {
+    pub(super) scale: [f32; PANEL],
+    pub(super) offset: [f32; PANEL],
 }
 
 /// Half-precision numbers as single-precision ones: their bits are those of a number 2¹¹² times smaller.
@@ -179,7 +175,7 @@ fn widen(bits: &[u16; PANEL]) -> [f32; PANEL] {
 }
 
 /// The word that holds the bits of a number of k, and the place of the lowest in it.
-const fn place(k: usize, bits: u32) -> (usize, u32) {
+pub(super) const fn place(k: usize, bits: u32) -> (usize, u32) {
     let of_word = 32 / bits as usize;
     (k / of_word, (k % of_word) as u32 * bits)
 }
@@ -257,8 +253,8 @@ impl QuantisedSlice<'_> {
 }
 
 /// Writes weights of codes with `LOW` lower and `HIGH` further bits, which are integers or, if `E2M1`,
-/// floating-point numbers. Loops instead of closures: these are
-/// not inlined where they call many instructions of a register, and cost twenty times as much then.
+/// floating-point numbers. Loops instead of closures: these are not inlined where they call many
+/// instructions of a register, and cost twenty times as much then.
 struct Widen<'a, S, const N: usize, const LOW: u32, const HIGH: u32, const E2M1: bool> {
     simd: S,
     panels: &'a QuantisedPanels,
@@ -307,66 +303,19 @@ fn half_unit<
     scales: &Scales,
     y: &mut [f32],
 ) {
-    let low_mask = simd.splat_u32s((1 << LOW) - 1);
-    let high_mask = simd.splat_u32s(if HIGH == 1 { 1 << LOW } else { (1 << HIGH) - 1 });
-    let (low_shift, high_shift) = (simd.splat_u32s(LOW), simd.splat_u32s(HIGH));
-    let integers = simd.splat_u32s(INTEGERS);
-    let zero = simd.splat_f32s(f32::from_bits(INTEGERS));
-    let (sign_shift, sign_mask) = (simd.splat_u32s(28), simd.splat_u32s(1 << 31));
-    let magnitude_mask = simd.splat_u32s(7);
-    let (none, four, six) = (simd.splat_f32s(0.0), simd.splat_f32s(4.0), simd.splat_f32s(6.0));
+    let codes = Codes::<S, LOW, HIGH, E2M1>::new(simd);
     let y = S::as_mut_simd_f32s(y).0;
     let (scale, offset) = (S::as_simd_f32s(&scales.scale).0, S::as_simd_f32s(&scales.offset).0);
     let of_word = 32 / LOW as usize;
     for n in 0..N {
         let (scale, offset) = (scale[n], offset[n]);
-        let mut high = simd.splat_u32s(0);
-        if HIGH > 0 {
-            let (word, shift) = place(HALF_INDEX * HALF, HIGH);
-            high = S::as_simd_u32s(&words[LOW as usize + word]).0[n];
-            // One bit of each number leaves room to shift it beside the lower bits once for all.
-            if HIGH == 1 && shift > LOW {
-                high = simd.wrapping_dyn_shr_u32s(high, simd.splat_u32s(shift - LOW));
-            } else if HIGH == 1 {
-                high = simd.wrapping_dyn_shl_u32s(high, simd.splat_u32s(LOW - shift));
-            }
-        }
+        let mut high = codes.high::<HALF_INDEX>(words, n);
         for index in 0..HALF / of_word {
-            let (word, shift) = place(HALF_INDEX * HALF + index * of_word, LOW);
-            let mut low = S::as_simd_u32s(&words[word]).0[n];
-            if shift > 0 {
-                low = simd.wrapping_dyn_shr_u32s(low, simd.splat_u32s(shift));
-            }
+            let mut low = codes.low::<HALF_INDEX>(words, index, n);
             for k in 0..of_word {
-                let mut code = simd.and_u32s(low, low_mask);
-                low = simd.wrapping_dyn_shr_u32s(low, low_shift);
-                if HIGH > 0 {
-                    let mut further = simd.and_u32s(high, high_mask);
-                    if HIGH > 1 {
-                        further = simd.wrapping_dyn_shl_u32s(further, low_shift);
-                    }
-                    code = simd.or_u32s(code, further);
-                    high = simd.wrapping_dyn_shr_u32s(high, high_shift);
-                }
-                let mut sign = simd.splat_u32s(0);
-                if E2M1 {
-                    sign = simd.wrapping_dyn_shl_u32s(code, sign_shift);
-                    sign = simd.and_u32s(sign, sign_mask);
-                    code = simd.and_u32s(code, magnitude_mask);
-                }
-                let float = simd.transmute_f32s_u32s(simd.or_u32s(code, integers));
-                let mut number = simd.sub_f32s(float, zero);
-                if E2M1 {
-                    // As `BlockFormat::number` has it.
-                    let beyond_4 = simd.max_f32s(simd.sub_f32s(number, four), none);
-                    let beyond_6 = simd.max_f32s(simd.sub_f32s(number, six), none);
-                    number = simd.add_f32s(number, beyond_4);
-                    number = simd.add_f32s(number, simd.add_f32s(beyond_6, beyond_6));
-                    let bits = simd.transmute_u32s_f32s(number);
-                    number = simd.transmute_f32s_u32s(simd.or_u32s(bits, sign));
-                }
-                let weight = simd.mul_add_f32s(number, scale, offset);
+                let weight = simd.mul_add_f32s(codes.number(low, high), scale, offset);
                 y[(index * of_word + k) * N + n] = weight;
+                (low, high) = codes.next(low, high);
             }
         }
     }
