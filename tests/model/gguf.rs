@@ -26,7 +26,8 @@ fn load(path: &Path) -> maskwright::Result<Model> {
 }
 
 fn logits(model: &Model, tokens: &[u32]) -> Vec<f32> {
-    model.forward(tokens, &mut model.new_cache().unwrap()).unwrap().to_vec().unwrap()
+    let mut cache = model.new_cache_for(tokens.len()).unwrap();
+    model.forward(tokens, &mut cache).unwrap().to_vec().unwrap()
 }
 
 #[test]
