@@ -29,6 +29,7 @@ mod lint;
 mod mask;
 mod outcome;
 mod output;
+mod progress;
 mod sample;
 #[cfg(feature = "server")]
 mod serve;

@@ -1,7 +1,7 @@
 //! Models on candle: loading, forward pass, KV cache, tokenizer and chat template.
 //!
-//! A [`Model`] is loaded from a folder in Hugging Face's layout, from a GGUF file, or is the `tiny` one
-//! inside the binary, and never changes after that; a [`KvCache`] belongs to one sequence. Prompts go in as
+//! A [`Model`] is loaded from a folder in Hugging Face's layout, from a GGUF file, by its name on
+//! Hugging Face's hub, or is the `tiny` one inside the binary, and never changes after that; a [`KvCache`] belongs to one sequence. Prompts go in as
 //! tokens, [`Logits`] come out.
 //!
 //! ```no_run
@@ -32,6 +32,8 @@
 //! | `kv_cache` | keys and values of one sequence, copied on write |
 //! | `logits` | the result of a forward pass |
 //! | `device` | where a model runs, and its dtype |
+//! | `generation_config` | the settings of generation that a model comes with |
+//! | `hub` | models by name: Hugging Face's cache, and downloads into it |
 //! | `tokenization` | text to tokens; names of special tokens in content |
 //! | `chat_template` | conversation to text |
 //!
@@ -57,6 +59,8 @@ mod checkpoint;
 mod config;
 mod decoder;
 mod device;
+mod generation_config;
+mod hub;
 mod kv_cache;
 mod logits;
 mod tokenization;
@@ -69,11 +73,13 @@ pub use chat_template::{ChatTemplate, Message};
 pub use checkpoint::ModelSource;
 pub use config::Config;
 pub use device::{DType, Device};
+pub use generation_config::GenerationConfig;
+pub use hub::{DownloadProgress, HubOptions, Repository};
 pub use kv_cache::{KvBlocks, KvCache, RotaryFactors, SharedBlock};
 pub use logits::Logits;
 pub use tokenization::{Canonical, Tokenizer};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, shortened};
 use crate::vocabulary::Vocabulary;
 use candle_error::candle_error;
 use checkpoint::{ModelFiles, Weights};
@@ -85,7 +91,7 @@ use tokenization::{ControlTokens, DisguisedConversation, StandIns, TokenCountBou
 /// The settings for loading a model: source, device, dtype, index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelOptions {
-    /// The folder, or the model in the binary.
+    /// The folder, the GGUF file, the name on the hub, or the model in the binary.
     pub source: ModelSource,
     /// The device that it runs on.
     pub device: Device,
@@ -106,6 +112,7 @@ pub struct Model {
     tokenizer: Arc<Tokenizer>,
     vocabulary: Arc<Vocabulary>,
     chat_template: Option<Arc<ChatTemplate>>,
+    generation_config: Arc<GenerationConfig>,
     /// The tokens that content of a conversation must not become.
     control_tokens: Arc<ControlTokens>,
     /// Lower bound on numbers of tokens; `None` if the tokenizer has no known one.
@@ -130,14 +137,15 @@ impl Model {
     /// together.
     pub fn load(options: &ModelOptions) -> Result<Self> {
         let files = options.source.files()?;
-        let config = config::read(&files)?;
         refuse_adapter(&files)?;
+        let config = config::read(&files)?;
         // First the vocabulary, which says best what is wrong with a tokenizer.
         let json = files.require(TOKENIZER)?;
         let vocabulary = vocabulary(&files, &json, &config, options.index.as_deref())?;
         let tokenizer =
             Tokenizer::from_bytes(&json).map_err(|error| error.in_file(files.path(TOKENIZER)))?;
         let chat_template = ChatTemplate::read(&files)?;
+        let generation_config = Arc::new(GenerationConfig::read(&files)?);
         let (device, dtype) = (options.device.open()?, options.dtype.into());
         let weights = Weights::open(&files, dtype, &device)?;
         let decoder = Decoder::load(&config, weights, dtype, &device)?;
@@ -152,12 +160,13 @@ impl Model {
             tokenizer,
             vocabulary,
             chat_template,
+            generation_config,
             control_tokens,
             token_bound,
         })
     }
 
-    /// The name: `tiny`, or the last part of the path, of a GGUF file without `.gguf`.
+    /// The name: [`ModelSource::name`].
     pub fn name(&self) -> String {
         self.source.name()
     }
@@ -175,6 +184,12 @@ impl Model {
     /// The tokenizer.
     pub fn tokenizer(&self) -> &Arc<Tokenizer> {
         &self.tokenizer
+    }
+
+    /// The settings of generation that the model comes with, for requests that do not say. A
+    /// [`Request`](crate::engine::Request) does not take them by itself.
+    pub fn generation_config(&self) -> &GenerationConfig {
+        &self.generation_config
     }
 
     /// The greatest length of a sequence in tokens: see [`Config::context_length`].
@@ -547,15 +562,19 @@ const TOKENIZER: &str = "tokenizer.json";
 /// more.
 const MAX_TOKENS_PER_PASS: usize = 512;
 
-/// Errors on a folder with an adapter (LoRA), whose weights would be wrong without it.
+/// Errors on a folder with an adapter (LoRA), whose weights would be wrong without it, and which is no
+/// model without another's weights.
 fn refuse_adapter(files: &ModelFiles) -> Result<()> {
     const ADAPTER: &str = "adapter_config.json";
-    match files.read(ADAPTER)? {
-        None => Ok(()),
-        Some(_) => Err(Error::new(ErrorKind::Model, "adapters are not supported")
-            .in_file(files.path(ADAPTER))
-            .with_help("merge the adapter into the weights, or take its files out of the folder")),
-    }
+    let Some(adapter) = files.json(ADAPTER)? else { return Ok(()) };
+    let base = adapter.get("base_model_name_or_path").and_then(serde_json::Value::as_str);
+    let base = base.map_or(String::new(), |base| format!(" of `{}`", shortened(base)));
+    Err(Error::new(ErrorKind::Model, format!("an adapter{base}: adapters are not supported"))
+        .in_file(files.path(ADAPTER))
+        .with_help(
+            "merge it into the weights (`merge_and_unload` of the `peft` library, then \
+             `save_pretrained`), or take its files out of the folder",
+        ))
 }
 
 /// The vocabulary of `tokenizer.json`, as wide as the logits. The end tokens of a folder are those

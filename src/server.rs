@@ -72,6 +72,7 @@ use crate::constraint::ConstraintCache;
 use crate::engine::{Engine, MessageFormats};
 use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema;
+use crate::model::GenerationConfig;
 use crate::{Compiler, Limits};
 
 pub use admission::ServerBounds;
@@ -108,6 +109,9 @@ pub struct ServerOptions {
     pub ignore_unknown_fields: bool,
     /// The formats of tool calls and reasoning; those of the chat template where they are not given.
     pub formats: MessageFormats,
+    /// The settings of generation for what a request does not say; `None` for those that the model
+    /// comes with ([`Model::generation_config`](crate::model::Model::generation_config)).
+    pub generation_config: Option<GenerationConfig>,
     /// Whether there is no page at `/` to try the server with.
     pub without_playground: bool,
 }
@@ -147,6 +151,7 @@ impl Server {
             cors_origins,
             ignore_unknown_fields,
             formats,
+            generation_config,
             without_playground,
         } = options;
         let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
@@ -165,6 +170,10 @@ impl Server {
             cors_origins,
             ignore_unknown_fields,
             formats,
+            defaults: generation_config
+                .as_ref()
+                .unwrap_or_else(|| engine.model().generation_config())
+                .into(),
             no_chat: engine.model().chat_template().err(),
             engine: engine.clone(),
             worker: Worker::start(engine, bounds.request_timeout, bounds.max_waiting)?,

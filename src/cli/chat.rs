@@ -10,7 +10,7 @@ use clap::Parser;
 
 use maskwright::engine::{Engine, Event, FinishReason, Request};
 use maskwright::error::{Error, ErrorKind, Result};
-use maskwright::model::Message;
+use maskwright::model::{GenerationConfig, Message};
 use maskwright::{Compiler, Constraint};
 
 use super::line_input::{LineEvent, LineReader};
@@ -84,6 +84,8 @@ struct Chat {
     fixed: usize,
     /// Answers so far.
     answers: u64,
+    /// The settings for what no option says.
+    defaults: GenerationConfig,
     args: Args,
 }
 
@@ -116,13 +118,15 @@ impl Args {
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     let engine = args.generation.load(&args.model)?;
     engine.model().chat_template()?;
-    args.sampling.params()?;
+    let defaults = args.generation.defaults(engine.model())?;
+    args.sampling.params(&defaults)?;
     let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
     let constraint = args.constraint.compile(&compiler)?;
     let messages: Vec<Message> =
         args.system.iter().map(|text| Message::new("system", text)).collect();
     let fixed = messages.len();
-    let mut chat = Chat { engine, compiler, constraint, messages, fixed, answers: 0, args };
+    let mut chat =
+        Chat { engine, compiler, constraint, messages, fixed, answers: 0, defaults, args };
     let mut lines = LineReader::open()?;
     if lines.is_terminal() {
         output::note(HELP);
@@ -164,7 +168,7 @@ impl Chat {
     fn answer(&mut self, text: &str) -> std::result::Result<(), Stop> {
         self.messages.push(Message::new("user", text));
         self.make_room()?;
-        let mut sampling = self.args.sampling.params()?;
+        let mut sampling = self.args.sampling.params(&self.defaults)?;
         // Each answer has random numbers of its own.
         sampling.seed = sampling.seed.map(|seed| seed.wrapping_add(self.answers));
         self.answers += 1;
@@ -173,7 +177,7 @@ impl Chat {
             sampling,
             ..Request::chat(self.messages.clone())
         };
-        let request = self.args.generation.apply(request);
+        let request = self.args.generation.apply(request, &self.defaults);
         let mut failed = None;
         INTERRUPTED.store(false, Ordering::Relaxed);
         let response = self.engine.generate(&request, &mut |event| {
@@ -217,7 +221,8 @@ impl Chat {
     /// Drops the oldest exchanges until the rest and an answer fit the model's context.
     fn make_room(&mut self) -> Result<()> {
         let model = self.engine.model();
-        let room = model.context_length().saturating_sub(self.args.generation.max_tokens.get());
+        let room =
+            model.context_length().saturating_sub(self.args.generation.max_tokens(&self.defaults));
         // Where an answer alone fills the context, half of it is left to the conversation.
         let room = room.max(model.context_length() / 2);
         loop {

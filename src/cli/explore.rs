@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use maskwright::Compiler;
 use maskwright::engine::{Event, Request, Response};
 use maskwright::error::{Error, ErrorKind, Result};
+use maskwright::model::GenerationConfig;
 use maskwright::sampling::SamplingParams;
 
 use super::output::{self, OutputFormat, Stop};
@@ -88,8 +89,10 @@ impl Args {
 }
 
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
-    let base = args.sampling.params()?;
+    // What is compared is what is written.
+    let base = args.sampling.params(&GenerationConfig::default())?;
     let engine = args.generation.load(&args.model)?;
+    let defaults = args.generation.defaults(engine.model())?;
     let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
     let constraint = args.constraint.compile(&compiler)?;
     let mut columns = args.columns(&base)?;
@@ -104,7 +107,7 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
             faithfulness: true,
             ..Request::text(&args.prompt)
         };
-        args.generation.apply(request).times(samples)
+        args.generation.apply(request, &defaults).times(samples)
     };
     let requests: Vec<Request> = columns.iter().flat_map(of).collect();
     // indicatif draws on standard error, and only on a terminal.
@@ -162,7 +165,7 @@ impl Args {
                 Error::new(ErrorKind::Request, format!("--settings: {line}"))
                     .with_help("see `maskwright explore --help`")
             })?;
-            Ok(column(options.clone(), settings.sampling.params()?))
+            Ok(column(options.clone(), settings.sampling.params(&GenerationConfig::default())?))
         };
         match self.settings.is_empty() {
             true => self.temperatures.iter().map(at).collect(),

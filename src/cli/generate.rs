@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use maskwright::engine::{Engine, Event, FinishReason, Protocol, Request, Response, StopReason};
 use maskwright::error::{Error, ErrorKind};
+use maskwright::model::GenerationConfig;
 use maskwright::tools::AssistantMessage;
 use maskwright::{Compiler, Vocabulary};
 
@@ -68,8 +69,11 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
-    let sampling = args.sampling.params()?;
+    // Options that are out of range are told before a model loads for minutes.
+    args.sampling.params(&GenerationConfig::default())?;
     let engine = args.generation.load(&args.model)?;
+    let defaults = args.generation.defaults(engine.model())?;
+    let sampling = args.sampling.params(&defaults)?;
     let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
     let mut request = Request {
         raw: args.raw,
@@ -79,13 +83,14 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         ..Request::text(&args.prompt)
     };
     let protocol = args.tools.apply(&engine, &compiler, &args.constraint, &mut request)?;
-    let request = args.generation.apply(request);
+    let request = args.generation.apply(request, &defaults);
     if let Some(most) = args.n_best {
         return ranked(&engine, &request, most, &protocol, args.output);
     }
     if let Some(n) = args.several {
         return several(&engine, &request, n, &protocol, args.output);
     }
+    let max_tokens = request.max_tokens;
     let mut show = LiveOutput::new(&args, engine.vocabulary(), &protocol);
     let result = engine.generate(&request, &mut |event| show.event(event));
     let response = result?;
@@ -113,7 +118,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     if response.complete {
         return Ok(Outcome::Success);
     }
-    output::note(&format!("the text is not complete: {}", why_incomplete(&response, &args)));
+    output::note(&format!("the text is not complete: {}", why_incomplete(&response, max_tokens)));
     Ok(Outcome::NotAccepted)
 }
 
@@ -223,13 +228,12 @@ fn tell(
 }
 
 /// The cause of an incomplete text, and its cure.
-fn why_incomplete(response: &Response, args: &Args) -> String {
+fn why_incomplete(response: &Response, max_tokens: usize) -> String {
     match response.finish {
         FinishReason::StopString => "a stop string ended it; leave out --stop".to_owned(),
         FinishReason::StopToken => "a stop token ended it; leave out --stop-token-id".to_owned(),
-        _ if response.tokens.len() >= args.generation.max_tokens.get() => {
-            let most = args.generation.max_tokens;
-            format!("it ended after --max-tokens {most}; raise --max-tokens")
+        _ if response.tokens.len() >= max_tokens => {
+            format!("it ended after --max-tokens {max_tokens}; raise --max-tokens")
         }
         _ => "the model's context is full; shorten the prompt".to_owned(),
     }

@@ -13,7 +13,7 @@ use maskwright::server::{Server, ServerBounds, ServerOptions};
 use maskwright::tools::{ReasoningFormat, ToolFormat};
 
 use super::output::{self, Stop};
-use crate::cli::args::generation;
+use crate::cli::args::generation::{self, GenerationConfigSource};
 use crate::cli::args::json::JsonArgs;
 use crate::cli::args::limits::LimitArgs;
 use crate::cli::args::model::ModelArgs;
@@ -66,6 +66,11 @@ pub(super) struct Args {
     formats: FormatArgs,
     #[command(flatten)]
     engine: EngineArgs,
+    /// The settings that count where a request does not say: `auto`, those of the model's
+    /// generation_config.json; `none`; or those of a folder with such a file. End tokens are the
+    /// model's in any case
+    #[arg(long, value_name = "auto|none|DIR", default_value = "auto")]
+    generation_config: GenerationConfigSource,
     /// Takes names of special tokens in messages and tools for these tokens, not for text: who writes
     /// a message can then end its turn
     #[arg(long)]
@@ -230,7 +235,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     let mut bounds = args.bounds.bounds();
     let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
     bounds.max_waiting = args.engine.max_waiting.map_or(bounds.max_waiting, count);
-    let options = ServerOptions {
+    let mut options = ServerOptions {
         api_keys,
         json_options: args.limits.options(args.json.options()?),
         limits: args.limits.limits(),
@@ -240,11 +245,13 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         cors_origins: args.cors_origin,
         ignore_unknown_fields: args.ignore_unknown_fields,
         formats: args.formats.formats()?,
+        generation_config: None,
         without_playground: args.no_playground,
     };
     // The port first: it is known at once to be taken, where a model may load for minutes.
     let listener = Server::listen((args.host, args.port).into())?;
     let mut engine = args.model.load()?.with_options(args.engine.options());
+    options.generation_config = Some(args.generation_config.read(engine.model())?);
     if let Some(draft) = &args.draft_model {
         engine = generation::with_draft(engine, draft, &args.model)?;
     }

@@ -52,7 +52,8 @@ async fn prepare(
     let mut body = JsonBody::read(app, request).await?;
     let value = std::mem::take(&mut body.value);
     let ignore = app.ignore_unknown_fields;
-    let (mut chat, ignored) = ignoring_unknown(ignore, || ChatRequest::read(value, &app.names))?;
+    let (mut chat, ignored) =
+        ignoring_unknown(ignore, || ChatRequest::read(value, &app.names, &app.defaults))?;
     chat.think_by_template(&app.engine);
     if let Some(error) = &app.no_chat {
         return Err(ApiError::no_chat_template(error));

@@ -99,7 +99,8 @@ mod tests {
     use super::*;
     use crate::Vocabulary;
     use crate::server::request::{
-        ChatRequest, CompletionRequest, DecisionRequest, Fields, fields_taken, read_constraint,
+        ChatRequest, CompletionRequest, DecisionRequest, Fields, GenerationDefaults, fields_taken,
+        read_constraint,
     };
 
     fn fields(body: Value) -> Fields {
@@ -115,11 +116,12 @@ mod tests {
                 { "role": "assistant", "content": "a" },
                 { "role": "tool", "content": "a", "tool_call_id": "1" }],
             "stream": true, "stream_options": { "include_usage": true } });
-        check("ChatCompletionRequest", &[], || ChatRequest::read(chat, &names()));
+        let defaults = GenerationDefaults::default();
+        check("ChatCompletionRequest", &[], || ChatRequest::read(chat, &names(), &defaults));
         let vocabulary = Vocabulary::from_tokens(vec![Some(b"a".to_vec())], &[], &[]).unwrap();
         let completion = json!({ "model": MODEL, "prompt": "a" });
         check("CompletionRequest", &[], || {
-            CompletionRequest::read(fields(completion), &names(), &vocabulary)
+            CompletionRequest::read(fields(completion), &names(), &vocabulary, &defaults)
         });
         let decision = json!({ "model": MODEL, "input": [{ "role": "user", "content": "a" }],
             "questions": [{ "type": "predicate", "spellings": { "true": ["a"] } },

@@ -31,7 +31,7 @@ mod tools;
 use serde_json::{Map, Value, json};
 
 use crate::engine::{Engine, Prompt, Request};
-use crate::model::Message;
+use crate::model::{GenerationConfig, Message};
 use crate::sampling::SamplingParams;
 
 use super::api_error::ApiError;
@@ -61,6 +61,19 @@ pub(super) struct TokenBudget {
     pub(super) tokens: Option<usize>,
     /// The field that was sent with a number.
     pub(super) field: Option<&'static str>,
+}
+
+/// The settings of generation for what a request does not say.
+#[derive(Clone, Debug, Default)]
+pub(super) struct GenerationDefaults {
+    pub(super) sampling: SamplingParams,
+    pub(super) max_tokens: Option<usize>,
+}
+
+impl From<&GenerationConfig> for GenerationDefaults {
+    fn from(config: &GenerationConfig) -> Self {
+        Self { sampling: config.sampling(), max_tokens: config.max_new_tokens }
+    }
 }
 
 /// A request for a chat completion, read and checked.
@@ -100,8 +113,13 @@ impl ChatRequest {
         }
     }
 
-    /// Reads a body for the model that is served under these names.
-    pub(super) fn read(body: Value, models: &[String]) -> Result<Self, ApiError> {
+    /// Reads a body for the model that is served under these names, with these settings for what it
+    /// does not say.
+    pub(super) fn read(
+        body: Value,
+        models: &[String],
+        defaults: &GenerationDefaults,
+    ) -> Result<Self, ApiError> {
         let constraint_key = constraint_key(&body);
         let mut fields = Fields::new("", body)?;
         require_model(&mut fields, models)?;
@@ -111,7 +129,7 @@ impl ChatRequest {
         let reasoning = tools::reasoning(&mut fields)?;
         let template_variables = template::variables(&mut fields)?;
         tools::check_thinking(reasoning.as_ref(), &template_variables)?;
-        let generation = GenerationFields::read(&mut fields, LogprobsField::Chat)?;
+        let generation = GenerationFields::read(&mut fields, LogprobsField::Chat, defaults)?;
         ignore_or_refuse_rest(&mut fields)?;
         fields.finish()?;
         Ok(Self {
@@ -151,17 +169,21 @@ pub(super) struct GenerationFields {
 }
 
 impl GenerationFields {
-    pub(super) fn read(fields: &mut Fields, logprobs: LogprobsField) -> Result<Self, ApiError> {
+    pub(super) fn read(
+        fields: &mut Fields,
+        logprobs: LogprobsField,
+        defaults: &GenerationDefaults,
+    ) -> Result<Self, ApiError> {
         let top = match logprobs {
             LogprobsField::Chat => None,
             LogprobsField::Completion => generation::completion_logprobs(fields)?,
         };
-        let sampling = generation::sampling_params(fields)?;
+        let sampling = generation::sampling_params(fields, &defaults.sampling)?;
         let mut settings = generation::settings(fields)?;
         if let Some(top) = top {
             (settings.logprobs, settings.top_logprobs) = (true, top);
         }
-        let budget = token_budget(fields)?;
+        let budget = token_budget(fields, defaults.max_tokens)?;
         let (stop, stop_regex) = (stops(fields, "stop")?, stops(fields, "stop_regex")?);
         let wanted = format!("an integer from 1 to {MAX_CHOICES}");
         let choices = fields.read("n", &wanted, |value| {
@@ -273,7 +295,8 @@ fn require_model(fields: &mut Fields, models: &[String]) -> Result<(), ApiError>
     check_model(fields, models)
 }
 
-fn token_budget(fields: &mut Fields) -> Result<TokenBudget, ApiError> {
+/// The tokens of an answer; `default` where the request says nothing of them.
+fn token_budget(fields: &mut Fields, default: Option<usize>) -> Result<TokenBudget, ApiError> {
     // `Some(None)`: explicitly without limit.
     let mut read = |field| {
         let wanted = "an integer from 1 up, or -1 for as many as fit";
@@ -291,6 +314,7 @@ fn token_budget(fields: &mut Fields) -> Result<TokenBudget, ApiError> {
             "max_tokens",
             "differs from `max_completion_tokens`, which says the same; write one of them",
         )),
+        (None, None) => Ok(TokenBudget { tokens: default, field: None }),
         _ => {
             let tokens = new.or(old).flatten();
             let field = if new.is_some() { "max_completion_tokens" } else { "max_tokens" };
@@ -394,7 +418,24 @@ mod tests {
         if let (Value::Object(body), Value::Object(extra)) = (&mut body, extra) {
             body.extend(extra);
         }
-        ChatRequest::read(body, &["m".to_owned()])
+        ChatRequest::read(body, &["m".to_owned()], &GenerationDefaults::default())
+    }
+
+    #[test]
+    fn a_request_wins_over_the_model_s_settings() {
+        let sampling = SamplingParams { temperature: 0.7, top_k: Some(20), ..Default::default() };
+        let defaults = GenerationDefaults { sampling, max_tokens: Some(9) };
+        let read = |extra: Value| {
+            let mut body = json!({ "model": "m", "messages": [{ "role": "user", "content": "" }] });
+            body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+            let read = ChatRequest::read(body, &["m".to_owned()], &defaults).unwrap().generation;
+            (read.sampling.temperature, read.sampling.top_k, read.budget.tokens)
+        };
+        assert_eq!(read(json!({})), (0.7, Some(20), Some(9)));
+        assert_eq!(read(json!({ "temperature": null })), (0.7, Some(20), Some(9)));
+        let own = json!({ "temperature": 1, "top_k": -1, "max_tokens": -1 });
+        assert_eq!(read(own), (1.0, None, None));
+        assert_eq!(read(json!({ "top_k": 3, "max_tokens": 4 })), (0.7, Some(3), Some(4)));
     }
 
     fn tool(name: &str) -> Value {

@@ -36,7 +36,7 @@ pub(super) async fn create(
     let fields = Fields::new("", std::mem::take(&mut body.value))?;
     let read = || {
         let (input, chat) = ResponseInput::read(fields, &app.responses)?;
-        Ok((input, ChatRequest::read(chat, &app.names).map_err(input::renamed)?))
+        Ok((input, ChatRequest::read(chat, &app.names, &app.defaults).map_err(input::renamed)?))
     };
     let ((input, mut chat), ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
     chat.think_by_template(&app.engine);

@@ -8,8 +8,12 @@ mod choices;
 mod constraints;
 mod conventions;
 mod generate;
+#[cfg(feature = "hub")]
+#[path = "../model_support/mock_hub.rs"]
+mod mock_hub;
 #[path = "../model_support/mod.rs"]
 mod model_support;
+mod models;
 mod resources;
 mod serve;
 

@@ -290,5 +290,5 @@ fn with_vocabulary_of(vocabulary: &Path, name: &str) -> Model {
 #[test]
 fn the_source_of_a_model_is_told_by_its_ending() {
     assert_eq!("a/b.gguf".parse::<ModelSource>().unwrap(), ModelSource::Gguf("a/b.gguf".into()));
-    assert_eq!("a/b".parse::<ModelSource>().unwrap(), ModelSource::Folder("a/b".into()));
+    assert_eq!("./a/b".parse::<ModelSource>().unwrap(), ModelSource::Folder("./a/b".into()));
 }

@@ -330,7 +330,7 @@ fn a_folder_that_is_no_model_is_refused_with_place_and_cure() {
         assert!(error.help().is_some() && !text.contains('\n'), "no cure: {text}");
         assert!(matches!(error.kind(), ErrorKind::Model | ErrorKind::Vocabulary), "{text}");
     };
-    refuse(Path::new("no/such"), "no/such: ", "models are not downloaded");
+    refuse(Path::new("no/such"), "no/such: ", "ORG/NAME of Hugging Face's hub");
     refuse(Path::new("/no/such/folder"), "/no/such/folder: ", "there is no such model folder");
     refuse(Path::new("model.gguf"), "model.gguf: ", "there is no such GGUF file");
     refuse(Path::new("Cargo.toml"), "Cargo.toml: ", "not a model folder");

@@ -9,7 +9,11 @@ mod engine_loop;
 mod families;
 mod generation;
 mod gguf;
+mod hub;
 mod llama;
+#[cfg(feature = "hub")]
+#[path = "../model_support/mock_hub.rs"]
+mod mock_hub;
 #[path = "../model_support/mod.rs"]
 mod model_support;
 mod prompts;

@@ -1,21 +1,33 @@
 //! Options of generation: lengths, stop strings, beams, speculation.
 
+use std::convert::Infallible;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
 
 use maskwright::engine::{BeamSearch, EarlyStopping, Engine, Request, Speculation};
 use maskwright::error::{Error, ErrorKind, Result};
-use maskwright::model::{Model, ModelOptions, ModelSource, SpecialNames};
+use maskwright::model::{GenerationConfig, Model, ModelSource, SpecialNames};
 
 use super::model::ModelArgs;
+use crate::cli::output;
+
+/// Tokens that are written at most where nothing says.
+const DEFAULT_MAX_TOKENS: usize = 256;
 
 /// Options of generation.
 ///
 /// More than 12 fields: one an option of the command.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct GenerationArgs {
-    /// The most tokens that are written
-    #[arg(long, value_name = "N", default_value = "256", value_parser = at_least_one)]
-    pub(crate) max_tokens: NonZeroUsize,
+    /// The most tokens that are written [default: the model's of --generation-config, or 256]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    max_tokens: Option<NonZeroUsize>,
+    /// The settings that count where no option says: `auto`, those of the model's
+    /// generation_config.json; `none`; or those of a folder with such a file. End tokens are the
+    /// model's in any case
+    #[arg(long, value_name = "auto|none|DIR", default_value = "auto")]
+    generation_config: GenerationConfigSource,
     /// As many tokens are written before the text may end, as far as the constraint goes on
     #[arg(long, value_name = "N", default_value = "0")]
     min_tokens: usize,
@@ -100,11 +112,61 @@ pub(crate) fn at_least_one(text: &str) -> std::result::Result<NonZeroUsize, &'st
     text.parse().map_err(|_| "write a whole number from 1 up")
 }
 
+/// Where settings come from that no option says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum GenerationConfigSource {
+    Model,
+    Nowhere,
+    Folder(PathBuf),
+}
+
+impl FromStr for GenerationConfigSource {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Infallible> {
+        Ok(match text {
+            "auto" => Self::Model,
+            "none" => Self::Nowhere,
+            folder => Self::Folder(folder.into()),
+        })
+    }
+}
+
+impl GenerationConfigSource {
+    /// The settings for a model; a warning names those that cannot be honoured.
+    pub(crate) fn read(&self, model: &Model) -> Result<GenerationConfig> {
+        let config = match self {
+            Self::Model => model.generation_config().clone(),
+            Self::Nowhere => GenerationConfig::default(),
+            Self::Folder(folder) => GenerationConfig::from_folder(folder)?,
+        };
+        if !config.not_honoured().is_empty() {
+            output::note(&format!(
+                "warning: the model's generation_config.json has settings that are not supported, \
+                 and texts are written without them: {} (--generation-config none leaves out all)",
+                config.not_honoured().join(", ")
+            ));
+        }
+        Ok(config)
+    }
+}
+
 impl GenerationArgs {
+    /// The settings for what no option says.
+    pub(crate) fn defaults(&self, model: &Model) -> Result<GenerationConfig> {
+        self.generation_config.read(model)
+    }
+
+    /// The most tokens that are written.
+    pub(crate) fn max_tokens(&self, model: &GenerationConfig) -> usize {
+        let given = self.max_tokens.map(NonZeroUsize::get);
+        given.or(model.max_new_tokens).unwrap_or(DEFAULT_MAX_TOKENS)
+    }
+
     /// Sets the fields of a request.
-    pub(crate) fn apply(&self, request: Request) -> Request {
+    pub(crate) fn apply(&self, request: Request, model: &GenerationConfig) -> Request {
         Request {
-            max_tokens: self.max_tokens.get(),
+            max_tokens: self.max_tokens(model),
             min_tokens: self.min_tokens,
             ignore_eos: self.ignore_eos,
             stop: self.stop.clone(),
@@ -172,7 +234,7 @@ pub(crate) fn with_draft(engine: Engine, draft: &str, model: &ModelArgs) -> Resu
         }
         None => {
             let source: ModelSource = draft.parse()?;
-            Model::load(&ModelOptions { source, ..model.options() })?
+            Model::load(&model.options(source)?)?
         }
     };
     engine.with_draft(draft)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::cli::output;
+use crate::cli::{output, progress};
 use maskwright::Vocabulary;
 use maskwright::engine::Engine;
 use maskwright::error::Result;
@@ -12,9 +12,9 @@ use maskwright::vocabulary::cache_folder;
 /// The model and its device.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ModelArgs {
-    /// `tiny`, the embedded model, a GGUF file, or a folder with config.json, tokenizer.json and
-    /// safetensors
-    #[arg(long, value_name = "tiny|DIR|FILE.gguf", default_value = "tiny")]
+    /// `tiny`, the embedded model, a GGUF file, a folder with config.json, tokenizer.json and
+    /// safetensors, or a model of Hugging Face's hub: ORG/NAME, ORG/NAME@REVISION, ORG/NAME:FILE.gguf
+    #[arg(long, value_name = "tiny|DIR|FILE.gguf|ORG/NAME", default_value = "tiny")]
     model: ModelSource,
     /// The device: `cpu`, `cuda` or `cuda:N`
     #[arg(long, value_name = "cpu|cuda[:N]", default_value = "cpu")]
@@ -25,20 +25,25 @@ pub(crate) struct ModelArgs {
 }
 
 impl ModelArgs {
-    /// The options for loading.
-    pub(crate) fn options(&self) -> ModelOptions {
-        ModelOptions {
-            source: self.model.clone(),
+    /// The options for loading a model beside this one: on the same device, in the same dtype.
+    pub(crate) fn options(&self, source: ModelSource) -> Result<ModelOptions> {
+        Ok(ModelOptions {
+            source: progress::located(source)?,
             device: self.device,
             dtype: self.dtype,
             index: cache_folder(),
-        }
+        })
     }
 
     /// Loads the model.
     pub(crate) fn load(&self) -> Result<Engine> {
-        let engine = Engine::load(&self.options())?;
-        warn(engine.model().vocabulary());
+        let options = self.options(self.model.clone())?;
+        let spinner = progress::loading(&options.source);
+        let engine = Engine::load(&options);
+        spinner.finish_and_clear();
+        let engine = engine?;
+        let vocabulary = engine.model().vocabulary();
+        warn(vocabulary);
         let left_out = engine.model().left_out();
         if !left_out.is_empty() {
             let parts: Vec<String> = left_out.iter().map(|part| format!("`{part}*`")).collect();
@@ -47,7 +52,23 @@ impl ModelArgs {
                 parts.join(", ")
             ));
         }
+        warn_of_another_tokenizer(vocabulary);
         Ok(engine)
+    }
+}
+
+/// Warns if the tokenizer has so few tokens that it may be another model's. Logits are padded, but not
+/// by much.
+fn warn_of_another_tokenizer(vocabulary: &Vocabulary) {
+    let width = vocabulary.len();
+    let tokens = (0..width as u32)
+        .filter(|&id| vocabulary.token_bytes(id).is_some() || vocabulary.is_special(id))
+        .count();
+    if tokens < width - width / 8 {
+        output::note(&format!(
+            "warning: the tokenizer has {tokens} tokens for the model's {width} logits; if the texts \
+             make no sense, it is another model's"
+        ));
     }
 }
 

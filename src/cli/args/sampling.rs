@@ -1,6 +1,7 @@
 //! The options of the sampling chain, under the names that they have elsewhere.
 
 use maskwright::error::{Error, ErrorKind, Result};
+use maskwright::model::GenerationConfig;
 use maskwright::sampling::{ChainStep, PenaltyScope, SamplingParams};
 
 /// Parameters of the sampling chain, which draws from the allowed tokens.
@@ -9,8 +10,8 @@ use maskwright::sampling::{ChainStep, PenaltyScope, SamplingParams};
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Sampling")]
 pub(crate) struct SamplingArgs {
-    /// 0 takes the most probable token, higher values draw more evenly [default: 0; 1 where
-    /// another option asks for a draw]
+    /// 0 takes the most probable token, higher values draw more evenly [default: the model's of
+    /// --generation-config; 0, or 1 where another option asks for a draw]
     #[arg(long, allow_negative_numbers = true, value_name = "T")]
     temperature: Option<f32>,
     /// Draws from the K most probable tokens only; 0 or -1 from all
@@ -47,8 +48,7 @@ pub(crate) struct SamplingArgs {
     mirostat_eta: f32,
     /// Makes tokens of prompt and text less probable where above 1
     #[arg(long, alias = "repeat-penalty", allow_negative_numbers = true, value_name = "R")]
-    #[arg(default_value = "1")]
-    repetition_penalty: f32,
+    repetition_penalty: Option<f32>,
     /// Taken off a token's logit for each time it was written
     #[arg(long, allow_negative_numbers = true, value_name = "F", default_value = "0")]
     frequency_penalty: f32,
@@ -150,20 +150,26 @@ impl SamplingArgs {
         self.temperature
     }
 
-    /// The settings, each within its range.
-    pub(crate) fn params(&self) -> Result<SamplingParams> {
-        let off = SamplingParams::default();
+    /// The settings, each within its range; those that are not given are the model's.
+    pub(crate) fn params(&self, model: &GenerationConfig) -> Result<SamplingParams> {
+        let off = model.sampling();
         let draws = self.top_k.is_some()
             || [self.top_p, self.min_p, self.typical_p, self.top_n_sigma, self.xtc_probability]
                 .iter()
                 .any(Option::is_some)
             || self.mirostat.is_some()
             || self.seed.is_some();
+        let says = model.temperature.is_some() || model.do_sample.is_some() || model.draws();
+        let temperature = match (says, draws) {
+            (true, _) => off.temperature,
+            (false, true) => 1.0,
+            (false, false) => 0.0,
+        };
         let params = SamplingParams {
             allowed_token_ids: self.allowed_token_ids.clone(),
             banned_token_ids: self.banned_token_ids.clone(),
             logit_bias: self.logit_bias.iter().copied().collect(),
-            repetition_penalty: self.repetition_penalty,
+            repetition_penalty: self.repetition_penalty.unwrap_or(off.repetition_penalty),
             frequency_penalty: self.frequency_penalty,
             presence_penalty: self.presence_penalty,
             repeat_last_n: limit(self.repeat_last_n),
@@ -183,8 +189,8 @@ impl SamplingArgs {
                 given => given.to_vec(),
             },
             top_n_sigma: self.top_n_sigma.unwrap_or(off.top_n_sigma),
-            temperature: self.temperature.unwrap_or(if draws { 1.0 } else { 0.0 }),
-            top_k: limit(self.top_k),
+            temperature: self.temperature.unwrap_or(temperature),
+            top_k: limit(self.top_k.or(off.top_k)),
             top_p: self.top_p.unwrap_or(off.top_p),
             min_p: self.min_p.unwrap_or(off.min_p),
             typical_p: self.typical_p.unwrap_or(off.typical_p),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,7 +47,8 @@ impl ModelFiles {
     pub(crate) fn folder(path: &Path) -> Result<Self> {
         let error = |message: &str| {
             Error::new(ErrorKind::Model, message).in_file(path).with_help(
-                "give a folder with config.json, tokenizer.json and model.safetensors, or `tiny`",
+                "give a folder with config.json, tokenizer.json and model.safetensors, a GGUF file, \
+                 ORG/NAME of Hugging Face's hub, or `tiny`",
             )
         };
         match path.metadata() {
@@ -73,6 +74,7 @@ impl ModelFiles {
     pub(crate) fn read(&self, name: &str) -> Result<Option<Cow<'static, [u8]>>> {
         match self {
             Self::Folder(folder) => match std::fs::read(folder.join(name)) {
+                Ok(bytes) if is_pointer(&bytes) => Err(pointer(&self.path(name))),
                 Ok(bytes) => Ok(Some(Cow::Owned(bytes))),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     self.none_unless_dangling_link(name)
@@ -98,13 +100,18 @@ impl ModelFiles {
         let usual = "a model folder holds config.json, tokenizer.json and model.safetensors";
         let names = self.names();
         let has = |name: &str| names.iter().any(|found| found == name);
-        if has("snapshots") {
-            let mut commits = match self {
-                Self::Folder(folder) => Self::Folder(folder.join("snapshots")).names(),
-                Self::Embedded(..) | Self::Gguf(_) => Vec::new(),
-            };
-            let commit = commits.pop().unwrap_or_else(|| "<commit>".to_owned());
-            return format!("this is the folder of a cache; give its snapshots/{commit}");
+        if let (Self::Folder(folder), true) = (self, has("snapshots")) {
+            return format!("this is the folder of a cache; give its {}", snapshot_of(folder));
+        }
+        if let (Self::Folder(folder), Some(cached)) =
+            (self, names.iter().find(|name| name.starts_with("models--")))
+        {
+            let snapshot = snapshot_of(&folder.join(cached));
+            let name = cached.trim_start_matches("models--").replacen("--", "/", 1);
+            return format!(
+                "this is a cache of models; give the name of one, such as `{name}`, or its \
+                 {cached}/{snapshot}"
+            );
         }
         if let Some(gguf) = names.iter().find(|name| name.ends_with(".gguf")) {
             return format!("{usual}; give `{gguf}` itself to load that file");
@@ -169,6 +176,7 @@ impl ModelFiles {
         match self {
             Self::Folder(folder) => {
                 match File::open(folder.join(name)).and_then(|f| map_file(&f)) {
+                    Ok(map) if is_pointer(&map) => Err(pointer(&self.path(name))),
                     Ok(map) => Ok(Some(WeightBytes::Mapped(map))),
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {
                         self.none_unless_dangling_link(name)
@@ -186,6 +194,37 @@ impl ModelFiles {
             .in_file(self.path(name))
             .with_source(error)
     }
+}
+
+/// The first line of what Git LFS puts in the place of a large file.
+const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
+
+fn is_pointer(bytes: &[u8]) -> bool {
+    bytes.starts_with(POINTER)
+}
+
+fn pointer(path: &Path) -> Error {
+    Error::new(ErrorKind::Model, "a pointer of Git LFS stands here, and not the file itself")
+        .in_file(path)
+        .with_help("run `git lfs pull` in the repository, or download the file")
+}
+
+/// Errors on a pointer of Git LFS in the place of a file.
+pub(super) fn refuse_pointer(path: &Path) -> Result<()> {
+    let mut start = [0; POINTER.len()];
+    // That a file cannot be read is said by who reads it.
+    let is_whole = File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok();
+    if is_whole && is_pointer(&start) { Err(pointer(path)) } else { Ok(()) }
+}
+
+/// The snapshot of a model in the cache, from its folder: that of the branch `main`, or any.
+fn snapshot_of(folder: &Path) -> String {
+    let main = std::fs::read_to_string(folder.join("refs").join("main")).ok();
+    let commit = main.map(|commit| commit.trim().to_owned()).unwrap_or_else(|| {
+        let mut commits = ModelFiles::Folder(folder.join("snapshots")).names();
+        commits.pop().unwrap_or_else(|| "<commit>".to_owned())
+    });
+    format!("snapshots/{commit}")
 }
 
 fn embedded(files: &'static [(&'static str, &'static [u8])], name: &str) -> Option<&'static [u8]> {

@@ -17,6 +17,9 @@ use crate::error::{Error, ErrorKind, Result};
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 
+/// Most shards that a message names.
+const MAX_LISTED: usize = 8;
+
 /// One safetensors file: 8 bytes with the header's length, the header in JSON, the data.
 struct Shard {
     path: PathBuf,
@@ -100,17 +103,11 @@ impl Shard {
 
     /// Opens the shards that an index names. Errors if one is not there, or two hold one tensor.
     fn open_all(files: &ModelFiles, names: &[String]) -> Result<Vec<Self>> {
+        refuse_missing(files, names)?;
         let mut shards = Vec::with_capacity(names.len());
         let mut seen: FxHashMap<String, String> = FxHashMap::default();
         for name in names {
-            let bytes = files.map(name)?.ok_or_else(|| {
-                let message =
-                    format!("the shard `{}` that the index names is not there", short(name));
-                Error::new(ErrorKind::Model, message)
-                    .in_file(files.path(INDEX))
-                    .at_pointer("/weight_map")
-                    .with_help("download that file, too")
-            })?;
+            let bytes = files.map(name)?.ok_or_else(|| missing(files, &[name], names.len()))?;
             let shard = Self::open(files.path(name), bytes)?;
             for tensor in &shard.names {
                 if let Some(other) = seen.insert(tensor.clone(), name.clone()) {
@@ -145,6 +142,33 @@ impl Shard {
             }
         }
     }
+}
+
+/// Errors if shards that the index names are not there, with all of them: nobody downloads one after
+/// the other.
+fn refuse_missing(files: &ModelFiles, names: &[String]) -> Result<()> {
+    let there = files.names();
+    let absent: Vec<&String> = names.iter().filter(|name| !there.contains(name)).collect();
+    if absent.is_empty() { Ok(()) } else { Err(missing(files, &absent, names.len())) }
+}
+
+/// The error for shards that are not there, of so many that the index names.
+fn missing(files: &ModelFiles, absent: &[&String], all: usize) -> Error {
+    let shown = absent.iter().take(MAX_LISTED).map(|name| format!("`{}`", short(name)));
+    let shown: Vec<String> = shown.collect();
+    let more = if absent.len() > MAX_LISTED { " and others" } else { "" };
+    let (n, s, are) = match absent.len() {
+        1 => (1, "", "is"),
+        n => (n, "s", "are"),
+    };
+    let message = format!(
+        "{n} of the {all} shards that the index names {are} not there: {}{more}",
+        shown.join(", ")
+    );
+    Error::new(ErrorKind::Model, message)
+        .in_file(files.path(INDEX))
+        .at_pointer("/weight_map")
+        .with_help(format!("download the file{s}, too"))
 }
 
 /// The error for a folder without weights; names a file with weights in another format, if it has

@@ -1,13 +1,15 @@
-//! The name of a model: `tiny`, which is inside the binary, or the path of a folder or a GGUF file.
+//! The name of a model: `tiny`, which is inside the binary, the path of a folder or a GGUF file, or a
+//! name on Hugging Face's hub.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::files::ModelFiles;
+use super::files::{ModelFiles, refuse_pointer};
 use super::gguf::{GgufFile, PartName};
 use crate::error::{Error, ErrorKind, Result};
+use crate::model::hub::{HubOptions, Repository};
 
 /// The files of the model in the binary, each with its name in a model folder.
 const TINY: &[(&str, &[u8])] = &[
@@ -17,7 +19,15 @@ const TINY: &[(&str, &[u8])] = &[
     ("tokenizer_config.json", include_bytes!("../tiny/tokenizer_config.json")),
 ];
 
-/// A model by name: `tiny`, or the path of a folder or a GGUF file.
+/// A model by name: `tiny`, the path of a folder or a GGUF file, or a name on Hugging Face's hub.
+///
+/// ```
+/// use maskwright::model::ModelSource;
+/// assert_eq!("tiny".parse(), Ok(ModelSource::Tiny));
+/// assert_eq!("./models/mine".parse(), Ok(ModelSource::Folder("./models/mine".into())));
+/// // A folder of that name would be meant before.
+/// assert!(matches!("Qwen/Qwen2.5-0.5B-Instruct".parse(), Ok(ModelSource::Hub(_))));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ModelSource {
     /// The small model inside the binary.
@@ -27,23 +37,27 @@ pub enum ModelSource {
     Folder(PathBuf),
     /// A GGUF file with tokenizer and weights; of a model in several files any of them.
     Gguf(PathBuf),
+    /// A model of the hub, which is [located](Repository::locate) with the settings of the
+    /// environment when it is loaded.
+    Hub(Repository),
 }
 
 impl ModelSource {
     /// The short name: `tiny`, or the last part of the path, of a GGUF file without `.gguf` and without
-    /// the number of a part.
+    /// the number of a part; of a model of the hub, also of a folder in its cache, `ORG/NAME`.
     pub fn name(&self) -> String {
         match self {
             Self::Tiny => "tiny".to_owned(),
+            Self::Hub(repository) => repository.id().to_owned(),
             Self::Gguf(path) => match PartName::of(path) {
                 Some(part) => part.stem().to_owned(),
                 None => path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
             },
-            Self::Folder(path) => {
+            Self::Folder(path) => id_of_snapshot(path).unwrap_or_else(|| {
                 let name =
                     path.file_name().or(path.components().next_back().map(|c| c.as_os_str()));
                 name.unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-            }
+            }),
         }
     }
 
@@ -51,29 +65,26 @@ impl ModelSource {
         match self {
             Self::Tiny => Ok(ModelFiles::Embedded("tiny", TINY)),
             Self::Folder(path) if is_gguf(path) => Self::Gguf(path.clone()).files(),
-            Self::Folder(path) => {
-                refuse_other_names(path)?;
-                ModelFiles::folder(path)
+            Self::Folder(path) => ModelFiles::folder(path),
+            Self::Gguf(path) => {
+                refuse_pointer(path)?;
+                GgufFile::open(path).map(|file| ModelFiles::Gguf(Arc::new(file)))
             }
-            Self::Gguf(path) => GgufFile::open(path).map(|file| ModelFiles::Gguf(Arc::new(file))),
+            Self::Hub(repository) => {
+                let path = repository.locate(&HubOptions::from_env()?, &mut |_| {})?;
+                Self::Folder(path).files()
+            }
         }
     }
 }
 
-/// Errors on names of repositories, which other programs take, with advice.
-fn refuse_other_names(path: &Path) -> Result<()> {
-    let error = |message: &str, help: &str| {
-        Err(Error::new(ErrorKind::Model, message).in_file(path).with_help(help))
-    };
-    let parts: Vec<_> = path.components().collect();
-    let looks_like_a_repository = path.is_relative() && parts.len() == 2 && !path.starts_with(".");
-    if looks_like_a_repository && !path.exists() {
-        return error(
-            "there is no such model folder, and models are not downloaded",
-            "download the model's files into a folder and give its path",
-        );
-    }
-    Ok(())
+/// The model's name on the hub, where a path leads to a snapshot in the hub's cache:
+/// `models--ORG--NAME/snapshots/COMMIT`.
+fn id_of_snapshot(path: &Path) -> Option<String> {
+    let snapshots = path.parent().filter(|parent| parent.ends_with("snapshots"))?;
+    let name = snapshots.parent()?.file_name()?.to_str()?.strip_prefix("models--")?;
+    let (organisation, name) = name.split_once("--")?;
+    Some(format!("{organisation}/{name}"))
 }
 
 /// Whether a path is that of a GGUF file.
@@ -85,14 +96,26 @@ fn is_gguf(path: &Path) -> bool {
 impl FromStr for ModelSource {
     type Err = Error;
 
-    /// Errors on an empty text only: whether there is such a model shows when it is loaded.
+    /// Errors on an empty text only: whether there is such a model shows when it is loaded. What
+    /// exists as a folder or a file is that, and no name on the hub.
     fn from_str(text: &str) -> Result<Self> {
+        let path = Path::new(text);
         match text {
-            "" => Err(Error::new(ErrorKind::Request, "the model's name is empty")
-                .with_help("write `tiny` or the path of a model folder or a GGUF file")),
-            "tiny" => Ok(Self::Tiny),
-            path if is_gguf(Path::new(path)) => Ok(Self::Gguf(path.into())),
-            path => Ok(Self::Folder(path.into())),
+            "" => {
+                return Err(Error::new(ErrorKind::Request, "the model's name is empty").with_help(
+                    "write `tiny`, the path of a model folder or a GGUF file, or ORG/NAME",
+                ));
+            }
+            "tiny" => return Ok(Self::Tiny),
+            _ => {}
+        }
+        match text.parse::<Repository>() {
+            // `a/b.gguf` is a file that is missing, `a/b:c.gguf` one of the hub.
+            Ok(repository) if !path.exists() && (repository.file().is_some() || !is_gguf(path)) => {
+                Ok(Self::Hub(repository))
+            }
+            _ if is_gguf(path) => Ok(Self::Gguf(path.into())),
+            _ => Ok(Self::Folder(path.into())),
         }
     }
 }
@@ -102,6 +125,24 @@ impl fmt::Display for ModelSource {
         match self {
             Self::Tiny => f.write_str("tiny"),
             Self::Folder(path) | Self::Gguf(path) => path.display().fmt(f),
+            Self::Hub(repository) => repository.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_has_the_name_of_its_model() {
+        let commit = "a".repeat(40);
+        for (path, name) in [
+            (format!("/c/models--Qwen--Qwen3-0.6B/snapshots/{commit}"), "Qwen/Qwen3-0.6B"),
+            ("/c/snapshots/x".to_owned(), "x"),
+            ("/c/models--a/snapshots/x".to_owned(), "x"),
+        ] {
+            assert_eq!(ModelSource::Folder(path.into()).name(), name);
         }
     }
 }

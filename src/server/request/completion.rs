@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::answer_format::{self, AnswerFormat};
 use super::fields::{Fields, wrong};
-use super::{GenerationFields, LogprobsField, ignore_harmless, require_model};
+use super::{GenerationDefaults, GenerationFields, LogprobsField, ignore_harmless, require_model};
 use crate::engine::Prompt;
 use crate::server::api_error::ApiError;
 use crate::vocabulary::Vocabulary;
@@ -39,6 +39,7 @@ impl CompletionRequest {
         mut fields: Fields,
         models: &[String],
         vocabulary: &Vocabulary,
+        defaults: &GenerationDefaults,
     ) -> Result<Self, ApiError> {
         require_model(&mut fields, models)?;
         let suffix = fields.string("suffix")?.filter(|suffix| !suffix.is_empty());
@@ -49,7 +50,8 @@ impl CompletionRequest {
         }
         let format = answer_format::read(&mut fields)?;
         fields.only("trace", |value| value == false, "chat completions have it")?;
-        let mut generation = GenerationFields::read(&mut fields, LogprobsField::Completion)?;
+        let mut generation =
+            GenerationFields::read(&mut fields, LogprobsField::Completion, defaults)?;
         if generation.budget.tokens.is_none() && generation.budget.field.is_none() {
             generation.budget.tokens = Some(DEFAULT_MAX_TOKENS);
         }

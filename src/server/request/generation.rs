@@ -14,9 +14,12 @@ const MAX_TEXTS: u64 = 16;
 /// Greatest number of alternatives reported with each token; OpenAI's limit.
 const MAX_TOP_LOGPROBS: u64 = 20;
 
-/// Parameters of the sampling chain.
-pub(super) fn sampling_params(fields: &mut Fields) -> Result<SamplingParams, ApiError> {
-    let off = SamplingParams::default();
+/// Parameters of the sampling chain; `off` has those that the request does not say.
+pub(super) fn sampling_params(
+    fields: &mut Fields,
+    off: &SamplingParams,
+) -> Result<SamplingParams, ApiError> {
+    let off = off.clone();
     let any = 0.0..=f64::from(f32::MAX);
     let repetition = repetition_penalty(fields)?;
     let params = SamplingParams {
@@ -60,7 +63,7 @@ pub(super) fn sampling_params(fields: &mut Fields) -> Result<SamplingParams, Api
         top_n_sigma: top_n_sigma(fields)?.unwrap_or(off.top_n_sigma),
         // OpenAI's own models end at 2; local servers do not, and min-p is made for more.
         temperature: fields.number("temperature", any.clone())?.unwrap_or(off.temperature),
-        top_k: window(fields, "top_k")?,
+        top_k: if fields.has("top_k") { window(fields, "top_k")? } else { off.top_k },
         top_p: fields.number("top_p", 0.0..=1.0)?.unwrap_or(off.top_p),
         min_p: fields.number("min_p", 0.0..=1.0)?.unwrap_or(off.min_p),
         typical_p: fields.number("typical_p", 0.0..=1.0)?.unwrap_or(off.typical_p),

@@ -1,0 +1,57 @@
+//! Progress of what may take minutes: downloads, and loading a model. indicatif draws on standard
+//! error, and only on a terminal.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use maskwright::error::Result;
+use maskwright::model::{HubOptions, ModelSource};
+
+/// Interval at which a spinner turns.
+const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The model's folder or file: of one of the hub, that in the cache, into which it is downloaded.
+pub(crate) fn located(source: ModelSource) -> Result<ModelSource> {
+    let ModelSource::Hub(repository) = source else { return Ok(source) };
+    let mut bar: Option<(String, ProgressBar)> = None;
+    let path = repository.locate(&HubOptions::from_env()?, &mut |state| {
+        let is_new = bar.as_ref().is_none_or(|(file, _)| file != state.file);
+        if is_new {
+            let style =
+                "{msg} {wide_bar} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta}";
+            let style = ProgressStyle::with_template(style)
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
+            let new = ProgressBar::new(state.total).with_style(style);
+            // What an earlier run has downloaded counts for no speed.
+            let new = new.with_position(state.received).with_message(state.file.to_owned());
+            new.reset_eta();
+            if let Some((_, old)) = bar.replace((state.file.to_owned(), new)) {
+                old.finish_and_clear();
+            }
+        }
+        if let Some((_, bar)) = &bar {
+            bar.set_position(state.received);
+        }
+    });
+    if let Some((_, bar)) = bar {
+        bar.finish_and_clear();
+    }
+    path.map(|path| match path.is_dir() {
+        true => ModelSource::Folder(path),
+        false => ModelSource::Gguf(path),
+    })
+}
+
+/// A spinner with the time that loading takes; none for the embedded model, which takes none.
+pub(crate) fn loading(source: &ModelSource) -> ProgressBar {
+    if *source == ModelSource::Tiny {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
+    let spinner = ProgressBar::new_spinner()
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+        .with_message(format!("loading {source}"));
+    spinner.enable_steady_tick(SPINNER_INTERVAL);
+    spinner
+}

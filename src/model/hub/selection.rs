@@ -1,0 +1,232 @@
+//! The files of a repository that a model needs.
+//!
+//! A repository holds more than that: weights of other libraries, quantised copies, pictures. Of a
+//! folder's files the readers of `model` want those of [`DOCUMENTS`], and the safetensors files.
+
+use std::path::{Path, PathBuf};
+
+use super::repository::is_relative_path;
+
+/// The files of a model folder beside its weights; the first two must be there.
+const DOCUMENTS: [&str; 9] = [
+    "config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "generation_config.json",
+    "chat_template.jinja",
+    "additional_chat_templates/tool_use.jinja",
+    "added_tokens.json",
+    "adapter_config.json",
+];
+
+/// The number of [`DOCUMENTS`] that must be there.
+const REQUIRED: usize = 2;
+
+const SINGLE: &str = "model.safetensors";
+const INDEX: &str = "model.safetensors.index.json";
+
+/// Most GGUF files that a message lists.
+const MAX_LISTED: usize = 12;
+
+/// The files that a model needs.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Selection {
+    /// A folder with these files.
+    Folder(Vec<String>),
+    /// A folder with these files and the shards that the last one, an index, names.
+    Sharded(Vec<String>),
+    /// A GGUF file, in parts where there are several; the first is to be opened.
+    Gguf(Vec<String>),
+}
+
+/// Chooses among the files of a repository; `wanted` is the GGUF file that was named.
+///
+/// Errors with what is amiss.
+#[cfg(feature = "hub")]
+pub(super) fn choose(names: &[String], wanted: Option<&str>) -> Result<Selection, String> {
+    select(&|name| names.iter().any(|found| found == name), names, wanted)
+}
+
+/// The folder or the GGUF file of a snapshot on disk, if all that a model needs is there.
+///
+/// Errors with what is missing.
+pub(super) fn cached(snapshot: &Path, wanted: Option<&str>) -> Result<PathBuf, String> {
+    // A link to nothing does not exist.
+    let has = |name: &str| snapshot.join(name).exists();
+    let entries = std::fs::read_dir(snapshot).into_iter().flatten().flatten();
+    let names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let all_of = |files: &[String]| match files.iter().find(|name| !has(name)) {
+        Some(missing) => Err(format!("`{missing}` is not there")),
+        None => Ok(()),
+    };
+    match select(&has, &names, wanted)? {
+        Selection::Folder(_) => Ok(snapshot.to_owned()),
+        Selection::Sharded(_) => {
+            let index = std::fs::read(snapshot.join(INDEX)).map_err(|error| error.to_string())?;
+            all_of(&shards(&index)?)?;
+            Ok(snapshot.to_owned())
+        }
+        Selection::Gguf(parts) => {
+            all_of(&parts)?;
+            Ok(snapshot.join(parts.first().map_or("", String::as_str)))
+        }
+    }
+}
+
+/// The shards that an index of safetensors files names, each once.
+///
+/// Errors with what is wrong with it.
+pub(super) fn shards(index: &[u8]) -> Result<Vec<String>, String> {
+    let json: serde_json::Value =
+        serde_json::from_slice(index).map_err(|error| format!("`{INDEX}` is no JSON: {error}"))?;
+    let files = json.get("weight_map").and_then(serde_json::Value::as_object);
+    let names = files.into_iter().flatten().map(|(_, file)| file.as_str().map(str::to_owned));
+    let mut names: Vec<String> = names.collect::<Option<_>>().unwrap_or_default();
+    names.sort_unstable();
+    names.dedup();
+    match names.iter().all(|name| is_relative_path(name)) && !names.is_empty() {
+        true => Ok(names),
+        false => Err(format!("`{INDEX}` is not an index of safetensors files")),
+    }
+}
+
+fn select(
+    has: &dyn Fn(&str) -> bool,
+    names: &[String],
+    wanted: Option<&str>,
+) -> Result<Selection, String> {
+    let ggufs = || names.iter().filter(|name| is_first_part(name)).collect::<Vec<_>>();
+    if let Some(file) = wanted {
+        let parts = parts(file);
+        return match parts.iter().find(|part| !has(part)) {
+            None => Ok(Selection::Gguf(parts)),
+            Some(missing) => Err(format!("`{missing}` is not there{}", listed(&ggufs()))),
+        };
+    }
+    let documents: Vec<String> =
+        DOCUMENTS.iter().filter(|name| has(name)).map(|name| (*name).to_owned()).collect();
+    let with = |file: &str| documents.iter().cloned().chain([file.to_owned()]).collect();
+    let missing = DOCUMENTS.iter().take(REQUIRED).find(|name| !has(name));
+    match missing {
+        None if has(SINGLE) => return Ok(Selection::Folder(with(SINGLE))),
+        None if has(INDEX) => return Ok(Selection::Sharded(with(INDEX))),
+        _ => {}
+    }
+    if let [only] = ggufs()[..] {
+        return Ok(Selection::Gguf(parts(only)));
+    }
+    if has("adapter_config.json") && missing.is_some() {
+        return Err("it is an adapter (LoRA), which works on another model's weights".to_owned());
+    }
+    let missing = missing.copied().unwrap_or(SINGLE);
+    let instead = |ending: &str| names.iter().find(|name| name.ends_with(ending));
+    let other = match missing {
+        SINGLE => [".bin", ".pth", ".pt", ".safetensors"].into_iter().find_map(instead),
+        "tokenizer.json" => instead("tokenizer.model"),
+        _ => None,
+    };
+    let other = other.map_or(String::new(), |other| format!(", but `{other}`"));
+    Err(format!("`{missing}` is not there{other}{}", listed(&ggufs())))
+}
+
+/// The GGUF files of which one may be named, in words.
+fn listed(ggufs: &[&String]) -> String {
+    let mut names: Vec<&str> = ggufs.iter().map(|name| name.as_str()).collect();
+    names.sort_unstable();
+    let more = if names.len() > MAX_LISTED { " and others" } else { "" };
+    names.truncate(MAX_LISTED);
+    match names.is_empty() {
+        true => String::new(),
+        false => format!("; name one of its GGUF files, ORG/NAME:FILE: {}{more}", names.join(", ")),
+    }
+}
+
+/// Whether a name is that of a GGUF file, and of no part but the first.
+fn is_first_part(name: &str) -> bool {
+    let is_gguf = name.to_ascii_lowercase().ends_with(".gguf");
+    // Vision encoders are files of their own beside the model's.
+    let is_model = !name.rsplit('/').next().unwrap_or(name).starts_with("mmproj");
+    is_gguf && is_model && part_number(name).is_none_or(|(_, number, _)| number == 1)
+}
+
+/// All parts of the GGUF file that this is one of: `x-00002-of-00003.gguf` as llama.cpp names them.
+fn parts(file: &str) -> Vec<String> {
+    match part_number(file) {
+        None => vec![file.to_owned()],
+        Some((stem, _, count)) => {
+            (1..=count).map(|part| format!("{stem}-{part:05}-of-{count:05}.gguf")).collect()
+        }
+    }
+}
+
+/// Name, number and count of a part.
+fn part_number(file: &str) -> Option<(&str, u32, u32)> {
+    let rest = file.strip_suffix(".gguf")?;
+    let (rest, count) = rest.rsplit_once("-of-")?;
+    let (stem, number) = rest.rsplit_once('-')?;
+    let read = |text: &str| text.parse().ok().filter(|_| text.len() == 5);
+    Some((stem, read(number)?, read(count)?))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+mod tests {
+    use super::*;
+
+    fn chosen(names: &[&str], wanted: Option<&str>) -> Result<Selection, String> {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        select(&|name| names.iter().any(|found| found == name), &names, wanted)
+    }
+
+    #[test]
+    fn a_folder_needs_its_documents_and_one_form_of_weights() {
+        let both = ["README.md", "config.json", "tokenizer.json", "model.safetensors", "x.gguf"];
+        let needed = ["config.json", "tokenizer.json", "model.safetensors"].map(str::to_owned);
+        assert_eq!(chosen(&both, None), Ok(Selection::Folder(needed.to_vec())));
+        let sharded = ["config.json", "tokenizer.json", INDEX, "pytorch_model.bin"];
+        let needed = ["config.json", "tokenizer.json", INDEX].map(str::to_owned);
+        assert_eq!(chosen(&sharded, None), Ok(Selection::Sharded(needed.to_vec())));
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        for (names, said) in [
+            (
+                &["config.json", "tokenizer.json", "pytorch_model.bin"][..],
+                "but `pytorch_model.bin`",
+            ),
+            (&["config.json", "tokenizer.model", "model.safetensors"], "but `tokenizer.model`"),
+            (&["adapter_config.json", "adapter_model.safetensors"], "an adapter (LoRA)"),
+            (&["a.gguf", "b.gguf"], "name one of its GGUF files, ORG/NAME:FILE: a.gguf, b.gguf"),
+            (&["README.md"], "`config.json` is not there"),
+        ] {
+            let error = chosen(names, None).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_gguf_file_has_parts() {
+        assert_eq!(
+            chosen(&["a.gguf", "mmproj-a.gguf"], None),
+            Ok(Selection::Gguf(parts("a.gguf")))
+        );
+        let split = ["q/a-00001-of-00002.gguf", "q/a-00002-of-00002.gguf"];
+        let whole = Ok(Selection::Gguf(split.map(str::to_owned).to_vec()));
+        assert_eq!(chosen(&split, None), whole);
+        assert_eq!(chosen(&split, Some(split[1])), whole);
+        let error = chosen(&split[..1], Some(split[0])).unwrap_err();
+        assert!(error.contains("`q/a-00002-of-00002.gguf` is not there"), "{error}");
+    }
+
+    #[test]
+    fn shards_are_paths_inside_the_repository() {
+        let index = br#"{"weight_map": {"a": "m-2.safetensors", "b": "m-1.safetensors", "c": "m-2.safetensors"}}"#;
+        assert_eq!(shards(index).unwrap(), ["m-1.safetensors", "m-2.safetensors"]);
+        for index in [r#"{"weight_map": {"a": "../x"}}"#, r#"{"weight_map": {}}"#, "{}", "["] {
+            assert!(shards(index.as_bytes()).is_err(), "{index}");
+        }
+    }
+}
