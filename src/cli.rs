@@ -21,11 +21,15 @@ mod bench;
 mod chat;
 mod check;
 mod choices;
+#[cfg(feature = "server")]
+mod config_file;
 mod explore;
 mod generate;
 mod input;
 mod line_input;
 mod lint;
+#[cfg(feature = "server")]
+mod logging;
 mod mask;
 mod outcome;
 mod output;
@@ -42,7 +46,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind as Usage;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use maskwright::error::{Error, ErrorKind};
 
@@ -87,9 +91,20 @@ const EXIT_BAD: u8 = 2;
 
 /// Runs the command on these arguments (the first is the program's name).
 pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    #[cfg(feature = "server")]
+    let (args, file) = match config_file::expanded(args, &Cli::command()) {
+        Ok(expanded) => expanded,
+        Err(error) => {
+            output::note(&format!("error: {error}"));
+            return ExitCode::from(EXIT_BAD);
+        }
+    };
+    #[cfg(not(feature = "server"))]
+    let file = None;
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, file),
     };
     let schema_file = cli.command.schema_file();
     let result = match cli.command {
@@ -153,8 +168,9 @@ fn in_schema_file(error: Error, file: Option<PathBuf>) -> Error {
     }
 }
 
-/// Help and version as clap prints them; a usage error on one line.
-fn usage(error: &clap::Error) -> ExitCode {
+/// Help and version as clap prints them; a usage error on one line, with the file that options came
+/// from, too.
+fn usage(error: &clap::Error, file: Option<PathBuf>) -> ExitCode {
     if matches!(error.kind(), Usage::DisplayHelp | Usage::DisplayVersion) {
         // A closed standard output leaves nobody to tell.
         let _ = write!(std::io::stdout(), "{error}");
@@ -171,7 +187,8 @@ fn usage(error: &clap::Error) -> ExitCode {
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
         .filter(|line| !line.is_empty())
         .collect();
-    output::note(&format!("{}; see --help", parts.join(" ")));
+    let place = file.map_or(String::new(), |file| format!(" (here or in {})", file.display()));
+    output::note(&format!("{}; see --help{place}", parts.join(" ")));
     ExitCode::from(EXIT_BAD)
 }
 
@@ -181,7 +198,6 @@ mod tests {
 
     #[test]
     fn the_arguments_are_well_formed() {
-        use clap::CommandFactory as _;
         Cli::command().debug_assert();
     }
 }

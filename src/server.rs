@@ -27,6 +27,7 @@
 //! worker       one thread that drives the engine, all requests side by side
 //! playground   the page at `/`, and its files
 //! response/    replies → one object, or a stream of events
+//! request_log  one event a request, with its id, status, times and tokens
 //! api_error    any error → OpenAI's error object
 //! ```
 //!
@@ -48,10 +49,13 @@ mod histogram;
 mod messages;
 mod metrics;
 mod models;
+mod observe;
 mod openapi;
 mod playground;
+mod refusals;
 mod request;
 mod request_id;
+mod request_log;
 mod response;
 mod response_store;
 mod responses;
@@ -66,6 +70,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use axum::middleware;
 use tokio::sync::Semaphore;
 
 use crate::constraint::ConstraintCache;
@@ -184,6 +189,7 @@ impl Server {
             bounds,
             stopping: AtomicBool::new(false),
             has_playground: !without_playground,
+            refusals: Arc::default(),
             responses: ResponseStore::default(),
         });
         Ok(Self { listener, address, app })
@@ -215,7 +221,11 @@ impl Server {
             stop.await;
             app.stopping.store(true, Ordering::Relaxed);
         };
-        admission::serve(listener, routes::router(self.app), &bounds, stop, DRAIN_TIMEOUT).await;
+        let refusals = Arc::clone(&self.app.refusals);
+        let log = middleware::from_fn_with_state(Arc::clone(&refusals), observe::observe);
+        let router = routes::router(self.app).layer(log);
+        let too_many = move || refusals.count("too_many_connections");
+        admission::serve(listener, router, (&bounds, &too_many), stop, DRAIN_TIMEOUT).await;
         Ok(())
     }
 }

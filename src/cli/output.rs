@@ -1,6 +1,7 @@
 //! Output: results to standard output, notes and errors to standard error.
 
 use std::io::{self, Write};
+use std::sync::OnceLock;
 
 use maskwright::error::{Error, ErrorKind};
 
@@ -40,9 +41,24 @@ pub(super) enum OutputFormat {
     Json,
 }
 
+/// Where notes go instead of standard error.
+static NOTES: OnceLock<fn(&str)> = OnceLock::new();
+
+/// Sends all notes to a log from here on.
+#[cfg(feature = "server")]
+pub(super) fn redirect_notes(tell: fn(&str)) {
+    // The first log stays.
+    let _ = NOTES.set(tell);
+}
+
 /// Writes a line to standard error. If that is closed, the line is lost.
 pub(super) fn note(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    match NOTES.get() {
+        Some(tell) => tell(line),
+        None => {
+            let _ = writeln!(io::stderr(), "{line}");
+        }
+    }
 }
 
 /// Writes a line to standard output, flushed.

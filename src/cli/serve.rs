@@ -12,6 +12,7 @@ use maskwright::error::{Error, ErrorKind};
 use maskwright::server::{Server, ServerBounds, ServerOptions};
 use maskwright::tools::{ReasoningFormat, ToolFormat};
 
+use super::logging::LogArgs;
 use super::output::{self, Stop};
 use crate::cli::args::generation::{self, GenerationConfigSource};
 use crate::cli::args::json::JsonArgs;
@@ -56,6 +57,12 @@ pub(super) struct Args {
     /// x-ignored-fields, instead of refusing the request
     #[arg(long)]
     ignore_unknown_fields: bool,
+    /// A file in TOML with options of this command by their names, such as `port = 8080`; those of
+    /// the command line win
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArgs,
     #[command(flatten)]
     json: JsonArgs,
     #[command(flatten)]
@@ -225,6 +232,7 @@ impl BoundArgs {
 }
 
 pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
+    args.log.start();
     args.json.choices.require_names()?;
     let api_keys = keys(&args)?;
     if api_keys.is_empty() && !args.host.is_loopback() {

@@ -17,6 +17,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use super::refusals::Refusal;
 use crate::error::LimitName;
 use crate::error::{Error, ErrorKind, shortened};
 
@@ -30,11 +31,13 @@ pub(super) struct ApiError {
     message: String,
     param: Option<String>,
     code: Option<&'static str>,
+    /// The reason that is counted, where status and code do not tell it.
+    reason: Option<&'static str>,
 }
 
 impl ApiError {
     fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), param: None, code: None }
+        Self { status, message: message.into(), param: None, code: None, reason: None }
     }
 
     /// A field that cannot be used, by its name.
@@ -117,28 +120,41 @@ impl ApiError {
         Self::bad(format!("the body cannot be read: {error}"))
     }
 
-    fn overloaded(message: &str) -> Self {
-        Self { code: Some("overloaded"), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
+    fn overloaded(reason: &'static str, message: &str) -> Self {
+        let error = Self::new(StatusCode::SERVICE_UNAVAILABLE, message);
+        Self { code: Some("overloaded"), reason: Some(reason), ..error }
     }
 
     /// The queue is full.
     pub(super) fn busy() -> Self {
-        Self::overloaded("too many requests are waiting for the model; try again in a moment")
+        Self::overloaded(
+            "queue_full",
+            "too many requests are waiting for the model; try again in a moment",
+        )
     }
 
     /// The server was told to stop.
     pub(super) fn stopping() -> Self {
-        Self::overloaded("the server is stopping; try another one, or again in a moment")
+        Self::overloaded(
+            "stopping",
+            "the server is stopping; try another one, or again in a moment",
+        )
     }
 
     /// Other large bodies are being read.
     pub(super) fn no_room_for_body() -> Self {
-        Self::overloaded("too many large requests are being read; try again in a moment")
+        Self::overloaded(
+            "no_room_for_body",
+            "too many large requests are being read; try again in a moment",
+        )
     }
 
     /// There is no room for another connection.
     pub(super) fn too_many_connections() -> Self {
-        Self::overloaded("too many connections are open; try again in a moment")
+        Self::overloaded(
+            "too_many_connections",
+            "too many connections are open; try again in a moment",
+        )
     }
 
     /// The model worked on the request for too long.
@@ -216,6 +232,19 @@ impl ApiError {
         (self.code.unwrap_or("server_error"), &self.message)
     }
 
+    /// The reason of the refusal, by which it is counted.
+    pub(super) fn reason(&self) -> &'static str {
+        let by_status = match self.status {
+            StatusCode::NOT_FOUND => "not_found",
+            StatusCode::METHOD_NOT_ALLOWED => "method_not_allowed",
+            StatusCode::REQUEST_TIMEOUT => "slow_body",
+            StatusCode::PAYLOAD_TOO_LARGE => "body_too_large",
+            status if status.is_server_error() => "server_error",
+            _ => "invalid_request_error",
+        };
+        self.reason.or(self.code.filter(|code| *code != "unknown_url")).unwrap_or(by_status)
+    }
+
     /// The status of the answer.
     pub(super) fn status(&self) -> StatusCode {
         self.status
@@ -264,6 +293,7 @@ pub(super) fn with_cure(error: &Error) -> String {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = (self.status, Json(self.object())).into_response();
+        response.extensions_mut().insert(Refusal(self.reason()));
         let header = match self.status {
             StatusCode::UNAUTHORIZED => (WWW_AUTHENTICATE, "Bearer"),
             StatusCode::SERVICE_UNAVAILABLE => (RETRY_AFTER, RETRY_AFTER_SECONDS),

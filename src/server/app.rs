@@ -7,6 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::admission::{ApiKeys, BodyReader, ServerBounds};
 use super::api_error::ApiError;
+use super::refusals::RefusalCounts;
 use super::request::GenerationDefaults;
 use super::response_store::ResponseStore;
 use super::worker::Worker;
@@ -47,6 +48,7 @@ pub(super) struct App {
     pub(super) bodies: BodyReader,
     /// Permits to compile a constraint.
     pub(super) compiles: Arc<Semaphore>,
+    pub(super) refusals: Arc<RefusalCounts>,
     /// The responses that later requests may refer to.
     pub(super) responses: ResponseStore,
     /// Whether the server was told to stop, and answers only the requests that it has.

@@ -40,7 +40,7 @@ pub(super) async fn create(
 async fn answer(app: Arc<App>, request: HttpRequest) -> Result<Response, ApiError> {
     let mut body = JsonBody::read(&app, request).await?;
     let fields = Fields::new("", std::mem::take(&mut body.value))?;
-    let read = || ChatRequest::read(input::chat_body(fields)?, &app.names);
+    let read = || ChatRequest::read(input::chat_body(fields)?, &app.names, &app.defaults);
     let (mut chat, ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
     chat.think_by_template(&app.engine);
     if let Some(error) = &app.no_chat {

@@ -17,6 +17,7 @@ use crate::engine::EngineStats;
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> impl IntoResponse {
     let mut text = text(&app.engine.stats(), &app.constraints.stats());
     app.worker.metrics().write(&mut text);
+    app.refusals.write(&mut text);
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text)
 }
 

@@ -2,28 +2,33 @@
 //! proxy speak of the same request.
 
 use axum::extract::Request;
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
 
 use super::response::unique_id;
 
 /// The header.
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Longest id that is taken from a request, in bytes.
 const MAX_TAKEN_BYTES: usize = 128;
 
-/// Puts the id of a request into its response.
-pub(super) async fn return_id(request: Request, next: Next) -> Response {
-    let given = request.headers().get(&REQUEST_ID).filter(|id| {
+/// The id of a request with these headers.
+pub(super) fn of(headers: &HeaderMap) -> Option<HeaderValue> {
+    let given = headers.get(&REQUEST_ID).filter(|id| {
         let bytes = id.as_bytes();
         bytes.len() <= MAX_TAKEN_BYTES
             && !bytes.is_empty()
             && bytes.iter().all(u8::is_ascii_graphic)
     });
     let made = || HeaderValue::from_str(&unique_id("req_")).ok();
-    let id = given.cloned().or_else(made);
+    given.cloned().or_else(made)
+}
+
+/// Puts the id of a request into its response.
+pub(super) async fn return_id(request: Request, next: Next) -> Response {
+    let id = of(request.headers());
     let mut response = next.run(request).await;
     if let Some(id) = id {
         response.headers_mut().insert(REQUEST_ID, id);

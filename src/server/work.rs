@@ -15,6 +15,7 @@ use super::admission::BodyPermit;
 use super::api_error::ApiError;
 use super::app::App;
 use super::request::{Fields, ignoring_unknown};
+use super::request_log;
 use crate::{deadline, strict_json};
 
 /// The header that names fields of a request that were left out.
@@ -98,6 +99,8 @@ pub(super) async fn blocking<T: Send + 'static>(
     }
     let cancelled = Arc::new(AtomicBool::new(false));
     let _cancel = CancelOnDrop(Arc::clone(&cancelled));
+    let record = request_log::current();
+    let work = move || request_log::within(record, work);
     tokio::task::spawn_blocking(move || deadline::cancellable(cancelled, work))
         .await
         .map_err(|_| ApiError::gone())

@@ -21,6 +21,7 @@ use crate::error::{Error, ErrorKind, Result};
 use super::admission::BodyPermit;
 use super::api_error::ApiError;
 use super::histogram::TextMetrics;
+use super::request_log::{self, RequestRecord};
 
 /// A reply to a request. Those of one choice come in order, those of several side by side.
 pub(super) enum WorkerReply {
@@ -99,6 +100,7 @@ impl Worker {
             return Err(ApiError::busy());
         }
         let (replies, receiver) = mpsc::unbounded_channel();
+        let record = request_log::current();
         let requests: Vec<(&Request, usize)> = match texts {
             RequestedTexts::Each(requests) => requests.iter().map(|request| (request, 1)).collect(),
             RequestedTexts::Best(request, n) => vec![(request, *n)],
@@ -117,6 +119,7 @@ impl Worker {
                 shared: Arc::clone(&shared),
                 is_late: false,
                 metrics: Arc::clone(&self.metrics),
+                record: record.clone(),
                 submitted: Instant::now(),
                 last_text: None,
             };
@@ -169,6 +172,8 @@ struct ChoiceListener {
     shared: Arc<SharedReplies>,
     is_late: bool,
     metrics: Arc<TextMetrics>,
+    /// The request, for the log.
+    record: Option<Arc<RequestRecord>>,
     submitted: Instant,
     /// When it last had text.
     last_text: Option<Instant>,
@@ -187,6 +192,9 @@ impl ChoiceListener {
             }
             Event::Ended(response) => {
                 self.metrics.count_end(response.finish);
+                if let Some(record) = &self.record {
+                    record.count_text(&response.usage);
+                }
                 self.metrics.queue_time.observe(response.timing.queued);
                 self.metrics.request_time.observe(now - self.submitted);
             }

@@ -2,7 +2,9 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStderr, Stdio};
+
+use serde_json::{Value, json};
 
 use crate::model_support::hey;
 use crate::{command, file, run, text};
@@ -13,6 +15,8 @@ struct Server {
     /// Its output until it listened, with the address.
     said: String,
     address: String,
+    /// The rest of its output.
+    log: Option<BufReader<ChildStderr>>,
 }
 
 impl Server {
@@ -20,16 +24,25 @@ impl Server {
         let mut command = command(&[&["serve", "--port", "0"], args].concat());
         command.env_remove("MASKWRIGHT_API_KEY").envs(variable).stderr(Stdio::piped());
         let child = command.spawn().unwrap();
-        let mut server = Self { child, said: String::new(), address: String::new() };
+        let (said, address) = (String::new(), String::new());
+        let mut server = Self { child, said, address, log: None };
         let mut lines = BufReader::new(server.child.stderr.take().unwrap());
         while server.address.is_empty() {
             let start = server.said.len();
             assert!(lines.read_line(&mut server.said).unwrap() > 0, "it ended: {}", server.said);
             if let Some((_, address)) = server.said[start..].split_once("listening on http://") {
-                server.address = address.trim_end().trim_end_matches("/v1").to_owned();
+                server.address = address.split("/v1").next().unwrap().to_owned();
             }
         }
+        server.log = Some(lines);
         server
+    }
+
+    /// The next line of the log.
+    fn logged(&mut self) -> String {
+        let mut line = String::new();
+        self.log.as_mut().unwrap().read_line(&mut line).unwrap();
+        line
     }
 
     /// The status of an answer, and all of it.
@@ -102,4 +115,74 @@ fn options_of_the_server_are_checked() {
     let given = ["--limit", "work=9", "--whitespace", "compact", "--spelling", "any"];
     let bounds = ["--max-body", "1", "--request-timeout", "none", "--write-timeout", "0.5"];
     Server::start(&[&given[..], &bounds].concat(), None);
+}
+
+#[test]
+fn options_come_from_a_file_and_the_command_line_wins() {
+    let model = text(hey("cli-serve-config"));
+    let names = "served_model_name = ['mine', 'yours']\n[limit]\nwork = 9";
+    let config = file("serve-config.toml", format!("model = '{model}'\n{names}"));
+    let server = Server::start(&["--config", &config], None);
+    let (_, answer) = server.get("/v1/models", "");
+    assert!(answer.contains("\"mine\"") && answer.contains("\"yours\""), "{answer}");
+    let server = Server::start(&["--config", &config, "--served-model-name", "other"], None);
+    let (_, answer) = server.get("/v1/models", "");
+    assert!(answer.contains("\"other\"") && !answer.contains("\"mine\""), "{answer}");
+    for (text, says) in [
+        ("prot = 1", "there is no option `prot`; `port` may be meant"),
+        ("max-body = 0", "serve-wrong.toml"),
+        ("max-body", "serve-wrong.toml:1:"),
+    ] {
+        let ran = run(&["serve", "--config", &file("serve-wrong.toml", text)]);
+        assert!(ran.code == 2 && ran.err.contains(says), "{text}: {}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    }
+    let ran = run(&["serve", "--config", "no/such.toml"]);
+    assert!(ran.code == 2 && ran.err.contains("a file of options in TOML"), "{}", ran.err);
+}
+
+#[test]
+fn each_request_is_logged_without_its_text() {
+    let model = text(hey("cli-serve-log"));
+    let mut server = Server::start(&["--model", &model, "--log-format", "json"], None);
+    for line in server.said.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert!(line["level"] == "INFO" && line["target"] == "maskwright", "{line}");
+    }
+    let body = json!({ "model": "cli-serve-log", "max_tokens": 3,
+        "messages": [{ "role": "user", "content": "a secret>" }] });
+    let mut client = TcpStream::connect(&server.address).unwrap();
+    let body = body.to_string();
+    write!(
+        client,
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nx-request-id: mine-7\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let logged = server.logged();
+    assert!(!logged.contains("secret"), "{logged}");
+    let event: Value = serde_json::from_str(&logged).unwrap();
+    let (id, path) = (&event["request_id"], &event["path"]);
+    assert!(id == "mine-7" && path == "/v1/chat/completions", "{event}");
+    assert!(event["status"] == 200 && event["message"] == "answered", "{event}");
+    assert_eq!(event["completion_tokens"], 3, "{event}");
+    assert!(event["prompt_tokens"].as_u64().unwrap() > 8, "{event}");
+    assert!(event["duration_ms"].as_f64().unwrap() >= event["head_ms"].as_f64().unwrap());
+
+    assert_eq!(server.get("/v1/models/none", "").0, 404);
+    let event: Value = serde_json::from_str(&server.logged()).unwrap();
+    assert!(event["refusal"] == "model_not_found" && event["status"] == 404, "{event}");
+    assert!(event["prompt_tokens"].is_null(), "{event}");
+    // Who only watches is told at `debug`; the next line is that of the next request.
+    assert_eq!(server.get("/health", "").0, 200);
+    let (_, metrics) = server.get("/metrics", "");
+    let count = "maskwright_refused_requests_total{reason=\"model_not_found\"} 1";
+    assert!(metrics.contains(count), "{metrics}");
+    assert_eq!(server.get("/nowhere", "").0, 404);
+    let event: Value = serde_json::from_str(&server.logged()).unwrap();
+    assert!(event["path"] == "/nowhere" && event["refusal"] == "not_found", "{event}");
 }

@@ -115,7 +115,7 @@ impl Download<'_> {
         progress: &mut dyn FnMut(DownloadProgress<'_>),
     ) -> Result<()> {
         let path = PathBuf::from(format!("{}.incomplete", blob.display()));
-        let mut part = Part::open(&path, remote).map_err(|error| disk(&path, error))?;
+        let mut part = PartialFile::open(&path, remote).map_err(|error| disk(&path, error))?;
         let (attempts, first_delay) = self.hub.retries();
         let (mut failures, mut delay) = (0, first_delay);
         // A hub that begins anew each time makes no progress until it comes further than before.
@@ -160,7 +160,7 @@ impl Download<'_> {
     /// One connection: from where the part ends to where the connection does.
     fn receive(
         &self,
-        part: &mut Part,
+        part: &mut PartialFile,
         progress: &mut dyn FnMut(DownloadProgress<'_>),
     ) -> std::result::Result<(), Interruption> {
         let path = part.path.clone();
@@ -218,7 +218,7 @@ enum Interruption {
 }
 
 /// The part of a file that has arrived.
-struct Part {
+struct PartialFile {
     path: PathBuf,
     file: File,
     hash: ContentHash,
@@ -229,7 +229,7 @@ struct Part {
     bytes: u64,
 }
 
-impl Part {
+impl PartialFile {
     /// The part that an earlier run left, or an empty one.
     fn open(path: &Path, remote: &RemoteFile) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;

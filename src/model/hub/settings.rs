@@ -169,7 +169,7 @@ impl HubOptions {
     }
 }
 
-/// What the client needs to know, too.
+/// The settings that the client alone reads.
 #[cfg(feature = "hub")]
 impl HubOptions {
     pub(super) fn address(&self) -> &str {

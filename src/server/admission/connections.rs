@@ -38,11 +38,11 @@ const MAX_AWAITED_REFUSALS: usize = 32;
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Answers requests until `stop` is ready, and then until those in flight are answered, but no
-/// longer than `drain`.
+/// longer than `drain`. Connections beyond the bound are told to `on_refusal`.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
-    bounds: &ServerBounds,
+    (bounds, on_refusal): (&ServerBounds, &(dyn Fn() + Sync)),
     stop: impl Future<Output = ()>,
     drain: Duration,
 ) {
@@ -71,6 +71,7 @@ pub(crate) async fn serve(
         // Events of a stream leave one by one. Where this cannot be set, they are late.
         let _ = stream.set_nodelay(true);
         let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
+            on_refusal();
             // A client that does not listen is not told.
             if let Ok(permit) = Arc::clone(&refusals).try_acquire_owned() {
                 let refusal = refusal.clone();

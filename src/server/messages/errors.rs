@@ -42,6 +42,8 @@ pub(in crate::server) async fn with_error_objects(request: Request, next: Next) 
     let error: Value = serde_json::from_slice(&body).unwrap_or_default();
     let message = error["error"]["message"].as_str().unwrap_or("the request was refused");
     let mut response = (status, Json(error_object(status, message))).into_response();
+    // The reason of the refusal is counted by it.
+    *response.extensions_mut() = head.extensions;
     for (name, value) in &head.headers {
         if name != CONTENT_LENGTH && name != CONTENT_TYPE {
             response.headers_mut().insert(name, value.clone());

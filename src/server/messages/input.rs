@@ -328,7 +328,7 @@ mod tests {
             "stream_options",
         ];
         check("MessageRequest", &chat, || {
-            ChatRequest::read(chat_body(Fields::new("", body)?)?, &names())
+            ChatRequest::read(chat_body(Fields::new("", body)?)?, &names(), &Default::default())
         });
     }
 }

@@ -434,7 +434,7 @@ mod tests {
         check("ResponseRequest", &chat, || {
             let store = ResponseStore::default();
             let (_, chat) = ResponseInput::read(Fields::new("", body)?, &store)?;
-            ChatRequest::read(chat, &names())
+            ChatRequest::read(chat, &names(), &Default::default())
         });
     }
 }

@@ -1,0 +1,31 @@
+//! The outermost layer of all requests: each gets its id, its event in the log, and its place among the
+//! refusals if it is one.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+
+use super::refusals::{Refusal, RefusalCounts};
+use super::request_id::{self, REQUEST_ID};
+use super::request_log::{self, RequestRecord};
+
+/// Lets a request have its event when all of it is over.
+pub(super) async fn observe(
+    State(refusals): State<Arc<RefusalCounts>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let id = request_id::of(request.headers());
+    if let Some(id) = &id {
+        // The one that is made here is the one that is returned.
+        request.headers_mut().insert(REQUEST_ID, id.clone());
+    }
+    let record = RequestRecord::new(id.as_ref(), &request);
+    let response = request_log::answered(&record, next.run(request)).await;
+    if let Some(Refusal(reason)) = response.extensions().get() {
+        refusals.count(reason);
+    }
+    response
+}
