@@ -1,6 +1,8 @@
 //! Models of the hub by name: found in the cache; downloaded from a hub on loopback that breaks off,
 //! refuses and lies.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 
 use maskwright::model::{HubOptions, Model, ModelOptions, ModelSource, Repository};

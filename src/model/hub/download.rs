@@ -40,7 +40,7 @@ pub(super) fn snapshot(
     let snapshot = cache.snapshot(&listing.commit);
     let mut fetch = |file: &String| {
         let download = Download { hub, repository, commit: &listing.commit, file };
-        download.into_cache(cache, progress)
+        download.store_in(cache, progress)
     };
     let path = match &selection {
         Selection::Folder(files) => {
@@ -77,7 +77,7 @@ struct Download<'a> {
 
 impl Download<'_> {
     /// Puts the file into the snapshot, unless it is there.
-    fn into_cache(
+    fn store_in(
         &self,
         cache: &RepositoryCache,
         progress: &mut dyn FnMut(DownloadProgress<'_>),

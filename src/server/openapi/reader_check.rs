@@ -35,7 +35,7 @@ fn describes(document: &Value, schema: &Value, path: &[&str]) -> bool {
 
 fn segments(name: &str) -> Vec<&str> {
     name.split('.')
-        .flat_map(|part| part.split_inclusive(|c| c == '['))
+        .flat_map(|part| part.split_inclusive('['))
         .map(|part| part.trim_end_matches('['))
         .filter(|part| !part.is_empty())
         .collect()
