@@ -2,7 +2,7 @@
 //! the names, the orders and the metadata that llama.cpp's converter gives them, have bit for bit the
 //! logits of the same models in safetensors.
 //!
-//! What this writer does was compared with the files that the converter (`convert_hf_to_gguf.py`, 2026-10)
+//! The tensors of this writer were compared with the files that the converter (`convert_hf_to_gguf.py`, 2026-10)
 //! makes of these models, on which llama.cpp computes the same logits.
 
 use candle_core::quantized::gguf_file::Value;
