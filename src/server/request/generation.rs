@@ -22,6 +22,8 @@ pub(super) fn sampling_params(
     let off = off.clone();
     let any = 0.0..=f64::from(f32::MAX);
     let repetition = repetition_penalty(fields)?;
+    let has_top_k = fields.has("top_k");
+    let top_k = window(fields, "top_k")?;
     let params = SamplingParams {
         allowed_token_ids: fields.token_ids("allowed_token_ids")?.unwrap_or_default(),
         banned_token_ids: fields.token_ids("banned_token_ids")?.unwrap_or_default(),
@@ -63,7 +65,7 @@ pub(super) fn sampling_params(
         top_n_sigma: top_n_sigma(fields)?.unwrap_or(off.top_n_sigma),
         // OpenAI's own models end at 2; local servers do not, and min-p is made for more.
         temperature: fields.number("temperature", any.clone())?.unwrap_or(off.temperature),
-        top_k: if fields.has("top_k") { window(fields, "top_k")? } else { off.top_k },
+        top_k: if has_top_k { top_k } else { off.top_k },
         top_p: fields.number("top_p", 0.0..=1.0)?.unwrap_or(off.top_p),
         min_p: fields.number("min_p", 0.0..=1.0)?.unwrap_or(off.min_p),
         typical_p: fields.number("typical_p", 0.0..=1.0)?.unwrap_or(off.typical_p),
