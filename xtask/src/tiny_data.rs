@@ -10,6 +10,7 @@
 
 mod answer;
 mod concept;
+mod new_tools;
 mod prose;
 mod recall;
 mod tools;
@@ -39,6 +40,8 @@ pub struct Example {
     pub named: bool,
     /// The answer's keys that stand for a usual one: "town" for "city".
     pub usual: Vec<(String, &'static str)>,
+    /// The tools that the model is told of, as OpenAI's API writes them.
+    pub tools: Vec<Value>,
 }
 
 /// A prompt and its answer before the answer is written out.
@@ -47,6 +50,7 @@ struct Draft {
     answer: Value,
     named: bool,
     usual: Vec<(String, &'static str)>,
+    tools: Vec<Value>,
 }
 
 /// The kind of example to draw.
@@ -60,6 +64,10 @@ pub enum Course {
     Records { named: bool },
     /// Tool calls.
     Tools,
+    /// Calls of tools that were made up with their parameters, as the prompt's list tells them.
+    NewTools,
+    /// Records that are asked for facts which their text does not tell.
+    Missing,
     /// The sentence that the project's documentation shows, about others.
     Introduction,
 }
@@ -79,7 +87,7 @@ pub fn example(seed: u64, index: u64, split: Split, course: Course) -> Example {
 }
 
 fn draw(words: &mut Words<'_>, course: Course) -> Example {
-    let Draft { prompt, answer, named, usual } = match course {
+    let Draft { prompt, answer, named, usual, tools } = match course {
         Course::Copying => match words.rng.random_range(0..3) {
             0 => unnamed(recall::repeat(words)),
             _ => unnamed(recall::pairs(words, 3)),
@@ -87,15 +95,19 @@ fn draw(words: &mut Words<'_>, course: Course) -> Example {
         Course::Full => match words.rng.random_range(0..100) {
             0..=2 => unnamed(recall::repeat(words)),
             3..=12 => unnamed(recall::pairs(words, 5)),
-            13..=24 => unnamed(tools::request(words)),
-            25..=28 => unnamed(several(words)),
+            13..=22 => tools::request(words),
+            23..=38 => new_tools::request(words),
+            39..=42 => unnamed(several(words)),
+            43..=46 => unnamed(introduction(words)),
             _ => {
                 let named = one_in(words.rng, 2);
-                record(words, named)
+                record(words, named, Missing::Seldom)
             }
         },
-        Course::Records { named } => record(words, named),
-        Course::Tools => unnamed(tools::request(words)),
+        Course::Records { named } => record(words, named, Missing::Seldom),
+        Course::Missing => record(words, false, Missing::Often),
+        Course::Tools => tools::request(words),
+        Course::NewTools => new_tools::request(words),
         Course::Introduction => unnamed(introduction(words)),
     };
     let style = match words.rng.random_range(0..100) {
@@ -106,11 +118,11 @@ fn draw(words: &mut Words<'_>, course: Course) -> Example {
         _ => Style::Spaced,
     };
     let pieces = pieces(&answer, style);
-    Example { prompt, answer, pieces, named, usual }
+    Example { prompt, answer, pieces, named, usual, tools }
 }
 
 fn unnamed((prompt, answer): (String, Value)) -> Draft {
-    Draft { prompt, answer, named: false, usual: Vec::new() }
+    Draft { prompt, answer, named: false, usual: Vec::new(), tools: Vec::new() }
 }
 
 /// A name, an age, a city and an address in one sentence.
@@ -126,11 +138,41 @@ fn topic(words: &mut Words<'_>) -> &'static Topic {
     TOPICS.choose_weighted(words.rng, |(_, weight)| *weight).expect("weights are positive").0
 }
 
+/// How often a record is asked for what its text does not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Missing {
+    Seldom,
+    Often,
+}
+
+/// Asks for a fact of the topic that the text does not tell, and so is null.
+fn add_missing(
+    words: &mut Words<'_>,
+    topic: &Topic,
+    told: &[Fact],
+    fields: &mut Map<String, Value>,
+) {
+    let absent = topic.facts.choose(words.rng).expect("a topic has facts").0;
+    // A told fact of the same key or kind would be a fair answer.
+    let is_told = told.iter().any(|fact| {
+        std::mem::discriminant(&fact.concept.kind) == std::mem::discriminant(&absent.kind)
+            || fact.concept.keys.contains(&absent.keys[0])
+    });
+    if !is_told && !fields.contains_key(absent.keys[0]) {
+        let at = words.rng.random_range(0..=fields.len());
+        fields.shift_insert(at, absent.keys[0].to_owned(), Value::Null);
+    }
+}
+
 /// One record told in prose, and some of its facts as an object.
-fn record(words: &mut Words<'_>, named: bool) -> Draft {
+fn record(words: &mut Words<'_>, named: bool, missing: Missing) -> Draft {
     let topic = topic(words);
     let most = if one_in(words.rng, 4) { 6 } else { 4 };
-    let Told { text, facts: told } = tell(words, topic, most);
+    let Told { mut text, facts: told } = tell(words, topic, most);
+    let made_up = one_in(words.rng, 6).then(|| recall::made_up_fact(words));
+    if let Some((sentence, ..)) = &made_up {
+        text = format!("{text} {sentence}");
+    }
     let mut asked = told.clone();
     if one_in(words.rng, 2) {
         asked.shuffle(words.rng);
@@ -149,18 +191,24 @@ fn record(words: &mut Words<'_>, named: bool) -> Draft {
             fields.insert(key, value);
         }
     }
-    if one_in(words.rng, 30) {
-        // What the text does not tell is null.
-        let absent = topic.facts.choose(words.rng).expect("a topic has facts").0;
-        if told.iter().all(|fact| !std::ptr::eq(fact.concept, absent)) {
-            fields.entry(absent.keys[0]).or_insert(Value::Null);
-        }
+    if let Some((_, key, value)) = made_up {
+        fields.entry(key).or_insert(value);
+    }
+    let absent = match missing {
+        Missing::Often => words.rng.random_range(1..=2),
+        Missing::Seldom if one_in(words.rng, 7) => words.rng.random_range(1..=2),
+        Missing::Seldom => 0,
+    };
+    for _ in 0..absent {
+        add_missing(words, topic, &told, &mut fields);
     }
     if named {
         let prompt = ask_for(words, &text, &fields);
-        return Draft { prompt, answer: Value::Object(fields), named, usual };
+        let answer = Value::Object(fields);
+        return Draft { prompt, answer, named, usual, tools: Vec::new() };
     }
-    Draft { prompt: text, answer: nested(words, topic, fields), named, usual }
+    let answer = nested(words, topic, fields);
+    Draft { prompt: text, answer, named, usual, tools: Vec::new() }
 }
 
 /// A key that, among the facts told, asks for this one only.
@@ -270,4 +318,39 @@ fn several(words: &mut Words<'_>) -> (String, Value) {
     }
     let plural = format!("{}s", topic.names[0]);
     (text, json!({ plural: list }))
+}
+
+/// A function tool as OpenAI's API writes it, none of its parameters required.
+fn tool_object(name: &str, description: &str, properties: Map<String, Value>) -> Value {
+    json!({
+        "type": "function",
+        "function": {
+            "name": name,
+            "description": description,
+            "parameters": {
+                "type": "object",
+                "properties": properties,
+                "additionalProperties": false,
+            },
+        },
+    })
+}
+
+/// The tools as the model's chat template tells them, a line each: "name(key, key): description".
+pub fn tool_list(tools: &[Value]) -> String {
+    let mut text = String::new();
+    for tool in tools {
+        let function = &tool["function"];
+        let keys: Vec<&str> = function["parameters"]["properties"]
+            .as_object()
+            .map(|properties| properties.keys().map(String::as_str).collect())
+            .unwrap_or_default();
+        text += function["name"].as_str().unwrap_or_default();
+        text += &format!("({})", keys.join(", "));
+        match function["description"].as_str() {
+            None | Some("") => text.push('\n'),
+            Some(description) => text += &format!(": {description}\n"),
+        }
+    }
+    text
 }

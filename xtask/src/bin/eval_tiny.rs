@@ -5,6 +5,9 @@
 //! cargo run --release -p xtask --features model --bin eval_tiny -- --model tiny --examples 200
 //! ```
 //!
+//! Beside the courses of training stand sentences and tools that were written by hand and that the
+//! training text does not share (`xtask/data`): they show how far the skill reaches.
+//!
 //! Names, places and addresses are from the words that training never sees. Where a prompt does not
 //! name the fields, the model cannot know the keys by itself: such courses are measured under the
 //! constraint only.
@@ -44,36 +47,143 @@ const MIN_FIELD_VALUES: usize = 20;
 
 fn main() -> Result<()> {
     let options = Options::parse();
-    let engine = Engine::load(&ModelOptions { source: options.model, ..Default::default() })?;
+    let engine =
+        Engine::load(&ModelOptions { source: options.model.clone(), ..Default::default() })?;
     let compiler = Compiler::new(engine.vocabulary().clone());
     for (title, course) in [
         ("The sentence of the documentation, about others", Course::Introduction),
         ("Records, fields named in the prompt", Course::Records { named: true }),
         ("Records, fields not named", Course::Records { named: false }),
+        ("Records with missing facts, every field may be null", Course::Missing),
         ("Tool calls", Course::Tools),
+        ("Calls of made-up tools", Course::NewTools),
     ] {
         let mut table = Table::default();
         for index in 0..options.examples {
             let example = example(SEED, index, Split::HeldOut, course);
-            let constraint = compiler.json_schema(&schema(&example.answer))?;
-            let constrained = decode(&engine, &example, Some(constraint))?;
-            table.add(&example, &constrained, Way::Constrained);
-            if options.wrong && read(&constrained).as_ref() != Some(&example.answer) {
-                println!("{}\n  want {}\n  have {constrained}\n", example.prompt, example.answer);
-            }
+            let null = if course == Course::Missing { Null::Anywhere } else { Null::AsAnswered };
+            measure(&options, &engine, &compiler, &example, null, &mut table)?;
             if example.named {
                 table.add(&example, &decode(&engine, &example, None)?, Way::Free);
             }
         }
         println!("\n{title}\n\n{}", table.markdown());
     }
+    let mut kinds: BTreeMap<String, Table> = BTreeMap::new();
+    for (kind, example) in sentences()? {
+        let null = if kind == "missing" { Null::Anywhere } else { Null::AsAnswered };
+        for kind in [kind, "all kinds".to_owned()] {
+            let table = kinds.entry(kind).or_default();
+            measure(&options, &engine, &compiler, &example, null, table)?;
+        }
+    }
+    println!("\nSentences written by hand\n\n| kind | fields | answers |\n|---|---:|---:|");
+    for (kind, table) in &kinds {
+        println!("| {kind} | {} | {} |", of(table.fields_in_all()), of(table.answers[0]));
+    }
+    let mut table = Table::default();
+    for example in tool_requests()? {
+        measure(&options, &engine, &compiler, &example, Null::AsAnswered, &mut table)?;
+    }
+    println!("\nCalls of tools written by hand, one of three\n\n{}", table.markdown());
     Ok(())
+}
+
+/// Decodes under the answer's schema and counts what is right.
+fn measure(
+    options: &Options,
+    engine: &Engine,
+    compiler: &Compiler,
+    example: &Example,
+    null: Null,
+    table: &mut Table,
+) -> Result<()> {
+    let schema = match (example.tools.is_empty(), &example.answer) {
+        (true, answer) => schema(answer, null),
+        (false, Value::Array(_)) => {
+            json!({ "type": "array", "items": call_of(&example.tools), "minItems": 1, "maxItems": 2 })
+        }
+        (false, Value::Object(fields)) if is_call(fields) => call_of(&example.tools),
+        (false, answer) => schema(answer, null),
+    };
+    let constrained = decode(engine, example, Some(compiler.json_schema(&schema)?))?;
+    table.add(example, &constrained, Way::Constrained);
+    if options.wrong && read(&constrained).as_ref() != Some(&example.answer) {
+        println!("{}\n  want {}\n  have {constrained}\n", example.prompt, example.answer);
+    }
+    Ok(())
+}
+
+/// A call of one of the tools.
+fn call_of(tools: &[Value]) -> Value {
+    let calls: Vec<Value> = tools
+        .iter()
+        .map(|tool| {
+            json!({
+                "type": "object",
+                "properties": {
+                    "name": { "const": tool["function"]["name"] },
+                    "arguments": tool["function"]["parameters"],
+                },
+                "required": ["name", "arguments"],
+                "additionalProperties": false,
+            })
+        })
+        .collect();
+    json!({ "anyOf": calls })
+}
+
+/// The sentences of `xtask/data/tiny_sentences.json`, each with its kind.
+fn sentences() -> Result<Vec<(String, Example)>> {
+    let list: Vec<Value> = serde_json::from_str(include_str!("../../data/tiny_sentences.json"))
+        .expect("the file of sentences is JSON");
+    Ok(list
+        .into_iter()
+        .map(|sentence| {
+            let text = |key: &str| sentence[key].as_str().unwrap_or_default().to_owned();
+            (text("kind"), by_hand(text("text"), sentence["answer"].clone(), Vec::new()))
+        })
+        .collect())
+}
+
+/// The requests of `xtask/data/tiny_tools.json`, each with its tool between two others.
+fn tool_requests() -> Result<Vec<Example>> {
+    let list: Vec<Value> = serde_json::from_str(include_str!("../../data/tiny_tools.json"))
+        .expect("the file of tools is JSON");
+    let mut examples = Vec::new();
+    for (at, entry) in list.iter().enumerate() {
+        let tools: Vec<Value> = [list.len() - 1, 0, 1]
+            .into_iter()
+            .map(|step| list[(at + step) % list.len()]["tool"].clone())
+            .collect();
+        for request in entry["requests"].as_array().into_iter().flatten() {
+            let name = &entry["tool"]["function"]["name"];
+            let answer = json!([{ "name": name, "arguments": request["arguments"] }]);
+            let text = request["text"].as_str().unwrap_or_default().to_owned();
+            examples.push(by_hand(text, answer, tools.clone()));
+        }
+    }
+    Ok(examples)
+}
+
+fn by_hand(prompt: String, answer: Value, tools: Vec<Value>) -> Example {
+    Example { prompt, answer, pieces: Vec::new(), named: false, usual: Vec::new(), tools }
+}
+
+/// The fields that a schema allows to be null.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Null {
+    /// Those that are null in the answer.
+    AsAnswered,
+    /// All.
+    Anywhere,
 }
 
 /// The likeliest answer to the prompt: of all, or of those that the schema allows.
 fn decode(engine: &Engine, example: &Example, constraint: Option<Constraint>) -> Result<String> {
     let request = Request {
         constraint,
+        tools: (!example.tools.is_empty()).then(|| Value::Array(example.tools.clone())),
         sampling: SamplingParams::greedy(),
         max_tokens: LONGEST,
         ..Request::text(&example.prompt)
@@ -85,14 +195,22 @@ fn read(answer: &str) -> Option<Value> {
     serde_json::from_str(answer).ok()
 }
 
-/// Whether these are the fields of a tool call. The name of the tool is not in the text: a caller
-/// offers few, here one, and it does not count.
+/// Whether these are the fields of a tool call. Where no tools were told, the name of the tool is
+/// not in the text, and it does not count.
 fn is_call(fields: &Map<String, Value>) -> bool {
     fields.contains_key("arguments") || fields.contains_key("parameters")
 }
 
 /// A schema that such answers follow: the same keys in the same order, values of the same types.
-fn schema(answer: &Value) -> Value {
+fn schema(answer: &Value, null: Null) -> Value {
+    if null == Null::Anywhere && !answer.is_object() {
+        let of_value = if answer.is_null() {
+            json!({ "type": "string" })
+        } else {
+            schema(answer, Null::AsAnswered)
+        };
+        return json!({ "anyOf": [of_value, { "type": "null" }] });
+    }
     match answer {
         Value::Object(fields) => {
             let is_call = is_call(fields);
@@ -100,7 +218,7 @@ fn schema(answer: &Value) -> Value {
                 .iter()
                 .map(|(key, value)| match value {
                     Value::String(_) if is_call => (key.clone(), json!({ "const": value })),
-                    _ => (key.clone(), schema(value)),
+                    _ => (key.clone(), schema(value, null)),
                 })
                 .collect();
             let required: Vec<&String> = fields.keys().collect();
@@ -116,7 +234,7 @@ fn schema(answer: &Value) -> Value {
             // Calls of different tools.
             _ => json!({
                 "type": "array",
-                "prefixItems": items.iter().map(schema).collect::<Vec<_>>(),
+                "prefixItems": items.iter().map(|item| schema(item, null)).collect::<Vec<_>>(),
                 "items": false,
                 "minItems": items.len(),
             }),
@@ -147,7 +265,7 @@ impl Table {
     fn add(&mut self, example: &Example, answer: &str, way: Way) {
         let have = read(answer);
         let mut wanted = Vec::new();
-        leaves(&example.answer, String::new(), &mut wanted);
+        leaves(&example.answer, String::new(), !example.tools.is_empty(), &mut wanted);
         for (pointer, value) in wanted {
             let key = pointer.rsplit('/').next().unwrap_or_default();
             let usual = example.usual.iter().find(|(name, _)| name == key);
@@ -159,6 +277,10 @@ impl Table {
         let right = have.as_ref() == Some(&example.answer);
         let cell = &mut self.answers[way as usize];
         *cell = (cell.0 + usize::from(right), cell.1 + 1);
+    }
+
+    fn fields_in_all(&self) -> (usize, usize) {
+        self.fields.values().fold((0, 0), |all, cells| (all.0 + cells[0].0, all.1 + cells[0].1))
     }
 
     fn markdown(&self) -> String {
@@ -189,6 +311,10 @@ fn add(to: &mut [(usize, usize); 2], cells: &[(usize, usize); 2]) {
     }
 }
 
+fn of((right, all): (usize, usize)) -> String {
+    format!("{right} of {all}")
+}
+
 fn row(name: &str, cells: &[(usize, usize); 2]) -> String {
     let share = |(right, all): (usize, usize)| {
         if all == 0 {
@@ -201,18 +327,23 @@ fn row(name: &str, cells: &[(usize, usize); 2]) -> String {
 }
 
 /// The values of an answer with their JSON pointers: scalars, and arrays of strings as a whole.
-fn leaves<'a>(value: &'a Value, pointer: String, to: &mut Vec<(String, &'a Value)>) {
+fn leaves<'a>(
+    value: &'a Value,
+    pointer: String,
+    tools_told: bool,
+    to: &mut Vec<(String, &'a Value)>,
+) {
     match value {
         Value::Object(fields) => {
             for (key, field) in fields {
-                if !(is_call(fields) && field.is_string()) {
-                    leaves(field, format!("{pointer}/{key}"), to);
+                if tools_told || !(is_call(fields) && field.is_string()) {
+                    leaves(field, format!("{pointer}/{key}"), tools_told, to);
                 }
             }
         }
         Value::Array(items) if items.iter().any(|item| !item.is_string()) => {
             for (at, item) in items.iter().enumerate() {
-                leaves(item, format!("{pointer}/{at}"), to);
+                leaves(item, format!("{pointer}/{at}"), tools_told, to);
             }
         }
         _ => to.push((pointer, value)),

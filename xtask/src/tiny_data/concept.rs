@@ -99,8 +99,28 @@ const TOPICS: &[&str] = &[
     "jazz",
     "cycling",
 ];
-const NUMBERS: &[&str] =
-    &["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+const NUMBERS: &[&str] = &[
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
+];
 const MONTHS: &[(&str, u32)] = &[
     ("January", 31),
     ("February", 28),
@@ -165,7 +185,8 @@ fn camel_case(key: &str) -> String {
 }
 
 impl Kind {
-    fn draw(self, words: &mut Words<'_>, name: Option<&str>) -> (String, Value) {
+    /// A value: what the text says, and what JSON has.
+    pub fn draw(self, words: &mut Words<'_>, name: Option<&str>) -> (String, Value) {
         let text = match self {
             Self::Name => words.name(),
             Self::City => words.city(),
@@ -182,7 +203,12 @@ impl Kind {
             ),
             Self::Int(low, high) => {
                 let number = words.rng.random_range(low..=high);
-                return (number.to_string(), json!(number));
+                let text = number.to_string();
+                let at = text.len().saturating_sub(3);
+                if (1000..1_000_000).contains(&number) && high > 10_000 && one_in(words.rng, 3) {
+                    return (format!("{},{}", &text[..at], &text[at..]), json!(number));
+                }
+                return (text, json!(number));
             }
             Self::Count => return count(words),
             Self::Decimal(high) => return decimal(words, high),
@@ -217,19 +243,21 @@ fn digits(words: &mut Words<'_>, length: usize) -> String {
     (0..length).map(|_| words.rng.random_range('0'..='9')).collect()
 }
 
+/// Groups of digits, parted by blanks, hyphens or points.
 fn phone(words: &mut Words<'_>) -> String {
-    let length = words.rng.random_range(3..=4);
-    match words.rng.random_range(0..4) {
-        0 => format!(
-            "+{} {} {}",
-            words.rng.random_range(1..100),
-            digits(words, 3),
+    let prefix = match words.rng.random_range(0..5) {
+        0 | 1 => format!("+{} ", words.rng.random_range(1..400)),
+        2 => format!("({}) ", digits(words, 3)),
+        _ => String::new(),
+    };
+    let between = pick(words.rng, &[" ", "-", "-", ".", ""]);
+    let groups: Vec<String> = (0..words.rng.random_range(2..=4))
+        .map(|_| {
+            let length = words.rng.random_range(2..=4);
             digits(words, length)
-        ),
-        1 => format!("{}-{}", digits(words, 3), digits(words, length)),
-        2 => format!("({}) {}-{}", digits(words, 3), digits(words, 3), digits(words, 4)),
-        _ => digits(words, length + 3),
-    }
+        })
+        .collect();
+    prefix + &groups.join(between)
 }
 
 fn street(words: &mut Words<'_>) -> String {
@@ -242,22 +270,49 @@ fn street(words: &mut Words<'_>) -> String {
     }
 }
 
-/// A date, mostly as ISO 8601 has it; else as the text writes it, copied or turned into ISO form.
+/// A date. One that is told in full, however it is written, is asked for as ISO 8601 has it; what
+/// leaves the year open is copied.
 fn date(words: &mut Words<'_>) -> (String, Value) {
     let year = words.rng.random_range(1950..2040);
     let month = words.rng.random_range(0..MONTHS.len());
     let (name, days) = MONTHS[month];
     let day = words.rng.random_range(1..=days);
     let iso = format!("{year}-{:02}-{day:02}", month + 1);
-    let text = match words.rng.random_range(0..8) {
-        0 => format!("{day} {name} {year}"),
-        1 => format!("{name} {day}"),
-        2 => pick(words.rng, &["Monday", "Friday", "Sunday", "tomorrow", "today", "Tuesday"])
-            .to_owned(),
-        _ => iso,
+    let short = &name[..3];
+    let text = match words.rng.random_range(0..16) {
+        0 | 1 => format!("{day} {name} {year}"),
+        2 | 3 => format!("{name} {day}, {year}"),
+        4 => format!("{day} {short} {year}"),
+        5 => format!("{day}{} of {name} {year}", ordinal(day)),
+        6 => format!("{name} {day}{}, {year}", ordinal(day)),
+        7 => format!("{short} {day}, {year}"),
+        8 => return copied(format!("{name} {day}")),
+        9 => return copied(format!("{day} {name}")),
+        10 => {
+            let days = ["Monday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+            let near = ["tomorrow", "today", "Tuesday", "next week", "next Monday", "tonight"];
+            let day =
+                if one_in(words.rng, 2) { pick(words.rng, &days) } else { pick(words.rng, &near) };
+            return copied(day.to_owned());
+        }
+        _ => iso.clone(),
     };
+    (text, json!(iso))
+}
+
+fn copied(text: String) -> (String, Value) {
     let value = json!(text);
     (text, value)
+}
+
+fn ordinal(day: u32) -> &'static str {
+    match (day / 10, day % 10) {
+        (1, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    }
 }
 
 fn count(words: &mut Words<'_>) -> (String, Value) {
@@ -270,7 +325,8 @@ fn count(words: &mut Words<'_>) -> (String, Value) {
     (number.to_string(), json!(number))
 }
 
-/// Written without a trailing zero, so that text and JSON agree to the letter.
+/// A number with up to two digits after the point, at times with a sign of money before it and a
+/// zero at its end, which JSON does not write.
 fn decimal(words: &mut Words<'_>, high: i64) -> (String, Value) {
     let whole = words.rng.random_range(0..=high);
     let hundredths = match words.rng.random_range(0..4) {
@@ -279,7 +335,9 @@ fn decimal(words: &mut Words<'_>, high: i64) -> (String, Value) {
         _ => words.rng.random_range(0..10) * 10 + words.rng.random_range(1..10),
     };
     let number = (whole * 100 + hundredths) as f64 / 100.0;
-    (json!(number).to_string(), json!(number))
+    let text =
+        if one_in(words.rng, 3) { format!("{number:.2}") } else { json!(number).to_string() };
+    (text, json!(number))
 }
 
 fn thing(words: &mut Words<'_>) -> String {
@@ -296,20 +354,25 @@ fn topic(words: &mut Words<'_>) -> String {
 }
 
 fn phrase(words: &mut Words<'_>) -> String {
-    let length = words.rng.random_range(1..=4);
+    let length = words.rng.random_range(1..=6);
     let mut phrase = Vec::new();
     for at in 0..length {
         phrase.push(match words.rng.random_range(0..5) {
             0 => pick(words.rng, NOUNS).to_owned(),
             1 => pick(words.rng, TOPICS).to_owned(),
             2 if at > 0 && at + 1 < length => {
-                pick(words.rng, &["the", "of", "and", "for", "in", "my", "with"]).to_owned()
+                pick(words.rng, &["the", "of", "and", "for", "in", "my", "with", "a", "to", "on"])
+                    .to_owned()
             }
             _ => words.word(),
         });
     }
+    if one_in(words.rng, 12) {
+        phrase.insert(0, format!("{}'s", words.capital()));
+    }
     let phrase = phrase.join(" ");
-    if one_in(words.rng, 2) { capitalised(&phrase) } else { phrase }
+    let phrase = if one_in(words.rng, 2) { capitalised(&phrase) } else { phrase };
+    words.recased(phrase)
 }
 
 fn code(words: &mut Words<'_>) -> String {
@@ -326,17 +389,20 @@ fn code(words: &mut Words<'_>) -> String {
 
 fn list(words: &mut Words<'_>, mut item: impl FnMut(&mut Words<'_>) -> String) -> (String, Value) {
     let mut items: Vec<String> = Vec::new();
-    for _ in 0..words.rng.random_range(1..=4) {
+    let longest = if one_in(words.rng, 3) { 6 } else { 4 };
+    for _ in 0..words.rng.random_range(1..=longest) {
         let next = item(words);
         if !items.contains(&next) {
             items.push(next);
         }
     }
     let (last, front) = items.split_last().expect("a list has an item");
-    let text = match (front, words.rng.random_range(0..3)) {
+    let text = match (front, words.rng.random_range(0..6)) {
         ([], _) => last.clone(),
         (_, 0) => items.join(", "),
-        (_, 1) if front.len() > 1 => format!("{}, and {last}", front.join(", ")),
+        (_, 1) => items.join("; "),
+        (_, 2) => format!("{} as well as {last}", front.join(", ")),
+        (_, 3 | 4) if front.len() > 1 => format!("{}, and {last}", front.join(", ")),
         _ => format!("{} and {last}", front.join(", ")),
     };
     (text, json!(items))

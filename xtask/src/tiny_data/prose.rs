@@ -71,11 +71,32 @@ pub fn tell(words: &mut Words<'_>, topic: &'static Topic, most: usize) -> Told {
     };
     if one_in(words.rng, 8) {
         told.text = format!("{} {}", pick(words.rng, BEFORE), told.text);
+    } else if one_in(words.rng, 10) {
+        told.text = format!("{} {}", beside_the_point(words), told.text);
     }
     if one_in(words.rng, 8) {
         told.text = format!("{} {}", told.text, pick(words.rng, AFTER));
+    } else if one_in(words.rng, 10) {
+        told.text = format!("{} {}", told.text, beside_the_point(words));
     }
     told
+}
+
+/// A sentence about nothing that is asked for.
+fn beside_the_point(words: &mut Words<'_>) -> String {
+    let (noun, other) = (words.word(), words.word());
+    let number = words.rng.random_range(2..100);
+    let sentence = match words.rng.random_range(0..8) {
+        0 => format!("the {noun} was late again."),
+        1 => format!("there were {number} {noun} on the {other}."),
+        2 => format!("nobody has seen the {noun} since then."),
+        3 => format!("we had a long talk about {noun} and {other}."),
+        4 => format!("do not forget the {noun}!"),
+        5 => format!("it took {number} minutes to find the {noun}."),
+        6 => format!("the {noun} of {} is closed.", words.capital()),
+        _ => format!("I hope the {noun} is well."),
+    };
+    capitalised(&sentence)
 }
 
 /// The concepts named in `{}` of a sentence, in the order of their first mention.

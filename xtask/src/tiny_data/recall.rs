@@ -5,7 +5,7 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde_json::{Map, Value, json};
 
-use super::words::{Words, one_in, pick};
+use super::words::{Words, capitalised, one_in, pick};
 
 /// A list of keys and values, and an object that asks for some of them.
 pub fn pairs(words: &mut Words<'_>, most: usize) -> (String, Value) {
@@ -39,6 +39,25 @@ pub fn pairs(words: &mut Words<'_>, most: usize) -> (String, Value) {
     let fields: Map<String, Value> =
         pairs.into_iter().map(|(key, _, value)| (key, value)).collect();
     (text, Value::Object(fields))
+}
+
+/// A sentence that tells a fact of a made-up kind, its key and its value.
+pub fn made_up_fact(words: &mut Words<'_>) -> (String, String, Value) {
+    let key = match words.rng.random_range(0..4) {
+        0 => format!("{}_{}", words.word(), words.word()),
+        _ => words.word(),
+    };
+    let told = key.replace('_', " ");
+    let (text, value) = scalar(words);
+    let sentence = match words.rng.random_range(0..6) {
+        0 => format!("The {told} is {text}."),
+        1 => format!("Its {told} is {text}."),
+        2 => format!("{}: {text}.", capitalised(&told)),
+        3 => format!("As {told} we have {text}."),
+        4 => format!("With a {told} of {text}."),
+        _ => format!("{text} is the {told}."),
+    };
+    (sentence, key, value)
 }
 
 /// A text and the same text as a JSON string, or in an object or array of one.

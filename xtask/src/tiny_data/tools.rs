@@ -3,6 +3,7 @@
 use rand::RngExt;
 use serde_json::{Map, Value, json};
 
+use super::Draft;
 use super::concept::{Concept, Kind};
 use super::words::{Words, capitalised, one_in, pick};
 
@@ -250,38 +251,57 @@ static TOOLS: &[Tool] = &[
     },
 ];
 
-/// A request and the call, or array of calls, that answers it.
-pub fn request(words: &mut Words<'_>) -> (String, Value) {
-    let (mut text, call) = one_call(words);
-    match words.rng.random_range(0..20) {
-        0 | 1 => {
-            let (more, second) = one_call(words);
-            text = format!("{text} {more}");
-            (text, json!([call, second]))
+/// A request and the call, or array of calls, that answers it; mostly with the tools told.
+pub fn request(words: &mut Words<'_>) -> Draft {
+    let (mut text, call, tool) = one_call(words);
+    let mut tools = vec![tool];
+    let mut calls = vec![call];
+    if one_in(words.rng, 10) {
+        let (more, second, tool) = one_call(words);
+        text = format!("{text} {more}");
+        calls.push(second);
+        if tools[0]["function"]["name"] != tool["function"]["name"] {
+            tools.push(tool);
         }
-        2 => (text, json!([call])),
-        3 => (text, json!({ "tool_calls": [call] })),
-        _ => (text, call),
     }
+    let is_told = !one_in(words.rng, 3);
+    let answer = match (calls.len(), words.rng.random_range(0..20)) {
+        (1, 0) => json!({ "tool_calls": calls }),
+        (1, 1..=7) => calls.remove(0),
+        (1, 8..) if !is_told => calls.remove(0),
+        _ => Value::Array(calls),
+    };
+    if is_told {
+        for _ in 0..words.rng.random_range(0..=2) {
+            let (_, _, other) = one_call(words);
+            if tools.iter().all(|tool| tool["function"]["name"] != other["function"]["name"]) {
+                let at = words.rng.random_range(0..=tools.len());
+                tools.insert(at, other);
+            }
+        }
+    } else {
+        tools.clear();
+    }
+    Draft { prompt: text, answer, named: false, usual: Vec::new(), tools }
 }
 
-fn one_call(words: &mut Words<'_>) -> (String, Value) {
+/// A request, its call, and the tool as OpenAI's API writes it.
+fn one_call(words: &mut Words<'_>) -> (String, Value, Value) {
     let tool = &TOOLS[words.rng.random_range(0..TOOLS.len())];
     let mut text = pick(words.rng, tool.asks).to_owned();
-    let mut arguments = Map::new();
+    let (mut arguments, mut properties) = (Map::new(), Map::new());
     for concept in tool.arguments {
         let slot = format!("{{{}}}", concept.keys[0]);
-        if !text.contains(&slot) {
-            continue;
-        }
-        let fact = concept.fact(words, None);
-        text = text.replace(&slot, &fact.text);
         let key =
             if one_in(words.rng, 3) { concept.key(words) } else { concept.keys[0].to_owned() };
-        if arguments.contains_key(&key) {
-            continue;
+        let fact = concept.fact(words, None);
+        if !properties.contains_key(&key) {
+            properties.insert(key.clone(), json!({ "type": json_type(&fact.value) }));
         }
-        arguments.insert(key, fact.value);
+        if text.contains(&slot) && !arguments.contains_key(&key) {
+            text = text.replace(&slot, &fact.text);
+            arguments.insert(key, fact.value);
+        }
     }
     let name = if one_in(words.rng, 2) { tool.names[0] } else { pick(words.rng, tool.names) };
     let (name_key, arguments_key) = match words.rng.random_range(0..12) {
@@ -299,5 +319,20 @@ fn one_call(words: &mut Words<'_>) -> (String, Value) {
     } else {
         capitalised(&text)
     };
-    (text, Value::Object(call))
+    let description = match words.rng.random_range(0..3) {
+        0 => String::new(),
+        _ => capitalised(&tool.names[0].replace('_', " ")),
+    };
+    let told = super::tool_object(name, &description, properties);
+    (text, Value::Object(call), told)
+}
+
+fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_i64() => "integer",
+        Value::Number(_) => "number",
+        Value::Array(_) => "array",
+        _ => "string",
+    }
 }

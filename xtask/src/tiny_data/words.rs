@@ -12,8 +12,7 @@ use rand_chacha::ChaCha8Rng;
 pub type Rng = ChaCha8Rng;
 
 /// Words that the project's documentation shows the model: kept out of all generated text, in any
-/// case
-/// and even inside other words, so that a right answer there can only have been copied.
+/// case and even inside other words, so that a right answer there can only have been copied.
 pub const HELD_OUT: [&str; 4] = ["ada", "lovelace", "london", "example"];
 
 /// The words that may be used.
@@ -236,13 +235,45 @@ const FOREIGN: &[&str] = &[
 
 const ONSETS: &[&str] = &[
     "b", "br", "c", "ch", "cl", "d", "dr", "f", "fl", "g", "gr", "h", "j", "k", "kr", "l", "m",
-    "n", "p", "pl", "qu", "r", "s", "sh", "st", "t", "th", "tr", "v", "w", "x", "y", "z", "",
+    "n", "p", "pl", "qu", "r", "s", "sh", "st", "t", "th", "tr", "v", "w", "x", "y", "z", "", "bl",
+    "cr", "gl", "gn", "kn", "ph", "pr", "rh", "sc", "sch", "sk", "sl", "sm", "sn", "sp", "spr",
+    "str", "sw", "tw", "wh", "wr", "zh",
 ];
 const VOWELS: &[&str] =
     &["a", "e", "i", "o", "u", "a", "e", "i", "o", "ai", "ea", "ee", "ia", "io", "ou", "y"];
 const CODAS: &[&str] = &[
     "", "", "", "", "n", "r", "l", "s", "t", "m", "nd", "rk", "ck", "th", "x", "v", "rn", "ll",
-    "st", "sh", "d", "g",
+    "st", "sh", "d", "g", "b", "ct", "dge", "ff", "ft", "ght", "gh", "ld", "lt", "mb", "mp", "ng",
+    "nk", "ns", "nt", "p", "pt", "rd", "rm", "rt", "rst", "sk", "ss", "tch", "tt", "tz", "wn", "z",
+];
+
+/// Letters of other scripts than plain Latin, for made-up words: tokens of single bytes.
+const SCRIPTS: &[(&str, usize)] = &[
+    // The letters, and how many make a long word.
+    ("àáâãäåæçèéêëìíîïñòóôõöøùúûüýÿāăąćčďēęěğīıłńňőœřśşšťūůűźżžßþðabdegiklmnorstu", 8),
+    ("абвгдежзийклмнопрстуфхцчшщыьэюяіїєґ", 8),
+    ("αβγδεζηθικλμνξοπρστυφχψωάέήίόύώ", 8),
+    ("王李張刘陈楊黄趙吴周山田太郎花子東京大阪北海道上下中小林木森村川口本日月金水火土春夏秋冬", 4),
+    (
+        "あいうえおかきくけこさしすせそたちつてとなにぬねのはひふへほまみむめもやゆよらりるれろわん",
+        5,
+    ),
+    (
+        "アイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン",
+        5,
+    ),
+    ("김이박최정강조윤장임한서울부산대구인천광주민수영희지현우진", 4),
+    ("ابتثجحخدذرزسشصضطظعغفقكلمنهوي", 6),
+    ("אבגדהוזחטיכלמנסעפצקרשת", 6),
+    ("अआइईउएकखगघचछजटडतथदधनपबभमयरलवशसह", 5),
+];
+
+/// Endings of host names; many more are drawn at random.
+const DOMAIN_ENDS: &[&str] = &[
+    "com", "com", "com", "org", "org", "net", "io", "de", "fr", "edu", "dev", "info", "co.uk",
+    "app", "eu", "it", "no", "jp", "us", "gov", "pl", "uk", "ch", "at", "nl", "es", "se", "ca",
+    "ac.uk", "com.au", "co.jp", "biz", "shop", "cloud", "museum", "travel", "online", "ai", "me",
+    "tv",
 ];
 
 /// Text in the making: the random numbers, and the split that its names come from.
@@ -287,6 +318,36 @@ impl Words<'_> {
         capitalised(&self.word())
     }
 
+    /// A made-up word of letters of another script, or of accented ones, with a capital where the
+    /// script has them.
+    pub fn foreign(&mut self) -> String {
+        if one_in(self.rng, 6) {
+            return self.listed(FOREIGN, 0);
+        }
+        let (letters, longest) = SCRIPTS[self.rng.random_range(0..SCRIPTS.len())];
+        let letters: Vec<char> = letters.chars().collect();
+        let word = self.draw(|rng| {
+            let length = rng.random_range(2..=longest);
+            (0..length).map(|_| letters[rng.random_range(0..letters.len())]).collect()
+        });
+        capitalised(&word)
+    }
+
+    /// `text` now and then in capitals, in lower case, or in mixed ones.
+    pub fn recased(&mut self, text: String) -> String {
+        match self.rng.random_range(0..60) {
+            0 | 1 => text.to_uppercase(),
+            2 => text.to_lowercase(),
+            3 => {
+                let rng = &mut *self.rng;
+                text.chars()
+                    .map(|c| if one_in(rng, 3) { c.to_ascii_uppercase() } else { c })
+                    .collect()
+            }
+            _ => text,
+        }
+    }
+
     /// One of `list` that belongs to our split, or a made-up capitalised word.
     fn listed(&mut self, list: &[&str], made_up_percent: u32) -> String {
         if self.rng.random_range(0..100) < made_up_percent {
@@ -298,12 +359,12 @@ impl Words<'_> {
     }
 
     fn given_name(&mut self) -> String {
-        if one_in(self.rng, 25) { self.listed(FOREIGN, 0) } else { self.listed(FIRST, 60) }
+        if one_in(self.rng, 14) { self.foreign() } else { self.listed(FIRST, 60) }
     }
 
     fn family_name(&mut self) -> String {
-        if one_in(self.rng, 25) {
-            return self.listed(FOREIGN, 0);
+        if one_in(self.rng, 14) {
+            return self.foreign();
         }
         let last = self.listed(LAST, 65);
         match self.rng.random_range(0..40) {
@@ -317,8 +378,15 @@ impl Words<'_> {
 
     /// A person's name: mostly two words.
     pub fn name(&mut self) -> String {
+        let name = self.plain_name();
+        self.recased(name)
+    }
+
+    fn plain_name(&mut self) -> String {
         let first = self.given_name();
-        match self.rng.random_range(0..20) {
+        match self.rng.random_range(0..24) {
+            7 => format!("{first} \"{}\" {}", self.capital(), self.family_name()),
+            8 => format!("{first} {}", self.foreign()),
             0..=2 => first,
             3 => {
                 let initial = self.rng.random_range('A'..='Z');
@@ -352,8 +420,11 @@ impl Words<'_> {
             3 if one_in(self.rng, 3) => {
                 format!("{} on {}", self.capital(), self.capital())
             }
-            4 if one_in(self.rng, 3) => self.listed(FOREIGN, 0),
-            _ => self.listed(CITIES, 60),
+            4 if one_in(self.rng, 2) => self.foreign(),
+            _ => {
+                let city = self.listed(CITIES, 60);
+                self.recased(city)
+            }
         }
     }
 
@@ -388,24 +459,29 @@ impl Words<'_> {
             (_, 7) => format!("{}{}", self.word(), self.rng.random_range(1..1000)),
             (_, 8) => format!("{}.{}", self.word(), self.word()),
             (_, 9) => format!("{}_{}", self.word(), self.word()),
+            (_, 10) if one_in(self.rng, 2) => format!("{}+{}", self.word(), self.word()),
+            (_, 11) if one_in(self.rng, 2) => format!("{}-{}", self.word(), self.word()),
             _ => self.word(),
         };
-        format!("{user}@{}", self.domain())
+        let address = format!("{user}@{}", self.domain());
+        self.recased(address)
     }
 
     /// A host name.
     pub fn domain(&mut self) -> String {
-        let ends = [
-            "com", "com", "org", "org", "net", "io", "de", "fr", "edu", "dev", "info", "co.uk",
-            "app", "eu", "it", "no", "jp",
-        ];
+        let end = match self.rng.random_range(0..6) {
+            0 => self.word(),
+            1 => (0..2).map(|_| self.rng.random_range('a'..='z')).collect(),
+            2 => format!("{}.{}", self.word(), pick(self.rng, DOMAIN_ENDS)),
+            _ => pick(self.rng, DOMAIN_ENDS).to_owned(),
+        };
         let middle = match self.rng.random_range(0..8) {
             0 => format!("{}-{}", self.word(), self.word()),
             1 => format!("mail.{}", self.word()),
             2 => pick(self.rng, &["mail", "post", "inbox", "web", "work", "home"]).to_owned(),
             _ => self.word(),
         };
-        format!("{middle}.{}", pick(self.rng, &ends))
+        format!("{middle}.{end}")
     }
 }
 

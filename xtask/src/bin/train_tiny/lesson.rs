@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use crate::net::Batch;
 use crate::tokenizer::{ASSISTANT, BOS, END, Encoder, SYSTEM, USER};
 use xtask::tiny_data::words::{Rng, Split, pick};
-use xtask::tiny_data::{Course, Example, Part, example};
+use xtask::tiny_data::{Course, Example, Part, example, tool_list};
 use xtask::tiny_ops::Sequences;
 
 /// A conversation in tokens; each token's weight is that of predicting it.
@@ -54,6 +54,10 @@ impl Lesson {
             lesson.push(&encoder.encode(system)?, 0.0);
         }
         for example in examples {
+            if !example.tools.is_empty() {
+                lesson.push(&[encoder.special(SYSTEM)], 0.0);
+                lesson.push(&encoder.encode(&tool_list(&example.tools))?, 0.0);
+            }
             lesson.push(&[encoder.special(USER)], 0.0);
             lesson.push(&encoder.encode(&example.prompt)?, 0.0);
             lesson.push(&[encoder.special(ASSISTANT)], 0.0);
@@ -99,7 +103,9 @@ pub fn training(
     if course == Course::Full {
         match rng.random_range(0..100) {
             0..=3 => system = Some(pick(&mut rng, SYSTEM_PROMPTS)),
-            4..=5 => examples.insert(0, example(!seed, index, Split::Train, course)),
+            4..=5 if examples[0].tools.is_empty() => {
+                examples.insert(0, example(!seed, index, Split::Train, course));
+            }
             _ => {}
         }
     }

@@ -60,6 +60,9 @@ struct Options {
     /// Stop after so many minutes, with a checkpoint.
     #[arg(long)]
     minutes: Option<u64>,
+    /// Begin with the weights and the tokenizer of this model folder instead of random ones.
+    #[arg(long, conflicts_with = "resume")]
+    from: Option<PathBuf>,
     /// Go on from the folder's checkpoint.
     #[arg(long)]
     resume: bool,
@@ -115,6 +118,10 @@ fn main() -> Result<()> {
         key_heads: options.key_heads,
     };
     let net = Net::new(size, &mut Rng::seed_from_u64(options.seed))?;
+    if let Some(from) = &options.from {
+        let file = from.join("model.safetensors");
+        net.set_hugging_face(&candle_core::safetensors::load(file, &candle_core::Device::Cpu)?)?;
+    }
     let count: usize = net.weights().iter().map(|(_, var)| var.elem_count()).sum();
     println!("{size:?}, {count} parameters");
     train(&options, &net, &encoder)?;
@@ -125,6 +132,9 @@ fn main() -> Result<()> {
 /// The folder's tokenizer, trained first if there is none.
 fn encoder(options: &Options) -> Result<Encoder> {
     let path = options.folder.join("tokenizer.json");
+    if let Some(from) = &options.from {
+        fs::copy(from.join("tokenizer.json"), &path)?;
+    }
     if !path.exists() {
         let mut texts = Vec::new();
         for index in 0..TOKENIZER_EXAMPLES {
@@ -262,6 +272,8 @@ fn train(options: &Options, net: &Net, encoder: &Encoder) -> Result<()> {
                 ("unnamed", Course::Records { named: false }),
                 ("named", Course::Records { named: true }),
                 ("tools", Course::Tools),
+                ("new tools", Course::NewTools),
+                ("missing", Course::Missing),
             ] {
                 let found = accuracy(net, encoder, course, MEASURED)?;
                 writeln!(

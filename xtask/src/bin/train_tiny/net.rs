@@ -158,6 +158,32 @@ impl Net {
         Ok(out)
     }
 
+    /// Sets the weights to those of a Hugging Face Llama folder of the same sizes.
+    pub fn set_hugging_face(&self, tensors: &HashMap<String, Tensor>) -> Result<()> {
+        let weight = |name: &str| match tensors.get(&format!("{name}.weight")) {
+            Some(tensor) => tensor.to_dtype(DType::F32),
+            None => candle_core::bail!("the model has no {name}.weight"),
+        };
+        self.embedding.set(&weight("model.embed_tokens")?)?;
+        self.norm.set(&weight("model.norm")?)?;
+        for (at, layer) in self.layers.iter().enumerate() {
+            let part = |name: &str| weight(&format!("model.layers.{at}.{name}"));
+            // Input by output, several side by side.
+            let joined = |names: &[&str]| {
+                let parts = names.iter().map(|name| part(name)).collect::<Result<Vec<_>>>()?;
+                Tensor::cat(&parts, 0)?.t()?.contiguous()
+            };
+            layer.attention_norm.set(&part("input_layernorm")?)?;
+            layer.inner_norm.set(&part("post_attention_layernorm")?)?;
+            let mix_in = ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"];
+            layer.mix_in.set(&joined(&mix_in)?)?;
+            layer.mix_out.set(&joined(&["self_attn.o_proj"])?)?;
+            layer.inner_in.set(&joined(&["mlp.gate_proj", "mlp.up_proj"])?)?;
+            layer.inner_out.set(&joined(&["mlp.down_proj"])?)?;
+        }
+        Ok(())
+    }
+
     /// The `config.json` that belongs to the weights.
     pub fn config(&self, bos: u32, eos: u32) -> Value {
         json!({

@@ -46,7 +46,14 @@ pub fn draw(folder: &Path) -> Result<()> {
         .y_label_area_size(40)
         .build_cartesian_2d(0.0..last, 0.0..1.0)?;
     chart.configure_mesh().y_desc("held-out values right").x_desc("step").draw()?;
-    let courses = [("copying", BLACK), ("unnamed", BLUE), ("named", RED), ("tools", GREEN)];
+    let courses = [
+        ("copying", BLACK),
+        ("unnamed", BLUE),
+        ("named", RED),
+        ("tools", GREEN),
+        ("new tools", MAGENTA),
+        ("missing", CYAN),
+    ];
     for (course, color) in courses {
         let points = columns(&accuracies, |row| {
             if *row.get(1)? != course {

@@ -1,0 +1,419 @@
+//! Tools that are made up with their parameters, told in a list, and requests that one of them
+//! answers: nothing here can be learned by heart.
+
+use rand::RngExt;
+use rand::seq::{IndexedRandom, SliceRandom};
+use serde_json::{Map, Value, json};
+
+use super::Draft;
+use super::concept::Kind;
+use super::words::{Words, capitalised, one_in, pick};
+
+/// A kind of parameter that many tools have.
+struct Usual {
+    /// Its names; any of them may be chosen.
+    keys: &'static [&'static str],
+    kind: Kind,
+    /// How a request says its value.
+    forms: &'static [&'static str],
+}
+
+const USUAL: &[Usual] = &[
+    Usual {
+        keys: &["city", "location", "town", "place", "destination", "where"],
+        kind: Kind::City,
+        forms: &["in {}", "for {}", "at {}", "near {}", "around {}"],
+    },
+    Usual {
+        keys: &["country", "region"],
+        kind: Kind::Country,
+        forms: &["in {}", "for {}", "within {}"],
+    },
+    Usual { keys: &["from", "origin", "source", "start"], kind: Kind::City, forms: &["from {}"] },
+    Usual { keys: &["to", "target", "destination", "end"], kind: Kind::City, forms: &["to {}"] },
+    Usual {
+        keys: &["name", "person", "customer", "guest", "employee", "recipient", "who"],
+        kind: Kind::Name,
+        forms: &["for {}", "with {}", "of {}", "under the name {}", "on behalf of {}"],
+    },
+    Usual {
+        keys: &["email", "to", "recipient", "address"],
+        kind: Kind::Email,
+        forms: &["to {}", "for {}", "and mail it to {}", "with the address {}"],
+    },
+    Usual {
+        keys: &["date", "day", "when", "due_date", "until"],
+        kind: Kind::Date,
+        forms: &["on {}", "for {}", "by {}", "dated {}"],
+    },
+    Usual {
+        keys: &["time", "at", "start_time", "hour"],
+        kind: Kind::Time,
+        forms: &["at {}", "from {}", "starting at {}"],
+    },
+    Usual {
+        keys: &["quantity", "count", "number", "limit", "guests", "people", "times"],
+        kind: Kind::Count,
+        forms: &["for {} people", "{} times", "with a count of {}", "at most {}", "{} of them"],
+    },
+    Usual {
+        keys: &["price", "amount", "budget", "max_price", "sum"],
+        kind: Kind::Decimal(500),
+        forms: &["for {} euros", "up to {}", "for ${}", "over {} dollars", "worth {}"],
+    },
+    Usual {
+        keys: &["minutes", "duration", "duration_minutes"],
+        kind: Kind::Int(1, 180),
+        forms: &["for {} minutes", "of {} minutes", "that takes {} minutes"],
+    },
+    Usual {
+        keys: &["id", "code", "order_id", "reference", "ticket", "number"],
+        kind: Kind::Code,
+        forms: &["with the id {}", "number {}", "no. {}", "#{}", "{}"],
+    },
+    Usual {
+        keys: &["text", "message", "note", "body", "content"],
+        kind: Kind::Phrase,
+        forms: &["saying \"{}\"", "with the text \"{}\"", "that says {}", "\"{}\"", ": {}"],
+    },
+    Usual {
+        keys: &["title", "name", "subject", "label", "topic"],
+        kind: Kind::Phrase,
+        forms: &["called \"{}\"", "called {}", "titled {}", "about {}", "named \"{}\""],
+    },
+    Usual {
+        keys: &["item", "product", "object", "ingredient", "device"],
+        kind: Kind::Thing,
+        forms: &["for a {}", "of the {}", "with a {}", "for the {}"],
+    },
+    Usual {
+        keys: &["phone", "phone_number"],
+        kind: Kind::Phone,
+        forms: &["at {}", "with the phone number {}", "under {}"],
+    },
+    Usual {
+        keys: &["tags", "items", "topics"],
+        kind: Kind::Things,
+        forms: &["with {}", "for {}", "including {}"],
+    },
+    Usual {
+        keys: &["color", "colour"],
+        kind: Kind::Choice(&[
+            ("red", "red"),
+            ("blue", "blue"),
+            ("green", "green"),
+            ("black", "black"),
+            ("white", "white"),
+            ("yellow", "yellow"),
+        ]),
+        forms: &["in {}", "to {}", "with the color {}"],
+    },
+    Usual {
+        keys: &["priority", "level", "size"],
+        kind: Kind::Choice(&[
+            ("low", "low"),
+            ("high", "high"),
+            ("medium", "medium"),
+            ("small", "small"),
+            ("large", "large"),
+        ]),
+        forms: &["with {} priority", "as {}", "({})", "at level {}"],
+    },
+];
+
+/// Parameters that are true or false: the key, and what says either.
+const SWITCHES: &[(&str, &str, &str)] = &[
+    ("urgent", "it is urgent", "it is not urgent"),
+    ("express", "by express", "not by express"),
+    ("notify", "and notify me", "without notifying me"),
+    ("public", "make it public", "keep it private"),
+    ("repeat", "and repeat it", "and do not repeat it"),
+    ("enabled", "turned on", "turned off"),
+];
+
+/// What a request says of a parameter with a made-up name: its name, then its value.
+const MADE_UP_FORMS: &[&str] = &[
+    "with {key} {}",
+    "with the {key} {}",
+    "with a {key} of {}",
+    "{key} {}",
+    "{key}: {}",
+    "set the {key} to {}",
+    "and the {key} is {}",
+    "using {key} {}",
+    "at {key} {}",
+    "where {key} is {}",
+];
+
+/// Verbs of names of tools, and what asks for them.
+const VERBS: &[(&str, &[&str])] = &[
+    ("get", &["Get", "Show me", "Give me", "What is", "Tell me", "I want to see"]),
+    ("set", &["Set", "Change", "Put"]),
+    ("create", &["Create", "Make", "Set up", "I need"]),
+    ("add", &["Add", "Put in", "Include"]),
+    ("delete", &["Delete", "Remove", "Throw away", "Get rid of"]),
+    ("update", &["Update", "Change", "Edit"]),
+    ("send", &["Send", "Post", "Deliver"]),
+    ("find", &["Find", "Look for", "Search for", "Where is"]),
+    ("search", &["Search for", "Look up", "Find me", "Search"]),
+    ("book", &["Book", "Reserve", "I would like"]),
+    ("cancel", &["Cancel", "Call off"]),
+    ("start", &["Start", "Begin", "Launch", "Run"]),
+    ("stop", &["Stop", "End", "Halt"]),
+    ("check", &["Check", "Have a look at", "Verify", "How is"]),
+    ("list", &["List", "Show all", "Show me every", "Which are"]),
+    ("open", &["Open"]),
+    ("close", &["Close", "Shut"]),
+    ("order", &["Order", "I would like to order", "Buy"]),
+    ("play", &["Play", "Put on"]),
+    ("log", &["Log", "Record", "Write down", "Note"]),
+    ("rate", &["Rate", "Review"]),
+    ("calculate", &["Calculate", "Work out", "Compute"]),
+    ("convert", &["Convert", "Turn"]),
+    ("schedule", &["Schedule", "Plan", "Arrange"]),
+    ("track", &["Track", "Follow", "Where is"]),
+    ("print", &["Print"]),
+    ("pay", &["Pay", "Settle"]),
+    ("move", &["Move", "Shift"]),
+    ("clean", &["Clean", "Wash"]),
+    ("measure", &["Measure", "How large is"]),
+];
+
+const NOUNS: &[&str] = &[
+    "table",
+    "room",
+    "car",
+    "taxi",
+    "ticket",
+    "invoice",
+    "report",
+    "recipe",
+    "reminder",
+    "alarm",
+    "plant",
+    "garden",
+    "pool",
+    "heating",
+    "door",
+    "window",
+    "camera",
+    "robot",
+    "playlist",
+    "film",
+    "parcel",
+    "letter",
+    "loan",
+    "account",
+    "bill",
+    "stock",
+    "exchange_rate",
+    "forecast",
+    "route",
+    "distance",
+    "song",
+    "book",
+    "hotel",
+    "visit",
+    "appointment",
+    "task",
+    "note",
+    "project",
+    "issue",
+    "branch",
+    "server",
+    "database",
+    "backup",
+    "file",
+    "folder",
+    "photo",
+    "user",
+    "customer",
+    "team",
+    "lesson",
+    "course",
+    "exam",
+    "workout",
+    "meal",
+    "pizza",
+    "coffee",
+    "oven",
+    "lamp",
+    "sensor",
+    "battery",
+    "review",
+    "message",
+    "call",
+    "subscription",
+    "order",
+    "refund",
+    "shipment",
+    "seat",
+];
+
+struct Parameter {
+    key: String,
+    value: Value,
+    /// What a request says of it.
+    said: String,
+}
+
+struct NewTool {
+    name: String,
+    verb: usize,
+    noun: String,
+    description: String,
+    parameters: Vec<Parameter>,
+}
+
+/// A request, the tools that the model is told of, and the call of one of them.
+pub fn request(words: &mut Words<'_>) -> Draft {
+    let count = words.rng.random_range(1..=4);
+    let mut tools: Vec<NewTool> = Vec::new();
+    while tools.len() < count {
+        let tool = new_tool(words);
+        if tools.iter().all(|other| other.name != tool.name && other.noun != tool.noun) {
+            tools.push(tool);
+        }
+    }
+    let mut chosen: Vec<usize> = (0..tools.len()).collect();
+    chosen.shuffle(words.rng);
+    chosen.truncate(if one_in(words.rng, 10) { 2 } else { 1 });
+    let (mut texts, mut calls) = (Vec::new(), Vec::new());
+    for at in chosen {
+        let (text, call) = call(words, &tools[at]);
+        texts.push(text);
+        calls.push(call);
+    }
+    let answer = if calls.len() == 1 && one_in(words.rng, 5) {
+        calls.remove(0)
+    } else {
+        Value::Array(calls)
+    };
+    Draft {
+        prompt: texts.join(" "),
+        answer,
+        named: false,
+        usual: Vec::new(),
+        tools: tools.iter().map(told).collect(),
+    }
+}
+
+fn new_tool(words: &mut Words<'_>) -> NewTool {
+    let verb = words.rng.random_range(0..VERBS.len());
+    let noun = if one_in(words.rng, 3) { words.word() } else { pick(words.rng, NOUNS).to_owned() };
+    let name = match words.rng.random_range(0..8) {
+        0 => format!("{}{}", VERBS[verb].0, capitalised(&noun)),
+        1 => format!("{noun}_{}", VERBS[verb].0),
+        2 => noun.clone(),
+        _ => format!("{}_{noun}", VERBS[verb].0),
+    };
+    let plain = noun.replace('_', " ");
+    let description = match words.rng.random_range(0..5) {
+        0 => String::new(),
+        1 => format!("{} a {plain}.", pick(words.rng, VERBS[verb].1)),
+        2 => format!("{} the {plain}", capitalised(VERBS[verb].0)),
+        3 => format!("{}s a {plain}", capitalised(VERBS[verb].0)),
+        _ => format!("{} a {plain}", capitalised(VERBS[verb].0)),
+    };
+    let mut parameters: Vec<Parameter> = Vec::new();
+    for _ in 0..words.rng.random_range(1..=4) {
+        let next = parameter(words);
+        if parameters.iter().all(|other| other.key != next.key) {
+            parameters.push(next);
+        }
+    }
+    NewTool { name, verb, noun, description, parameters }
+}
+
+fn parameter(words: &mut Words<'_>) -> Parameter {
+    if one_in(words.rng, 12) {
+        let (key, yes, no) = SWITCHES[words.rng.random_range(0..SWITCHES.len())];
+        let value = one_in(words.rng, 2);
+        let said = if value { yes } else { no };
+        return Parameter { key: key.to_owned(), value: json!(value), said: said.to_owned() };
+    }
+    if one_in(words.rng, 4) {
+        let key = if one_in(words.rng, 5) {
+            format!("{}_{}", words.word(), words.word())
+        } else {
+            words.word()
+        };
+        let kinds = [
+            Kind::Int(0, 5000),
+            Kind::Int(0, 100),
+            Kind::Decimal(100),
+            Kind::Thing,
+            Kind::Brand,
+            Kind::Code,
+            Kind::Name,
+            Kind::Phrase,
+        ];
+        let (text, value) = kinds[words.rng.random_range(0..kinds.len())].draw(words, None);
+        let said = pick(words.rng, MADE_UP_FORMS)
+            .replace("{key}", &key.replace('_', " "))
+            .replace("{}", &text);
+        return Parameter { key, value, said };
+    }
+    let usual = USUAL.choose(words.rng).expect("there are usual parameters");
+    let (text, value) = usual.kind.draw(words, None);
+    let key = pick(words.rng, usual.keys).to_owned();
+    let said = pick(words.rng, usual.forms).replace("{}", &text);
+    Parameter { key, value, said }
+}
+
+/// What asks for the tool, and the call. A parameter that the request does not mention is not in it.
+fn call(words: &mut Words<'_>, tool: &NewTool) -> (String, Value) {
+    let mentioned: Vec<&Parameter> =
+        tool.parameters.iter().filter(|_| !one_in(words.rng, 5)).collect();
+    let arguments: Map<String, Value> = mentioned
+        .iter()
+        .map(|parameter| (parameter.key.clone(), parameter.value.clone()))
+        .collect();
+    let mut said: Vec<&str> = mentioned.iter().map(|parameter| parameter.said.as_str()).collect();
+    if one_in(words.rng, 3) {
+        said.shuffle(words.rng);
+    }
+    let article = pick(words.rng, &["the", "a", "my", "the", "the next", "our"]);
+    let noun = tool.noun.replace('_', " ");
+    let verb = pick(words.rng, VERBS[tool.verb].1);
+    let mut text = String::new();
+    if said.len() > 1 && one_in(words.rng, 8) {
+        text = format!("{}, ", said.remove(0));
+    }
+    if one_in(words.rng, 6) {
+        text += pick(words.rng, &["please ", "can you ", "hey, ", "could you ", "now "]);
+    }
+    let verb = if text.is_empty() { verb.to_owned() } else { verb.to_lowercase() };
+    text += &format!("{verb} {article} {noun}");
+    for (at, form) in said.iter().enumerate() {
+        let joint = match words.rng.random_range(0..6) {
+            0 if at > 0 && at + 1 == said.len() => " and ",
+            1 if at > 0 => ", ",
+            _ => " ",
+        };
+        text += if form.starts_with(':') { "" } else { joint };
+        text += form;
+    }
+    let end = if text.starts_with("What") || text.starts_with("Where") { "?" } else { "." };
+    text += if one_in(words.rng, 6) { "" } else { end };
+    (capitalised(&text), json!({ "name": tool.name, "arguments": arguments }))
+}
+
+/// The tool as OpenAI's API writes it.
+fn told(tool: &NewTool) -> Value {
+    let properties: Map<String, Value> = tool
+        .parameters
+        .iter()
+        .map(|parameter| {
+            let schema = match &parameter.value {
+                Value::Bool(_) => json!({ "type": "boolean" }),
+                Value::Array(_) => json!({ "type": "array", "items": { "type": "string" } }),
+                Value::Number(number) if number.is_i64() => json!({ "type": "integer" }),
+                Value::Number(_) => json!({ "type": "number" }),
+                _ => json!({ "type": "string" }),
+            };
+            (parameter.key.clone(), schema)
+        })
+        .collect();
+    super::tool_object(&tool.name, &tool.description, properties)
+}
