@@ -458,7 +458,11 @@ fn what_a_folder_lacks_is_told_by_what_it_has() {
     };
     let folder = write_model("shard-gone", &good, &tensors, "F32", 2);
     std::fs::remove_file(folder.join("model-1-of-2.safetensors")).unwrap();
-    refuse(&folder, "index.json: at /weight_map: ", "the shard `model-1-of-2.safetensors` that");
+    refuse(
+        &folder,
+        "index.json: at /weight_map: ",
+        "1 of the 2 shards that the index names is not there: `model-1-of-2.safetensors`",
+    );
     let index = |text: &str| {
         std::fs::write(folder.join("model.safetensors.index.json"), text).unwrap();
     };

@@ -138,7 +138,7 @@ fn topic(words: &mut Words<'_>) -> &'static Topic {
     TOPICS.choose_weighted(words.rng, |(_, weight)| *weight).expect("weights are positive").0
 }
 
-/// How often a record is asked for what its text does not tell.
+/// The frequency with which a record is asked for facts that its text does not tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Missing {
     Seldom,

@@ -14,7 +14,7 @@ struct Usual {
     /// Its names; any of them may be chosen.
     keys: &'static [&'static str],
     kind: Kind,
-    /// How a request says its value.
+    /// The ways in which a request says its value.
     forms: &'static [&'static str],
 }
 
@@ -131,7 +131,7 @@ const SWITCHES: &[(&str, &str, &str)] = &[
     ("enabled", "turned on", "turned off"),
 ];
 
-/// What a request says of a parameter with a made-up name: its name, then its value.
+/// Mentions of a parameter with a made-up name: its name, then its value.
 const MADE_UP_FORMS: &[&str] = &[
     "with {key} {}",
     "with the {key} {}",
@@ -253,7 +253,7 @@ const NOUNS: &[&str] = &[
 struct Parameter {
     key: String,
     value: Value,
-    /// What a request says of it.
+    /// Its mention in a request.
     said: String,
 }
 
@@ -361,7 +361,7 @@ fn parameter(words: &mut Words<'_>) -> Parameter {
     Parameter { key, value, said }
 }
 
-/// What asks for the tool, and the call. A parameter that the request does not mention is not in it.
+/// A request for the tool, and the call. A parameter that the request does not mention is not in it.
 fn call(words: &mut Words<'_>, tool: &NewTool) -> (String, Value) {
     let mentioned: Vec<&Parameter> =
         tool.parameters.iter().filter(|_| !one_in(words.rng, 5)).collect();
