@@ -9,8 +9,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 target=${CARGO_TARGET_DIR:-target}
 venv=$target/openai-client
-if ! "$venv/bin/python" -c 'import openai, jsonschema' 2>/dev/null; then
+if ! "$venv/bin/python" -c 'import httpx, jsonschema, openai' 2>/dev/null; then
     python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check 'openai>=2,<4' 'jsonschema>=4,<5'
+    "$venv/bin/pip" install --quiet --disable-pip-version-check \
+        'openai>=2,<4' 'httpx>=0.27,<1' 'jsonschema>=4,<5'
 fi
 "$venv/bin/python" tests/openai_client.py "${1:-$target/debug/maskwright}" "${@:2}"

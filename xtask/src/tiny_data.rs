@@ -336,7 +336,7 @@ fn tool_object(name: &str, description: &str, properties: Map<String, Value>) ->
     })
 }
 
-/// The tools as the model's chat template tells them, a line each: "name(key, key): description".
+/// The tools as lessons tell them in a system turn, a line each: "name(key, key): description".
 pub fn tool_list(tools: &[Value]) -> String {
     let mut text = String::new();
     for tool in tools {
