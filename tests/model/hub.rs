@@ -282,7 +282,7 @@ mod online {
         let options = options(&hub, "hub-at-once");
         std::thread::scope(|scope| {
             let all: Vec<_> =
-                (0..4).map(|_| scope.spawn(|| located("test/tiny", &options))).collect();
+                (0..32).map(|_| scope.spawn(|| located("test/tiny", &options))).collect();
             let paths: Vec<_> = all.into_iter().map(|run| run.join().unwrap().unwrap()).collect();
             assert!(paths.windows(2).all(|pair| pair[0] == pair[1]));
         });

@@ -8,6 +8,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
@@ -347,10 +348,13 @@ fn put_link(blob: &Path, link: &Path, name: &str, etag: &str) -> io::Result<()> 
     }
 }
 
-/// Writes a small file so that readers see the old or the new content.
+/// Writes a small file so that readers see the old or the new content, whoever else writes it.
 fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    static WRITES: AtomicU64 = AtomicU64::new(0);
     fs::create_dir_all(path.parent().unwrap_or(Path::new("")))?;
-    let new = PathBuf::from(format!("{}.{}", path.display(), std::process::id()));
+    // A name that no other process and no other thread of this one writes to.
+    let write = WRITES.fetch_add(1, Ordering::Relaxed);
+    let new = PathBuf::from(format!("{}.{}-{write}", path.display(), std::process::id()));
     fs::write(&new, content)?;
     fs::rename(&new, path)
 }
