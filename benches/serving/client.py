@@ -44,6 +44,7 @@ class Answer:
     prompt_tokens: int = 0
     status: int = 0
     error: str = ""
+    schema: object = None  # That of its constraint, if it has one.
 
     @property
     def text(self):

@@ -15,6 +15,11 @@ measurement is a row of a Markdown table, and an object in the JSON file:
 - `short`: a short request while another client reads an answer of 2,000 tokens.
 - `chaos`: clients of which a third hang up, for minutes; then blocks and memory beside those before. Blocks that are
   cached stay, and their memory: none may be held, and nobody running or waiting.
+- `load`: `throughput` and then `chaos`, both at the largest of --streams, with constrained over unconstrained
+  tokens a second; the exit status is 1 if there was an error, or a block was held when all was over:
+
+      python3 benches/serving/load.py load --corpus MASKBENCH --streams 64 --minutes 5 -- \\
+          target/release/maskwright serve --port 8123
 - `same`: texts and log probabilities of every way of decoding, alone, then side by side, then again over cached
   prefixes; those that differ are told.
 
@@ -32,6 +37,11 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+
+try:
+    import jsonschema_rs
+except ImportError:
+    jsonschema_rs = None
 
 from client import Answer, Server, ask, machine_cpu, words
 
@@ -71,6 +81,7 @@ class Work:
         """Asks for the answer of this number and notes its length."""
         text, settings = self.request(number, mode, prompt)
         answer = await ask(server, text, answer, **settings)
+        answer.schema = self.schemas[number % len(self.schemas)] if mode == "constrained" else None
         if mode == "constrained" and answer.tokens:
             self.lengths[number] = answer.tokens
         return answer
@@ -113,9 +124,12 @@ def percentiles(name, times):
 
 
 def is_valid(answer):
-    """Whether the text is JSON: that it is an answer of its schema is the business of tests."""
+    """Whether the text is JSON that its schema accepts; where jsonschema-rs is not installed, or does not take the
+    schema, whether it is JSON."""
     try:
-        json.loads(answer.text)
+        value = json.loads(answer.text)
+        return jsonschema_rs is None or answer.schema is None or jsonschema_rs.is_valid(answer.schema, value)
+    except jsonschema_rs.ValidationError if jsonschema_rs else ():
         return True
     except ValueError:
         return False
@@ -276,7 +290,7 @@ async def chaos(server, work, streams, minutes):
         await asyncio.gather(*(client() for _ in range(streams)))
 
     await clients(15)  # What the first requests leave in caches is not a leak.
-    await asyncio.sleep(2)
+    idle_before = await idle(gauges)
     before, memory = gauges(), server.rss()
     answers.clear()
     left = 0
@@ -287,14 +301,41 @@ async def chaos(server, work, streams, minutes):
         await asyncio.sleep(1)
     await load
     row = usage.row()
-    await asyncio.sleep(3)
+    idle_after = await idle(gauges)
+    after = gauges()
     return {
         "measured": f"chaos for {minutes} min", "streams": streams, "hung up": left,
         "tok/s": sum(answer.tokens for answer in answers) / row["seconds"],
+        **percentiles("TTFT", [answer.first for answer in answers if answer.arrivals]),
+        **percentiles("ITL", [gap for answer in answers for gap in answer.gaps()]),
         **outcome(answers, "free"),
         **row, "RSS before": memory, "RSS peak": peak, "RSS MB": server.rss(),
-        "gauges before": before, "gauges after": gauges(),
+        "gauges before": before, "gauges after": after,
+        "seconds to idle before": idle_before, "seconds to idle after": idle_after, "still held": still_held(after),
     }
+
+
+async def idle(gauges, most=10):
+    """Seconds, `most` at most, until a server without clients holds nothing any more."""
+    began = time.perf_counter()
+    while still_held(gauges()) and time.perf_counter() < began + most:
+        await asyncio.sleep(0.05)
+    return time.perf_counter() - began
+
+
+def still_held(gauges):
+    """Figures of a server without requests that are not 0: what runs, waits, or is held for somebody."""
+    kinds = ("running", "waiting", "held")
+    return [name for name, value in gauges.items() if value and any(kind in name for kind in kinds)]
+
+
+def ratio(rows):
+    """Constrained over unconstrained tokens a second of two rows of `throughput`."""
+    by = {row["measured"]: row for row in rows}
+    constrained, free = by.get("throughput constrained"), by.get("throughput free")
+    if constrained and free and free["tok/s"]:
+        return constrained["tok/s"] / free["tok/s"], constrained["tok/cpu s"] / free["tok/cpu s"]
+    return None
 
 
 WAYS = {
@@ -397,8 +438,11 @@ async def measure(server, args):
             yield await short(server, work, mode, args.seconds)
     if what in ("same", "all"):
         yield await same(server, work, 16)
-    if what in ("chaos", "all"):
-        yield await chaos(server, work, 24, args.minutes)
+    if what == "load":
+        for mode in ("constrained", "free"):
+            yield await throughput(server, work, mode, max(args.streams), args.seconds)
+    if what in ("chaos", "load", "all"):
+        yield await chaos(server, work, max(args.streams), args.minutes)
 
 
 async def run(args):
@@ -411,13 +455,17 @@ async def run(args):
     finally:
         server.stop()
         print(table(rows))
+        if args.what == "load" and (ratios := ratio(rows)):
+            print(f"\nconstrained / free: {ratios[0]:.3f} of tokens a second, {ratios[1]:.3f} of tokens a processor second")
         if args.json:
             args.json.write_text(json.dumps(rows, indent=1))
+    if args.what == "load":
+        sys.exit(any(row.get("errors") or row.get("still held") for row in rows))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["all", "prefill", "throughput", "arrivals", "short", "same", "chaos"])
+    parser.add_argument("what", choices=["all", "prefill", "throughput", "arrivals", "short", "same", "chaos", "load"])
     parser.add_argument("--corpus", type=Path, help="folder of *.jsonl with a schema a line [the example's schema]")
     parser.add_argument("--schemas", type=int, default=200, help="schemas of the corpus [200]")
     parser.add_argument("--streams", type=lambda text: [int(n) for n in text.split(",")], default=[1, 4, 16, 64])

