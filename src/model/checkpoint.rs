@@ -9,5 +9,6 @@ mod stored_tensor;
 mod weights;
 
 pub(super) use files::ModelFiles;
+pub(super) use gguf::{EXPERTS, GATE_UP, GATED, SHARED_EXPERT};
 pub use source::ModelSource;
 pub(super) use weights::{MatrixData, Weights};

@@ -4,9 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 mod blocks;
+mod converter;
 mod damage;
 mod families;
+mod mxfp4;
 mod parts;
+mod rearranged;
 
 use std::fs::File;
 use std::io::BufWriter;

@@ -15,6 +15,7 @@
 mod architectures;
 mod config;
 mod directory;
+mod expert_names;
 mod metadata;
 mod parts;
 mod pre_tokenizers;
@@ -31,6 +32,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::vocabulary::GgufMetadata;
 use architectures::Architecture;
 use directory::TensorData;
+pub(crate) use expert_names::{EXPERTS, GATE_UP, GATED, SHARED_EXPERT};
 use metadata::Metadata;
 pub(super) use parts::PartName;
 use parts::{Parts, of_model};
@@ -102,10 +104,18 @@ impl GgufFile {
         let tensor = &self.tensors[place.tensor];
         let (path, mut bytes) = self.parts.data(tensor);
         let mut shape = tensor.shape.clone();
-        if let Extent::Expert(index) = place.extent {
-            let experts = shape.remove(0);
-            let len = bytes.len() / experts;
-            bytes = &bytes[index * len..(index + 1) * len];
+        match &place.extent {
+            Extent::Whole => {}
+            Extent::Row => shape.insert(0, 1),
+            Extent::Expert(index) => {
+                let len = bytes.len() / shape.remove(0);
+                bytes = &bytes[index * len..(index + 1) * len];
+            }
+            Extent::Rows(rows) => {
+                let len = bytes.len() / shape[0];
+                bytes = &bytes[rows.start * len..rows.end * len];
+                shape[0] = rows.len();
+            }
         }
         let bytes = match place.interleaved_heads {
             None => Cow::Borrowed(bytes),

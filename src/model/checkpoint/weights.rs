@@ -49,6 +49,12 @@ impl Weights {
         Ok(Self { source, dtype, device: device.clone(), taken: RefCell::default() })
     }
 
+    /// Whether the checkpoint is a GGUF file: all matrices lie as (out, in), and what Hugging Face's
+    /// checkpoints fuse or stack is apart.
+    pub(crate) fn is_gguf(&self) -> bool {
+        matches!(self.source, Source::Gguf(_))
+    }
+
     /// Whether two tensors are there and hold the same numbers, whatever their dtypes.
     pub(crate) fn are_equal(&self, a: &str, b: &str) -> Result<bool> {
         let (Some(a), Some(b)) = (self.find(a)?, self.find(b)?) else { return Ok(false) };

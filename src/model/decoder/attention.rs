@@ -60,13 +60,14 @@ impl Attention {
         let queries = || linear(names.queries, (all, hidden), qkv_bias);
         let keys = || linear(names.keys, (some, hidden), qkv_bias);
         let values = || linear(names.values, (some, hidden), qkv_bias);
+        let separate = || -> error::Result<Projections> {
+            let (queries, keys, values) = (queries()?, keys()?, Some(values()?));
+            Ok(Projections::Separate { queries, keys, values })
+        };
         let projections = match config.projections {
             _ if config.kv_of_layer.is_some() => Projections::Queries(queries()?),
-            ProjectionLayout::Separate => Projections::Separate {
-                queries: queries()?,
-                keys: keys()?,
-                values: Some(values()?),
-            },
+            ProjectionLayout::Separate => separate()?,
+            ProjectionLayout::FusedByHead if weights.is_gguf() => separate()?,
             ProjectionLayout::ValuesAreKeys => {
                 Projections::Separate { queries: queries()?, keys: keys()?, values: None }
             }

@@ -14,7 +14,7 @@ use super::linear::{Linear, Matrix, Vector};
 use super::mxfp4;
 use crate::error;
 use crate::model::candle_error::candle_error;
-use crate::model::checkpoint::Weights;
+use crate::model::checkpoint::{EXPERTS, GATE_UP, GATED, SHARED_EXPERT, Weights};
 use crate::model::config::decoder::{
     ExpertStorage, ExpertWeighting, ExpertsConfig, GatedConfig, SharedExpert, StackedExperts,
 };
@@ -47,6 +47,9 @@ impl Experts {
                     Gated::load(config.expert, hidden, weights, &projections.map(name), "")
                 };
                 (0..config.count).map(expert).collect::<error::Result<_>>()?
+            }
+            ExpertStorage::Stacked(_) if weights.is_gguf() => {
+                load_apart(&config, hidden, weights, layer)?
             }
             ExpertStorage::Stacked(stacked) if stacked.is_mxfp4 => {
                 load_mxfp4(&config, &stacked, hidden, weights, layer)?
@@ -91,11 +94,34 @@ fn load_shared(
 ) -> error::Result<(Gated, Option<Linear>)> {
     let SharedExpert { inner, projections, fused, gate } = shared;
     let name = |projection: &str| format!("{layer}.{projection}");
-    let gated = GatedConfig { inner, is_fused: fused.is_some(), ..config.expert };
+    let is_apart = fused.is_some() && weights.is_gguf();
+    let gated = GatedConfig { inner, is_fused: fused.is_some() && !is_apart, ..config.expert };
     let fused = name(fused.unwrap_or_default());
-    let gated = Gated::load(gated, hidden, weights, &projections.map(name), &fused)?;
+    let projections = match is_apart {
+        true => GATED.map(|projection| name(&format!("{SHARED_EXPERT}.{projection}"))),
+        false => projections.map(name),
+    };
+    let gated = Gated::load(gated, hidden, weights, &projections, &fused)?;
     let load = |gate: &str| Linear::load(weights, &name(gate), (1, hidden), false);
     Ok((gated, gate.map(load).transpose()?))
+}
+
+/// Loads the experts of a GGUF file, which has a tensor for each projection of all experts, or one for gate
+/// and up.
+fn load_apart(
+    config: &ExpertsConfig,
+    hidden: usize,
+    weights: &Weights,
+    layer: &str,
+) -> error::Result<Vec<Gated>> {
+    let name = |index: usize, part: &str| format!("{layer}.{EXPERTS}.{index}.{part}");
+    let is_fused = weights.has(&format!("{}.weight", name(0, GATE_UP)));
+    let expert = |index: usize| {
+        let gated = GatedConfig { is_fused, ..config.expert };
+        let projections = GATED.map(|part| name(index, part));
+        Gated::load(gated, hidden, weights, &projections, &name(index, GATE_UP))
+    };
+    (0..config.count).map(expert).collect()
 }
 
 /// Loads the experts of two stacks of plain numbers.

@@ -156,13 +156,16 @@ impl Linear {
         Ok(Self { weight, bias: bias.then(load).transpose()? })
     }
 
-    /// The same of a matrix that lies as (in, out).
+    /// The same of a matrix that lies as (in, out), unless the checkpoint is a GGUF file.
     pub(super) fn load_transposed(
         weights: &Weights,
         name: &str,
         (output, input): (usize, usize),
         bias: bool,
     ) -> error::Result<Self> {
+        if weights.is_gguf() {
+            return Self::load(weights, name, (output, input), bias);
+        }
         let weight = weights.get(&format!("{name}.weight"), &[input, output])?;
         let weight = Matrix::new(weight.t().map_err(candle_error)?)?;
         let load = || Vector::load(weights, &format!("{name}.bias"), output);

@@ -48,30 +48,7 @@ impl Twins {
             // Experts in all layers, weighted among the chosen ones.
             "qwen3_moe" => {
                 config["norm_topk_prob"] = json!(true);
-                config["mlp_only_layers"] = json!([]);
-                config["decoder_sparse_step"] = json!(1);
-                let (_, layer) = tensors
-                    .keys()
-                    .find_map(|name| {
-                        let (before, _) = name.split_once(".mlp.experts.")?;
-                        before.rsplit_once('.')
-                    })
-                    .unwrap();
-                let from = format!("model.layers.{layer}.mlp.");
-                let models: Vec<(String, Vec<usize>)> = tensors
-                    .iter()
-                    .filter_map(|(name, (shape, _))| {
-                        Some((name.strip_prefix(&from)?.to_owned(), shape.clone()))
-                    })
-                    .collect();
-                tensors.retain(|name, _| !name.contains(".mlp."));
-                for layer in 0..config["num_hidden_layers"].as_u64().unwrap() {
-                    for (name, shape) in &models {
-                        let name = format!("model.layers.{layer}.mlp.{name}");
-                        let values = numbers(&name, shape);
-                        tensors.insert(name, (shape.clone(), values));
-                    }
-                }
+                put_experts_into_all_layers(&mut config, &mut tensors);
             }
             _ => {}
         }
@@ -373,6 +350,34 @@ impl Twins {
             other => panic!("{other} of {}", self.model_type()),
         };
         format!("blk.{layer}.{own}.{kind}")
+    }
+}
+
+/// Makes each layer of a mixture as the first one that has experts.
+pub(super) fn put_experts_into_all_layers(config: &mut Json, tensors: &mut Tensors) {
+    config["mlp_only_layers"] = json!([]);
+    config["decoder_sparse_step"] = json!(1);
+    let (_, layer) = tensors
+        .keys()
+        .find_map(|name| {
+            let (before, _) = name.split_once(".mlp.experts.")?;
+            before.rsplit_once('.')
+        })
+        .unwrap();
+    let from = format!("model.layers.{layer}.mlp.");
+    let models: Vec<(String, Vec<usize>)> = tensors
+        .iter()
+        .filter_map(|(name, (shape, _))| {
+            Some((name.strip_prefix(&from)?.to_owned(), shape.clone()))
+        })
+        .collect();
+    tensors.retain(|name, _| !name.contains(".mlp."));
+    for layer in 0..config["num_hidden_layers"].as_u64().unwrap() {
+        for (name, shape) in &models {
+            let name = format!("model.layers.{layer}.mlp.{name}");
+            let values = numbers(&name, shape);
+            tensors.insert(name, (shape.clone(), values));
+        }
     }
 }
 

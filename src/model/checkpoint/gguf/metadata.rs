@@ -47,6 +47,21 @@ impl<'a> Metadata<'a> {
         })
     }
 
+    /// Integers from 0 of the layers: one for all, or one for each.
+    pub(super) fn sizes(&self, key: &str) -> Result<Option<Vec<usize>>> {
+        let size = |value: GgufValue<'a>| match value {
+            GgufValue::Integer(number) => usize::try_from(number).ok(),
+            _ => None,
+        };
+        self.read(key, "integers from 0, one for all layers or one for each", |value| match value {
+            GgufValue::Array(array) => {
+                let sizes: Option<Vec<usize>> = array.iter().map(size).collect();
+                sizes.filter(|sizes| !sizes.is_empty())
+            }
+            one => size(one).map(|size| vec![size]),
+        })
+    }
+
     /// An array of booleans.
     pub(super) fn flags(&self, key: &str) -> Result<Option<Vec<bool>>> {
         self.array(key, "an array of booleans", |value| match value {

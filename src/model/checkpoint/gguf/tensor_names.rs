@@ -1,9 +1,12 @@
 //! Hugging Face's name of each tensor of a GGUF file, and what is to be undone to its data.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use super::architectures::Architecture;
 use super::directory::TensorData;
+use super::expert_names::{EXPERTS, GATE_UP};
 use super::metadata::Metadata;
 use crate::error::Result;
 
@@ -23,16 +26,16 @@ pub(super) struct TensorPlace {
 #[derive(Debug)]
 pub(super) enum Extent {
     Whole,
-    /// One of the matrices of a stack.
+    /// A vector that is a matrix of one row.
+    Row,
+    /// One of the matrices or vectors of a stack.
     Expert(usize),
+    /// Some rows.
+    Rows(Range<usize>),
 }
 
-/// The tensors outside layers.
-const GLOBAL: [(&str, &str); 3] =
-    [("token_embd", "model.embed_tokens"), ("output_norm", "model.norm"), ("output", "lm_head")];
-
 /// The tensors of a layer.
-const OF_LAYER: [(&str, &str); 12] = [
+const OF_LAYER: [(&str, &str); 11] = [
     ("attn_norm", "input_layernorm"),
     ("attn_q", "self_attn.q_proj"),
     ("attn_k", "self_attn.k_proj"),
@@ -44,7 +47,6 @@ const OF_LAYER: [(&str, &str); 12] = [
     ("ffn_gate", "mlp.gate_proj"),
     ("ffn_up", "mlp.up_proj"),
     ("ffn_down", "mlp.down_proj"),
-    ("attn_sinks", "self_attn.sinks"),
 ];
 
 /// Tensors that [`config`](super::config) has read.
@@ -59,59 +61,144 @@ pub(super) fn places(
     tensors: &[TensorData],
 ) -> Result<FxHashMap<String, TensorPlace>> {
     let prefix = architecture.prefix();
-    let heads = metadata.size_of_layers(&format!("{prefix}.attention.head_count"))?;
-    let kv_heads = metadata.size_of_layers(&format!("{prefix}.attention.head_count_kv"))?;
+    let heads = metadata.sizes(&format!("{prefix}.attention.head_count"))?;
+    let kv_heads = metadata.sizes(&format!("{prefix}.attention.head_count_kv"))?;
+    let names = Names { architecture, heads, kv_heads };
     let mut places = FxHashMap::default();
     for (index, tensor) in tensors.iter().enumerate() {
         if READ_BY_CONFIG.contains(&tensor.name.as_str()) {
             continue;
         }
-        let whole = |interleaved_heads, is_one_more| TensorPlace {
-            tensor: index,
-            extent: Extent::Whole,
-            interleaved_heads,
-            is_one_more,
+        let found = match parts(&tensor.name) {
+            Some(name) => names.in_layer(index, tensor, name),
+            None => names.outside(index, tensor),
         };
-        let Some((layer, stem, kind)) = parts(&tensor.name) else {
-            let global = tensor.name.rsplit_once('.').and_then(|(stem, kind)| {
-                let (_, name) = GLOBAL.iter().find(|(own, _)| *own == stem)?;
-                Some((format!("{name}.{kind}"), stem.ends_with("norm")))
-            });
-            let (name, is_norm) = global.unwrap_or_else(|| (tensor.name.clone(), false));
-            places.insert(name, whole(None, is_norm && architecture.adds_one_to_norms));
-            continue;
-        };
-        if let Some(experts) = expert_names(architecture, layer, stem, kind, tensor) {
-            for (expert, name) in experts.into_iter().enumerate() {
-                places.insert(
-                    name,
-                    TensorPlace { extent: Extent::Expert(expert), ..whole(None, false) },
-                );
-            }
-            continue;
+        if found.is_empty() {
+            places.insert(tensor.name.clone(), whole(index));
+        }
+        places.extend(found);
+    }
+    Ok(places)
+}
+
+/// A tensor as it lies in the file.
+fn whole(tensor: usize) -> TensorPlace {
+    TensorPlace { tensor, extent: Extent::Whole, interleaved_heads: None, is_one_more: false }
+}
+
+/// Hugging Face's names of an architecture.
+struct Names<'a> {
+    architecture: &'a Architecture,
+    /// Heads of queries of the layers, and of keys.
+    heads: Option<Vec<usize>>,
+    kv_heads: Option<Vec<usize>>,
+}
+
+impl Names<'_> {
+    fn outside(&self, index: usize, tensor: &TensorData) -> Vec<(String, TensorPlace)> {
+        let Some((stem, kind)) = tensor.name.rsplit_once('.') else { return Vec::new() };
+        let names = self.architecture.outside.tensors;
+        let Some((_, name)) = names.iter().find(|(own, _)| *own == stem) else { return Vec::new() };
+        let is_one_more = self.architecture.adds_one_to_norms && stem.ends_with("norm");
+        vec![(format!("{name}.{kind}"), TensorPlace { is_one_more, ..whole(index) })]
+    }
+
+    fn in_layer(
+        &self,
+        index: usize,
+        tensor: &TensorData,
+        (layer, stem, kind): (usize, &str, &str),
+    ) -> Vec<(String, TensorPlace)> {
+        let architecture = self.architecture;
+        let inside = |name: &str| format!("{}.{layer}.{name}", architecture.outside.layers);
+        let own = format!("{stem}.{kind}");
+        if let Some((_, name)) = architecture.whole_names.iter().find(|(name, _)| *name == own) {
+            return vec![(inside(name), whole(index))];
+        }
+        if let Some(experts) = expert_names(architecture, stem, kind, tensor) {
+            let place = |expert| TensorPlace { extent: Extent::Expert(expert), ..whole(index) };
+            let experts = experts.iter().enumerate();
+            return experts.map(|(expert, name)| (inside(name), place(expert))).collect();
         }
         let of = |names: &[(&'static str, &'static str)]| {
             names.iter().find(|(own, _)| *own == stem).map(|(_, name)| *name)
         };
         let router = architecture.experts.filter(|_| stem == "ffn_gate_inp").map(|names| names.0);
         let Some(name) = of(architecture.layer_names).or(of(&OF_LAYER)).or(router) else {
-            places.insert(tensor.name.clone(), whole(None, false));
-            continue;
+            return match stem {
+                "attn_qkv" => self.fused(index, tensor, layer, kind),
+                _ => Vec::new(),
+            };
+        };
+        let extent = match tensor.shape.len() {
+            // Older files have it as a vector.
+            1 if stem == "ffn_gate_inp_shexp" => Extent::Row,
+            _ => Extent::Whole,
         };
         let heads = match stem {
-            "attn_q" => heads,
-            "attn_k" => kv_heads.or(heads),
+            "attn_q" => self.heads_of(layer).map(|(heads, _)| heads),
+            "attn_k" => self.heads_of(layer).map(|(_, kv_heads)| kv_heads),
             _ => None,
         };
-        let divides = |heads: &usize| {
-            *heads > 0 && tensor.shape.first().is_some_and(|rows| rows.is_multiple_of(2 * heads))
+        let rows = tensor.shape.first().copied().unwrap_or(0);
+        let place = TensorPlace {
+            extent,
+            interleaved_heads: heads.and_then(|heads| self.interleaved(heads, rows)),
+            is_one_more: architecture.adds_one_to_norms && stem.ends_with("norm"),
+            ..whole(index)
         };
-        let interleaved = heads.filter(|_| architecture.has_interleaved_heads).filter(divides);
-        let is_one_more = architecture.adds_one_to_norms && stem.ends_with("norm");
-        places
-            .insert(format!("model.layers.{layer}.{name}.{kind}"), whole(interleaved, is_one_more));
+        vec![(inside(&format!("{name}.{kind}")), place)]
     }
-    Ok(places)
+
+    /// Queries, keys and values of a tensor that holds all three.
+    fn fused(
+        &self,
+        index: usize,
+        tensor: &TensorData,
+        layer: usize,
+        kind: &str,
+    ) -> Vec<(String, TensorPlace)> {
+        let Some((heads, kv_heads)) = self.heads_of(layer) else { return Vec::new() };
+        let rows = tensor.shape.first().copied().unwrap_or(0);
+        let all = heads + 2 * kv_heads;
+        if all == 0 || !rows.is_multiple_of(all) {
+            return Vec::new();
+        }
+        let width = rows / all;
+        let mut from = 0;
+        let mut found = Vec::new();
+        for (name, heads, turns) in
+            [("q_proj", heads, true), ("k_proj", kv_heads, true), ("v_proj", kv_heads, false)]
+        {
+            let rows = from..from + heads * width;
+            from = rows.end;
+            let interleaved = self.interleaved(heads, rows.len()).filter(|_| turns);
+            let place = TensorPlace {
+                extent: Extent::Rows(rows),
+                interleaved_heads: interleaved,
+                ..whole(index)
+            };
+            let layers = self.architecture.outside.layers;
+            found.push((format!("{layers}.{layer}.self_attn.{name}.{kind}"), place));
+        }
+        found
+    }
+
+    /// Heads of queries and of keys of a layer.
+    fn heads_of(&self, layer: usize) -> Option<(usize, usize)> {
+        let at = |sizes: &Option<Vec<usize>>| {
+            let sizes = sizes.as_deref()?;
+            if sizes.len() == 1 { sizes.first() } else { sizes.get(layer) }.copied()
+        };
+        let heads = at(&self.heads)?;
+        Some((heads, at(&self.kv_heads).unwrap_or(heads)))
+    }
+
+    /// The heads whose rows are to be ordered.
+    fn interleaved(&self, heads: usize, rows: usize) -> Option<usize> {
+        let divides = heads > 0 && rows.is_multiple_of(2 * heads);
+        (self.architecture.has_interleaved_heads && divides).then_some(heads)
+    }
 }
 
 /// The layer, the name without it, and the kind (`weight`, `bias`) of a tensor `blk.N.….kind`.
@@ -121,18 +208,22 @@ fn parts(name: &str) -> Option<(usize, &str, &str)> {
     Some((layer.parse().ok()?, stem, kind))
 }
 
-/// The names of the matrices in a stack of experts.
+/// The names, inside a layer, of the matrices or biases in a stack of experts.
 fn expert_names(
     architecture: &Architecture,
-    layer: usize,
     stem: &str,
     kind: &str,
     tensor: &TensorData,
 ) -> Option<Vec<String>> {
-    let (_, experts, names) = architecture.experts?;
-    let stems = ["ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"];
-    let name = names[stems.iter().position(|own| *own == stem)?];
-    let [count, _, _] = tensor.shape[..] else { return None };
-    let name = |expert| format!("model.layers.{layer}.{experts}.{expert}.{name}.{kind}");
-    Some((0..count).map(name).collect())
+    let (_, experts, [gate, up, down]) = architecture.experts?;
+    let name = match stem {
+        "ffn_gate_exps" => gate,
+        "ffn_up_exps" => up,
+        "ffn_down_exps" => down,
+        "ffn_gate_up_exps" if experts == EXPERTS => GATE_UP,
+        _ => return None,
+    };
+    let dimensions = if kind == "bias" { 2 } else { 3 };
+    let count = *tensor.shape.first().filter(|_| tensor.shape.len() == dimensions)?;
+    Some((0..count).map(|expert| format!("{experts}.{expert}.{name}.{kind}")).collect())
 }

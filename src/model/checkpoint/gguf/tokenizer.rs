@@ -1,9 +1,9 @@
 //! The tokenizer in the metadata of a GGUF file, as a `tokenizer.json`.
 //!
-//! Two models of llama.cpp have one: `gpt2`, byte pairs with merges and a
-//! [pre-tokenizer](super::pre_tokenizers), and `llama`, SentencePiece's byte pairs, whose merges follow from the scores of
+//! Three models of llama.cpp have one: `gpt2`, byte pairs with merges and a
+//! [pre-tokenizer](super::pre_tokenizers); `llama`, SentencePiece's byte pairs, whose merges follow from the scores of
 //! pieces: the two halves that make the piece with the best score are merged first, as the `transformers`
-//! library converts them.
+//! library converts them; and `gemma4`, the same with merges in the file.
 
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
@@ -25,15 +25,19 @@ pub(super) fn tokenizer_json(metadata: &Metadata<'_>) -> Result<Vec<u8>> {
     let model = metadata.text("tokenizer.ggml.model")?.unwrap_or_default();
     let mut json = match model {
         "gpt2" => byte_level(metadata, &tokens)?,
-        "llama" => sentence_piece(metadata, &tokens)?,
+        "llama" => {
+            let scores = scores(metadata, &tokens)?;
+            sentence_piece(metadata, &tokens, merges_of_scores(&tokens, &scores), true)?
+        }
+        "gemma4" => sentence_piece(metadata, &tokens, merges(metadata)?, false)?,
         other => {
             let message = format!("`tokenizer.ggml.model` is `{other}`, which is not read");
             return Err(Error::new(ErrorKind::Model, message)
-                .with_help("`gpt2` (byte-level BPE) and `llama` (SentencePiece) are"));
+                .with_help("`gpt2` (byte-level BPE), `llama` (SentencePiece) and `gemma4` are"));
         }
     };
     json.insert("version".to_owned(), json!("1.0"));
-    json.insert("added_tokens".to_owned(), added_tokens(&tokens, model == "llama"));
+    json.insert("added_tokens".to_owned(), added_tokens(&tokens, model != "gpt2"));
     serde_json::to_vec(&json).map_err(|error| Error::new(ErrorKind::Model, error.to_string()))
 }
 
@@ -116,26 +120,13 @@ fn pieces(tokens: &[GgufToken<'_>]) -> Map<String, Value> {
 
 fn byte_level(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>]) -> Result<Map<String, Value>> {
     const PRE: &str = "tokenizer.ggml.pre";
-    const MERGES: &str = "tokenizer.ggml.merges";
     let name = metadata.text(PRE)?.unwrap_or("default");
     let Some(pre) = PreTokenizer::named(name) else {
         let message = format!("the pre-tokenizer `{name}` (`{PRE}`) is not known");
         return Err(Error::new(ErrorKind::Model, message)
             .with_help(format!("known are {}", PreTokenizer::names())));
     };
-    let Some(merges) = metadata.texts(MERGES)? else {
-        let message = format!("the GGUF file has no `{MERGES}`");
-        return Err(Error::new(ErrorKind::Model, message)
-            .with_help("convert the model again, with its tokenizer"));
-    };
-    // A blank inside a half is written otherwise, so the one blank is between the halves.
-    let pairs: Option<Vec<(&str, &str)>> = merges.iter().map(|m| m.split_once(' ')).collect();
-    let Some(pairs) = pairs else {
-        let message = format!("`{MERGES}` has a member that is not two halves");
-        return Err(
-            Error::new(ErrorKind::Model, message).with_help("get a complete copy of the file")
-        );
-    };
+    let pairs = merges(metadata)?;
     let mut json = Map::new();
     json.insert("pre_tokenizer".to_owned(), pre.json());
     let decoder = json!({
@@ -153,7 +144,24 @@ fn byte_level(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>]) -> Result<Map<S
     Ok(json)
 }
 
-fn sentence_piece(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>]) -> Result<Map<String, Value>> {
+/// The pairs that are merged, the first ones first.
+fn merges<'a>(metadata: &Metadata<'a>) -> Result<Vec<(&'a str, &'a str)>> {
+    const MERGES: &str = "tokenizer.ggml.merges";
+    let Some(merges) = metadata.texts(MERGES)? else {
+        let message = format!("the GGUF file has no `{MERGES}`");
+        return Err(Error::new(ErrorKind::Model, message)
+            .with_help("convert the model again, with its tokenizer"));
+    };
+    // A blank inside a half is written otherwise, so the one blank is between the halves.
+    let pairs: Option<Vec<(&str, &str)>> = merges.into_iter().map(|m| m.split_once(' ')).collect();
+    pairs.ok_or_else(|| {
+        let message = format!("`{MERGES}` has a member that is not two halves");
+        Error::new(ErrorKind::Model, message).with_help("get a complete copy of the file")
+    })
+}
+
+/// The scores of pieces.
+fn scores(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>]) -> Result<Vec<f64>> {
     const SCORES: &str = "tokenizer.ggml.scores";
     let scores = metadata.floats(SCORES)?.unwrap_or_default();
     if scores.len() != tokens.len() || scores.iter().any(|score| score.is_nan()) {
@@ -162,7 +170,17 @@ fn sentence_piece(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>]) -> Result<M
             Error::new(ErrorKind::Model, message).with_help("get a complete copy of the file")
         );
     }
-    let adds_space = metadata.flag("tokenizer.ggml.add_space_prefix")?.unwrap_or(true);
+    Ok(scores)
+}
+
+/// Byte pairs of text with escaped blanks. `adds_space` is the default of a blank before a text.
+fn sentence_piece(
+    metadata: &Metadata<'_>,
+    tokens: &[GgufToken<'_>],
+    merges: Vec<(&str, &str)>,
+    adds_space: bool,
+) -> Result<Map<String, Value>> {
+    let adds_space = metadata.flag("tokenizer.ggml.add_space_prefix")?.unwrap_or(adds_space);
     let escape = json!({"type": "Replace", "pattern": {"String": " "}, "content": "▁"});
     let normalizers = if adds_space {
         json!([{"type": "Prepend", "prepend": "▁"}, escape])
@@ -185,7 +203,7 @@ fn sentence_piece(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>]) -> Result<M
     json.insert(
         "model".to_owned(),
         json!({
-            "type": "BPE", "vocab": pieces(tokens), "merges": merges(tokens, &scores),
+            "type": "BPE", "vocab": pieces(tokens), "merges": merges,
             "byte_fallback": true, "fuse_unk": true, "ignore_merges": false,
             "unk_token": unknown.map(|token| token.text),
         }),
@@ -194,7 +212,7 @@ fn sentence_piece(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>]) -> Result<M
 }
 
 /// The pairs of pieces that make a piece, those of the best score first.
-fn merges<'a>(tokens: &[GgufToken<'a>], scores: &[f64]) -> Vec<(&'a str, &'a str)> {
+fn merges_of_scores<'a>(tokens: &[GgufToken<'a>], scores: &[f64]) -> Vec<(&'a str, &'a str)> {
     let is_piece =
         |token: &GgufToken<'_>| matches!(token.kind, token_type::NORMAL | token_type::USER_DEFINED);
     let ids: FxHashMap<&str, usize> = tokens

@@ -1,20 +1,110 @@
-//! `rope_scaling` of a `config.json`, from `rope.scaling.…` and the tensors with factors of frequencies.
+//! Rotary positions of a `config.json`, from `rope.scaling.…` and the tensors with factors of frequencies.
 
 use serde_json::{Value, json};
 
-use super::super::directory::Directory;
 use super::super::metadata::shortest_decimal;
-use super::super::parts::Parts;
-use super::ArchitectureKeys;
+use super::gguf_model::{ArchitectureKeys, GgufModel, Members, ratio};
 use crate::error::Result;
 
-/// The scaling of rotary positions, or `None`.
-pub(super) fn scaling(
-    keys: &ArchitectureKeys<'_>,
-    directory: &Directory,
-    parts: &Parts,
-    context: usize,
+/// Sets base, part of a head and scaling of rotary positions.
+pub(super) fn set(source: &GgufModel<'_>, head_width: usize, config: &mut Members) -> Result<()> {
+    let GgufModel { keys, architecture, .. } = source;
+    let model_type = config.0.get("model_type").and_then(Value::as_str).unwrap_or_default();
+    let model_type = model_type.to_owned();
+    if model_type == "gpt2" {
+        return Ok(());
+    }
+    let theta = keys.number("rope.freq_base")?.unwrap_or(10_000.0);
+    let rotated = keys.size("rope.dimension_count")?.unwrap_or(head_width);
+    if rotated > head_width {
+        return Err(keys.refused("rope.dimension_count", "is more than the width of a head"));
+    }
+    config.set("partial_rotary_factor", json!(ratio(rotated, head_width)));
+    let mut scaling = scaling(source, Some(source.context()?))?;
+    match architecture.model_type {
+        "hunyuan_v1_dense" => return hunyuan(source, (theta, rotated), scaling, config),
+        "ministral3" => scaling = ministral3(source, scaling, config)?,
+        // Without an object the family's own scaling would be meant.
+        "gpt_oss" => {
+            let mut object = scaling.unwrap_or_else(|| json!({"rope_type": "default"}));
+            if object["rope_type"] == "yarn" {
+                // As the model was trained. llama.cpp rounds the borders of YaRN, in which it differs.
+                object["truncate"] = json!(false);
+            }
+            scaling = Some(object);
+        }
+        _ => {}
+    }
+    if model_type == "olmo3" {
+        // Layers with a window are not scaled.
+        let windowed = keys.number("rope.freq_base_swa")?.unwrap_or(theta);
+        let mut full = scaling.unwrap_or_else(|| json!({"rope_type": "default"}));
+        full["rope_theta"] = json!(theta);
+        let windowed = json!({"rope_type": "default", "rope_theta": windowed});
+        let both = json!({"full_attention": full, "sliding_attention": windowed});
+        config.set("rope_parameters", both);
+        return Ok(());
+    }
+    let theta_key = if model_type == "gpt_neox" { "rotary_emb_base" } else { "rope_theta" };
+    config.set(theta_key, json!(theta));
+    if let Some(scaling) = scaling {
+        config.set("rope_scaling", scaling);
+    }
+    Ok(())
+}
+
+/// The base of Hunyuan, which the converter has made longer by a factor of the configuration (`alpha`). Where
+/// it is found again, frequencies follow from it without rounding.
+fn hunyuan(
+    GgufModel { keys, .. }: &GgufModel<'_>,
+    (theta, rotated): (f64, usize),
+    scaling: Option<Value>,
+    config: &mut Members,
+) -> Result<()> {
+    const BASE: f64 = 10_000.0;
+    const GREATEST: f64 = 1e6;
+    if scaling.is_some() {
+        return Err(keys.refused("rope.scaling.type", "is not known of this architecture"));
+    }
+    let width = rotated as f64;
+    let power = width / (width - 2.0);
+    let alpha = (theta / BASE).powf(power.recip()).round();
+    let is_found =
+        (2.0..GREATEST).contains(&alpha) && (BASE * alpha.powf(power)) as f32 == theta as f32;
+    if is_found {
+        config.set("rope_theta", json!(BASE));
+        let scaling = json!({"rope_type": "dynamic", "alpha": alpha, "factor": 1.0});
+        config.set("rope_scaling", scaling);
+    } else {
+        config.set("rope_theta", json!(theta));
+    }
+    Ok(())
+}
+
+/// The growth of queries of Ministral 3. Files without it are of Mistral Small 3.
+fn ministral3(
+    GgufModel { keys, .. }: &GgufModel<'_>,
+    scaling: Option<Value>,
+    config: &mut Members,
 ) -> Result<Option<Value>> {
+    const ORIGINAL: &str = "rope.scaling.original_context_length";
+    let beta = keys.number("attention.temperature_scale")?.filter(|beta| *beta != 0.0);
+    let Some(beta) = beta else {
+        config.set("model_type", json!("mistral"));
+        config.set("sliding_window", Value::Null);
+        return Ok(scaling);
+    };
+    let original = keys.required(ORIGINAL)?;
+    let mut object = scaling.unwrap_or_else(|| json!({"rope_type": "default"}));
+    object["llama_4_scaling_beta"] = json!(beta);
+    object["original_max_position_embeddings"] = json!(original);
+    Ok(Some(object))
+}
+
+/// The scaling of rotary positions, or `None`. `context` is the greatest length where factors of single
+/// frequencies are scaling.
+pub(super) fn scaling(source: &GgufModel<'_>, context: Option<usize>) -> Result<Option<Value>> {
+    let GgufModel { keys, architecture, directory, parts } = source;
     const KIND: &str = "rope.scaling.type";
     const LOG_MULTIPLIER: &str = "rope.scaling.yarn_log_multiplier";
     // A note; of Granite a switch, which was read before.
@@ -25,16 +115,18 @@ pub(super) fn scaling(
     let factor = keys.number("rope.scaling.factor")?.or(linear).filter(|factor| *factor != 0.0);
     let original = keys.size("rope.scaling.original_context_length")?;
     let attention = keys.number("rope.scaling.attn_factor")?;
-    if keys.number(LOG_MULTIPLIER)?.is_some_and(|number| number != 0.0) {
+    let multiplier = keys.number(LOG_MULTIPLIER)?.filter(|number| *number != 0.0);
+    if multiplier.is_some() && architecture.model_type != "ministral3" {
         return Err(keys.refused(LOG_MULTIPLIER, "is not 0"));
     }
     let yarn = yarn_options(keys, factor, attention)?;
     let numbers = |name: &str| directory.find(name).map(|tensor| parts.numbers(tensor));
-    if let Some(factors) = numbers("rope_freqs.weight") {
+    if let (Some(factors), Some(context)) = (numbers("rope_freqs.weight"), context) {
         return Ok(Some(factors_of_llama3(keys, &factors, context)?));
     }
     let long = numbers("rope_factors_long.weight");
-    if let (Some(long), Some(short)) = (long, numbers("rope_factors_short.weight")) {
+    let short = numbers("rope_factors_short.weight");
+    if let (Some(long), Some(short), Some(context)) = (long, short, context) {
         let mut scaling = json!({
             "rope_type": "longrope",
             "long_factor": shortest_decimals(&long), "short_factor": shortest_decimals(&short),
@@ -65,6 +157,11 @@ pub(super) fn scaling(
             }
             for (name, value) in yarn {
                 scaling[name] = json!(value);
+            }
+            if let Some(multiplier) = multiplier {
+                // Of the other llama.cpp, too, takes 1.
+                scaling["mscale"] = json!(1.0);
+                scaling["mscale_all_dim"] = json!(multiplier);
             }
             Ok(Some(scaling))
         }
