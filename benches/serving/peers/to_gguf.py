@@ -91,8 +91,7 @@ def main():
             tensor = interleaved(tensor, heads)
         if ".k_proj" in name:
             tensor = interleaved(tensor, kv_heads)
-        if args.f16 and tensor.ndim == 2:
-            tensor = tensor.astype(np.float16)
+        tensor = tensor.astype(np.float16 if args.f16 and tensor.ndim == 2 else np.float32)
         out.add_tensor(renamed(name), tensor)
     out.write_header_to_file()
     out.write_kv_data_to_file()
