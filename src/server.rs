@@ -5,7 +5,7 @@
 //! | `POST /v1/chat/completions` | an answer, whole or streamed, under a `response_format` |
 //! | `POST /v1/completions` | the continuation of a text, likewise |
 //! | `POST /v1/responses`, `GET …/{id}` | OpenAI's newer API |
-//! | `POST /v1/messages` | Anthropic's API |
+//! | `POST /v1/messages`, `…/count_tokens` | Anthropic's API |
 //! | `POST /v1/decisions` | probabilities of labels, without writing a text |
 //! | `POST /v1/constraints/…` | check, lint, mask and sample, without the model |
 //! | `POST /v1/tokenize`, `/v1/detokenize` | text to tokens, and back |
@@ -80,7 +80,7 @@ use crate::json_schema;
 use crate::model::GenerationConfig;
 use crate::{Compiler, Limits};
 
-pub use admission::ServerBounds;
+pub use admission::{DecisionBounds, ServerBounds};
 
 use admission::{ApiKeys, BodyReader};
 use app::App;

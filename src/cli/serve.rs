@@ -174,6 +174,19 @@ struct BoundArgs {
     /// Memory for compiled constraints that are kept for requests with the same, in MiB [default: 256]
     #[arg(long, value_name = "MIB")]
     constraint_cache: Option<u32>,
+    /// Questions of one request for decisions [default: 400]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_questions: Option<u32>,
+    /// Labels of one question of a request for decisions [default: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    max_labels: Option<u32>,
+    /// Bytes of all labels of one request for decisions, in KiB [default: 64]
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(1..))]
+    max_label_bytes: Option<u32>,
+    /// The greatest `max_contexts` of a request for decisions: contexts that are read for one question
+    /// [default: 65536]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_contexts: Option<u32>,
     /// Longest time that the model works on a request, in seconds, or none [default: 600]
     #[arg(long, value_name = "SECONDS|none", value_parser = seconds_or_none)]
     request_timeout: Option<Timeout>,
@@ -222,6 +235,12 @@ impl BoundArgs {
         let megabytes =
             self.constraint_cache.map(|megabytes| count(megabytes).saturating_mul(1 << 20));
         bounds.constraint_cache_bytes = megabytes.unwrap_or(bounds.constraint_cache_bytes);
+        let decisions = &mut bounds.decisions;
+        decisions.max_questions = self.max_questions.map_or(decisions.max_questions, count);
+        decisions.max_labels = self.max_labels.map_or(decisions.max_labels, count);
+        let bytes = self.max_label_bytes.map(|kib| count(kib).saturating_mul(1 << 10));
+        decisions.max_label_bytes = bytes.unwrap_or(decisions.max_label_bytes);
+        decisions.max_contexts = self.max_contexts.map_or(decisions.max_contexts, count);
         bounds.request_timeout =
             self.request_timeout.map_or(bounds.request_timeout, |Timeout(time)| time);
         bounds.head_timeout = self.head_timeout.unwrap_or(bounds.head_timeout);

@@ -112,6 +112,13 @@ impl Engine {
         Ok(prompt::text(self.model(), request)?.into_owned())
     }
 
+    /// The tokens that the model reads for a request, also where the context has no room for them.
+    ///
+    /// Errors as [`prompt`](Self::prompt) does, if the prompt is empty, or if its bytes alone say that it is too long.
+    pub fn prompt_tokens(&self, request: &Request) -> Result<Vec<u32>> {
+        prompt::tokens_of_any_length(self.model(), request)
+    }
+
     /// Writes one text. `on_event` is called as it grows and may end it by `Break`; the response
     /// then has the text so far. A text that is the best of several, or of beams, is sent as a
     /// whole at the end.

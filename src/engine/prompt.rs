@@ -10,6 +10,16 @@ use crate::model::{Message, Model, SpecialNames};
 ///
 /// Errors if the prompt is empty or too long, or if the chat template refuses it.
 pub(crate) fn tokens(model: &Model, request: &Request) -> Result<Vec<u32>> {
+    let tokens = tokens_of_any_length(model, request)?;
+    model.check_room(&tokens)?;
+    Ok(tokens)
+}
+
+/// The tokens of the prompt, at least one.
+///
+/// Errors if the prompt is empty, if its bytes alone say that it is far too long, or if the chat template refuses
+/// it.
+pub(crate) fn tokens_of_any_length(model: &Model, request: &Request) -> Result<Vec<u32>> {
     let names = if request.parse_special { SpecialNames::AsTokens } else { SpecialNames::AsText };
     let chat = |messages: &[Message]| {
         model.encode_chat_with(messages, request.tools.as_ref(), &request.template_variables, names)
@@ -32,7 +42,6 @@ pub(crate) fn tokens(model: &Model, request: &Request) -> Result<Vec<u32>> {
         let message = "the prompt is empty, and the model has no token to begin a text with";
         return Err(Error::new(ErrorKind::Request, message).with_help("write a prompt"));
     }
-    model.check_room(&tokens)?;
     Ok(tokens)
 }
 

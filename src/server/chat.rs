@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::Json;
 use axum::extract::{Request as HttpRequest, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde_json::Value;
 
 use crate::engine::{Prompt, Protocol, Request, Usage};
@@ -14,46 +13,45 @@ use crate::engine::{Prompt, Protocol, Request, Usage};
 use super::admission::BodyPermit;
 use super::api_error::ApiError;
 use super::app::App;
-use super::generation::{PreparedRequest, first_of_stream, first_reply};
-use super::request::{ChatRequest, TokenBudget, apply_tools, ignoring_unknown, readable_messages};
+use super::generation::{PreparedRequest, respond_as_stream, respond_as_whole};
+use super::request::{ChatRequest, apply_tools, ignoring_unknown, readable_messages};
 use super::response::{
-    self, Choice, ChunkWriter, CompletionHead, EventStream, MessageBuilder, add_usage,
+    self, Choice, ChunkWriter, CompletionHead, MessageBuilder, WholeWriter, add_usage,
 };
-use super::work::{JsonBody, blocking, with_ignored};
-use super::worker::{Replies, WorkerReply};
+use super::work::{JsonBody, blocking};
+use super::worker::WorkerReply;
 
 /// Answers a conversation, with one choice or several.
 pub(super) async fn completions(
     State(app): State<Arc<App>>,
     request: HttpRequest,
 ) -> Result<Response, ApiError> {
-    let (prepared, ignored) = prepare(&app, request).await?;
+    let mut body = JsonBody::read(&app, request).await?;
+    let value = std::mem::take(&mut body.value);
+    let read = || ChatRequest::read(value, &app.names, &app.defaults);
+    let (chat, ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
+    let prepared = prepare(&app, body, chat).await?;
     let head = CompletionHead::new(app.name(), &prepared.protocol);
-    let (budget, protocol) = (prepared.budget, prepared.protocol.clone());
-    let (stream, options) = (prepared.stream, prepared.options);
-    let mut replies = prepared.submit(&app).await?;
-    if stream {
-        let first = first_of_stream(&mut replies, &app, budget).await?;
-        let writer = ChunkWriter::new(head, Arc::clone(&app), protocol, options);
-        let stream = EventStream::new((app, budget), writer, first, replies);
-        return Ok(with_ignored(stream.into_response(), &ignored));
+    let protocol = prepared.protocol.clone();
+    match prepared.stream {
+        true => {
+            let writer = ChunkWriter::new(head, Arc::clone(&app), protocol, prepared.options);
+            respond_as_stream(&app, prepared, writer, &ignored).await
+        }
+        false => {
+            let writer = WholeCompletion::new(head, Arc::clone(&app), protocol);
+            respond_as_whole(&app, prepared, writer, &ignored).await
+        }
     }
-    let first = first_reply(replies.recv().await, &app, budget)?;
-    let answer = whole(&app, head, (&protocol, budget), first, replies).await;
-    answer.map(|answer| with_ignored(answer.into_response(), &ignored))
 }
 
-/// Reads and compiles a request, on a thread of the blocking pool. If the client leaves meanwhile, the
+/// Compiles a request that was read, on a thread of the blocking pool. If the client leaves meanwhile, the
 /// request gives up its turn.
-async fn prepare(
+pub(super) async fn prepare(
     app: &Arc<App>,
-    request: HttpRequest,
-) -> Result<(PreparedRequest, Vec<String>), ApiError> {
-    let mut body = JsonBody::read(app, request).await?;
-    let value = std::mem::take(&mut body.value);
-    let ignore = app.ignore_unknown_fields;
-    let (mut chat, ignored) =
-        ignoring_unknown(ignore, || ChatRequest::read(value, &app.names, &app.defaults))?;
+    mut body: JsonBody,
+    mut chat: ChatRequest,
+) -> Result<PreparedRequest, ApiError> {
     chat.think_by_template(&app.engine);
     if let Some(error) = &app.no_chat {
         return Err(ApiError::no_chat_template(error));
@@ -62,19 +60,18 @@ async fn prepare(
     let app = Arc::clone(app);
     blocking(move || {
         let began = Instant::now();
-        let is_constrained = chat.is_constrained();
         let prepared = compile(&app, chat, body.permit.take());
-        if is_constrained {
+        if turn.is_some() {
             app.worker.metrics().compile_time.observe(began.elapsed());
         }
         drop((turn, body));
-        prepared.map(|prepared| (prepared, ignored))
+        prepared
     })
     .await?
 }
 
 /// Compiles a request.
-pub(super) fn compile(
+fn compile(
     app: &App,
     chat: ChatRequest,
     permit: Option<BodyPermit>,
@@ -101,46 +98,56 @@ pub(super) fn compile(
     PreparedRequest::new(app, vec![request], protocol, &generation, permit)
 }
 
-/// All choices in one answer.
-async fn whole(
-    app: &App,
+/// All choices in one object.
+struct WholeCompletion {
     head: CompletionHead,
-    (protocol, budget): (&Protocol, TokenBudget),
-    first: WorkerReply,
-    mut replies: Replies,
-) -> Result<Json<Value>, ApiError> {
-    // The choices that are being written, with their log-probabilities, and those that have ended.
-    let mut open: BTreeMap<usize, (MessageBuilder, Vec<Value>)> = BTreeMap::new();
-    let (mut ended, mut usage) = (BTreeMap::new(), Usage::default());
-    let new = || (MessageBuilder::new(protocol), Vec::new());
-    let mut next = first;
-    loop {
-        match next {
-            WorkerReply::Text(index, text) => open.entry(index).or_insert_with(new).0.text(&text),
+    app: Arc<App>,
+    protocol: Protocol,
+    /// The choices that are being written, with their log-probabilities.
+    open: BTreeMap<usize, (MessageBuilder, Vec<Value>)>,
+    ended: BTreeMap<usize, Choice>,
+    usage: Usage,
+}
+
+impl WholeCompletion {
+    fn new(head: CompletionHead, app: Arc<App>, protocol: Protocol) -> Self {
+        let (open, ended, usage) = (BTreeMap::new(), BTreeMap::new(), Usage::default());
+        Self { head, app, protocol, open, ended, usage }
+    }
+
+    fn open(&mut self, index: usize) -> &mut (MessageBuilder, Vec<Value>) {
+        let protocol = &self.protocol;
+        self.open.entry(index).or_insert_with(|| (MessageBuilder::new(protocol), Vec::new()))
+    }
+}
+
+impl WholeWriter for WholeCompletion {
+    fn add(&mut self, reply: WorkerReply) {
+        match reply {
+            WorkerReply::Text(index, text) => self.open(index).0.text(&text),
             WorkerReply::Special(index, token) => {
-                let name = app.vocabulary.token_name(token);
-                open.entry(index).or_insert_with(new).0.special(&name);
+                let name = self.app.vocabulary.token_name(token).into_owned();
+                self.open(index).0.special(&name);
             }
             WorkerReply::Step(index, step) => {
-                let logprob = response::logprob(&app.vocabulary, &step);
-                open.entry(index).or_insert_with(new).1.extend(logprob);
+                let logprob = response::logprob(&self.app.vocabulary, &step);
+                self.open(index).1.extend(logprob);
             }
             WorkerReply::Done(index, response) => {
-                add_usage(&mut usage, &response.usage);
-                let (message, mut tokens) = open.remove(&index).unwrap_or_else(new);
+                add_usage(&mut self.usage, &response.usage);
+                self.open(index);
+                let Some((message, mut tokens)) = self.open.remove(&index) else { return };
                 // Tokens that a stop string cut off are not reported.
                 tokens.truncate(response.text_tokens);
-                ended.insert(index, Choice::new(*response, message.finish(), tokens));
+                let choice = Choice::new(*response, message.finish(), tokens);
+                self.ended.insert(index, choice);
             }
-            WorkerReply::Finished => {
-                let choices: Vec<Choice> = ended.into_values().collect();
-                return Ok(Json(head.completion(&choices, &usage)));
-            }
-            WorkerReply::Failed(error) => {
-                return Err(ApiError::from_generation(&error, budget.field));
-            }
-            WorkerReply::OutOfTime => return Err(app.out_of_time()),
+            WorkerReply::Finished | WorkerReply::Failed(_) | WorkerReply::OutOfTime => {}
         }
-        next = replies.recv().await.ok_or_else(ApiError::gone)?;
+    }
+
+    fn finish(&mut self) -> Value {
+        let choices: Vec<Choice> = std::mem::take(&mut self.ended).into_values().collect();
+        self.head.completion(&choices, &self.usage)
     }
 }

@@ -4,19 +4,18 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::Json;
 use axum::extract::{Request as HttpRequest, State};
+use axum::response::Response;
 use axum::response::sse::Event;
-use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
 use super::api_error::ApiError;
 use super::app::App;
-use super::generation::{PreparedRequest, first_of_stream, first_reply};
+use super::generation::{PreparedRequest, respond};
 use super::request::{CompletionRequest, Fields, constraint_key, ignoring_unknown};
-use super::response::{EventStream, EventWriter, now, unique_id, usage_object};
-use super::work::{JsonBody, blocking, with_ignored};
-use super::worker::{Replies, WorkerReply};
+use super::response::{EventWriter, WholeWriter, now, unique_id, usage_object};
+use super::work::{JsonBody, blocking};
+use super::worker::WorkerReply;
 use crate::engine::{FinishReason, Prompt, Protocol, Request, Step, StopReason, Usage};
 use crate::vocabulary::Vocabulary;
 
@@ -45,16 +44,7 @@ pub(super) async fn completions(
         })
         .await??
     };
-    let (budget, stream) = (prepared.budget, prepared.stream);
-    let mut replies = prepared.submit(&app).await?;
-    if stream {
-        let first = first_of_stream(&mut replies, &app, budget).await?;
-        let stream = EventStream::new((app, budget), answer, first, replies);
-        return Ok(with_ignored(stream.into_response(), &ignored));
-    }
-    let first = first_reply(replies.recv().await, &app, budget)?;
-    let whole = whole(&app, answer, budget.field, first, replies).await?;
-    Ok(with_ignored(Json(whole).into_response(), &ignored))
+    respond(&app, prepared, answer, &ignored).await
 }
 
 /// Compiles a request.
@@ -150,7 +140,7 @@ impl CompletionAnswer {
     }
 
     /// Takes a reply; returns the index of the choice that has something new.
-    fn add(&mut self, reply: WorkerReply) -> Option<usize> {
+    fn note(&mut self, reply: WorkerReply) -> Option<usize> {
         match reply {
             WorkerReply::Text(index, text) => {
                 self.choice(index).text.push_str(&text);
@@ -259,7 +249,7 @@ fn logprobs(vocabulary: &Vocabulary, tokens: &[Step], mut offset: usize) -> Valu
 impl EventWriter for CompletionAnswer {
     fn take(&mut self, reply: WorkerReply, events: &mut VecDeque<Event>) {
         let has_ended = matches!(reply, WorkerReply::Finished);
-        if let Some(index) = self.add(reply) {
+        if let Some(index) = self.note(reply) {
             let choice = self.take_choice(index);
             let mut chunk = self.object(vec![choice]);
             if self.include_usage {
@@ -282,32 +272,16 @@ impl EventWriter for CompletionAnswer {
     }
 }
 
-/// All choices in one answer.
-async fn whole(
-    app: &App,
-    mut answer: CompletionAnswer,
-    max_tokens_field: Option<&'static str>,
-    first: WorkerReply,
-    mut replies: Replies,
-) -> Result<Value, ApiError> {
-    let mut next = first;
-    loop {
-        match next {
-            WorkerReply::Finished => {
-                let indices: Vec<usize> = answer.choices.keys().copied().collect();
-                let choices = indices.into_iter().map(|index| answer.take_choice(index)).collect();
-                let mut object = answer.object(choices);
-                object["usage"] = usage_object(&answer.usage);
-                return Ok(object);
-            }
-            WorkerReply::Failed(error) => {
-                return Err(ApiError::from_generation(&error, max_tokens_field));
-            }
-            WorkerReply::OutOfTime => return Err(app.out_of_time()),
-            reply => {
-                answer.add(reply);
-            }
-        }
-        next = replies.recv().await.ok_or_else(ApiError::gone)?;
+impl WholeWriter for CompletionAnswer {
+    fn add(&mut self, reply: WorkerReply) {
+        self.note(reply);
+    }
+
+    fn finish(&mut self) -> Value {
+        let indices: Vec<usize> = self.choices.keys().copied().collect();
+        let choices = indices.into_iter().map(|index| self.take_choice(index)).collect();
+        let mut object = self.object(choices);
+        object["usage"] = usage_object(&self.usage);
+        object
     }
 }

@@ -22,7 +22,7 @@ pub(super) async fn decide(
 ) -> Result<Response, ApiError> {
     let mut body = JsonBody::read(&app, request).await?;
     let fields = Fields::new("", std::mem::take(&mut body.value))?;
-    let read = || DecisionRequest::read(fields, &app.names);
+    let read = || DecisionRequest::read(fields, &app.names, &app.bounds.decisions);
     let (read, ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
     if let (true, Some(error)) = (read.is_chat(), &app.no_chat) {
         return Err(ApiError::no_chat_template(error));

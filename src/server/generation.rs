@@ -3,13 +3,18 @@
 
 use std::sync::Arc;
 
+use axum::Json;
+use axum::response::{IntoResponse as _, Response};
+use serde_json::Value;
+
 use crate::engine::{Protocol, Request};
 
 use super::admission::BodyPermit;
 use super::api_error::ApiError;
 use super::app::App;
 use super::request::{GenerationFields, StreamOptions, TokenBudget};
-use super::work::blocking;
+use super::response::{EventStream, EventWriter, WholeWriter};
+use super::work::{blocking, with_ignored};
 use super::worker::{Replies, RequestedTexts, WorkerReply};
 
 /// A request that is ready for the model's thread.
@@ -54,6 +59,17 @@ impl PreparedRequest {
         Ok(Self { texts, permit, protocol, budget, stream, options })
     }
 
+    /// Number of tokens of the prompts.
+    pub(super) fn prompt_tokens(&self, app: &App) -> Result<usize, ApiError> {
+        let requests = match &self.texts {
+            RequestedTexts::Each(requests) => requests.as_slice(),
+            RequestedTexts::Best(request, _) => std::slice::from_ref(&**request),
+        };
+        let tokens = requests.iter().map(|request| app.engine.prompt_tokens(request));
+        let lengths = tokens.map(|tokens| tokens.map(|tokens| tokens.len()));
+        lengths.sum::<crate::Result<usize>>().map_err(|error| ApiError::from_engine(&error))
+    }
+
     /// Hands the texts to the model's thread. The prompts are tokenised on the blocking pool.
     pub(super) async fn submit(self, app: &Arc<App>) -> Result<Replies, ApiError> {
         let app = Arc::clone(app);
@@ -61,30 +77,84 @@ impl PreparedRequest {
     }
 }
 
+/// Answers with a stream where the request asks for one, else with one object.
+pub(super) async fn respond(
+    app: &Arc<App>,
+    prepared: PreparedRequest,
+    writer: impl EventWriter + WholeWriter,
+    ignored: &[String],
+) -> Result<Response, ApiError> {
+    match prepared.stream {
+        true => respond_as_stream(app, prepared, writer, ignored).await,
+        false => respond_as_whole(app, prepared, writer, ignored).await,
+    }
+}
+
+/// Answers with a stream.
+pub(super) async fn respond_as_stream(
+    app: &Arc<App>,
+    prepared: PreparedRequest,
+    writer: impl EventWriter,
+    ignored: &[String],
+) -> Result<Response, ApiError> {
+    let budget = prepared.budget;
+    let mut replies = prepared.submit(app).await?;
+    let first = first_of_stream(&mut replies, app, budget).await?;
+    let stream = EventStream::new((Arc::clone(app), budget), writer, first, replies);
+    Ok(with_ignored(stream.into_response(), ignored))
+}
+
+/// Answers with one object.
+pub(super) async fn respond_as_whole(
+    app: &Arc<App>,
+    prepared: PreparedRequest,
+    writer: impl WholeWriter,
+    ignored: &[String],
+) -> Result<Response, ApiError> {
+    let budget = prepared.budget;
+    let replies = prepared.submit(app).await?;
+    let whole = whole(app, budget, writer, replies).await?;
+    Ok(with_ignored(Json(whole).into_response(), ignored))
+}
+
+async fn whole(
+    app: &App,
+    budget: TokenBudget,
+    mut writer: impl WholeWriter,
+    mut replies: Replies,
+) -> Result<Value, ApiError> {
+    loop {
+        match required(replies.recv().await, app, budget)? {
+            WorkerReply::Finished => return Ok(writer.finish()),
+            reply => writer.add(reply),
+        }
+    }
+}
+
 /// The first reply of a stream, or none if it takes so long that a proxy would give up. Until then the
 /// status line waits, so that a request which the model's thread refuses is refused as such, streamed or
 /// not.
-pub(super) async fn first_of_stream(
+async fn first_of_stream(
     replies: &mut Replies,
     app: &App,
     budget: TokenBudget,
 ) -> Result<Option<WorkerReply>, ApiError> {
     match tokio::time::timeout(app.bounds.keep_alive_delay, replies.recv()).await {
-        Ok(first) => first_reply(first, app, budget).map(Some),
+        Ok(first) => required(first, app, budget).map(Some),
         Err(_) => Ok(None),
     }
 }
 
-/// The first reply, unless it says that there will be no answer.
-pub(super) fn first_reply(
-    first: Option<WorkerReply>,
+/// A reply, unless it says that there will be no answer.
+fn required(
+    reply: Option<WorkerReply>,
     app: &App,
     budget: TokenBudget,
 ) -> Result<WorkerReply, ApiError> {
-    match first {
+    match reply {
         Some(WorkerReply::Failed(error)) => Err(ApiError::from_generation(&error, budget.field)),
         Some(WorkerReply::OutOfTime) => Err(app.out_of_time()),
-        Some(first) => Ok(first),
+        Some(reply) => Ok(reply),
         None => Err(ApiError::gone()),
     }
 }

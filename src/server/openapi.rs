@@ -12,6 +12,7 @@ use axum::Json;
 use axum::extract::State;
 use serde_json::{Map, Value, json};
 
+use super::admission::DecisionBounds;
 use super::app::App;
 
 /// The document before it is completed.
@@ -19,11 +20,11 @@ const DOCUMENT: &str = include_str!("openapi/document.json");
 
 /// Answers with the document.
 pub(super) async fn openapi(State(app): State<Arc<App>>) -> Json<Value> {
-    Json(document(&app.names, app.ignore_unknown_fields))
+    Json(document(&app.names, app.ignore_unknown_fields, &app.bounds.decisions))
 }
 
 /// The document of a server of a model of these names.
-fn document(names: &[String], ignores_unknown: bool) -> Value {
+fn document(names: &[String], ignores_unknown: bool, decisions: &DecisionBounds) -> Value {
     // The file is a part of the program, and a test reads it.
     let mut document: Value = serde_json::from_str(DOCUMENT).unwrap_or_default();
     document["info"]["version"] = json!(env!("CARGO_PKG_VERSION"));
@@ -33,6 +34,17 @@ fn document(names: &[String], ignores_unknown: bool) -> Value {
         completed.insert(name.clone(), complete(schema, &schemas, names, ignores_unknown));
     }
     document["components"]["schemas"] = Value::Object(completed);
+    let bounds = [
+        ("DecisionRequest/properties/questions/maxItems", decisions.max_questions),
+        ("DecisionRequest/properties/max_contexts/anyOf/0/maximum", decisions.max_contexts),
+        ("Question/properties/choices/maxItems", decisions.max_labels),
+        ("Question/properties/levels/maxItems", decisions.max_labels),
+    ];
+    for (place, most) in bounds {
+        if let Some(bound) = document.pointer_mut(&format!("/components/schemas/{place}")) {
+            *bound = json!(most);
+        }
+    }
     document
 }
 
@@ -116,7 +128,7 @@ mod tests {
                 { "role": "assistant", "content": "a" },
                 { "role": "tool", "content": "a", "tool_call_id": "1" }],
             "stream": true, "stream_options": { "include_usage": true } });
-        let defaults = GenerationDefaults::default();
+        let (defaults, bounds) = (GenerationDefaults::default(), DecisionBounds::default());
         check("ChatCompletionRequest", &[], || ChatRequest::read(chat, &names(), &defaults));
         let vocabulary = Vocabulary::from_tokens(vec![Some(b"a".to_vec())], &[], &[]).unwrap();
         let completion = json!({ "model": MODEL, "prompt": "a" });
@@ -131,17 +143,17 @@ mod tests {
         let (_, taken) = fields_taken(|| {
             let prompt = json!({ "model": MODEL, "prompt": "a", "messages": null, "input": null,
                 "questions": [{ "type": "predicate" }] });
-            DecisionRequest::read(fields(prompt), &names())
+            DecisionRequest::read(fields(prompt), &names(), &bounds)
         });
         assert!(taken.iter().any(|(name, _)| name == "prompt"));
         check("DecisionRequest", &[], || {
-            let read = DecisionRequest::read(fields(decision), &names())?;
+            let read = DecisionRequest::read(fields(decision), &names(), &bounds)?;
             let messages = json!({ "model": MODEL, "messages": [{ "role": "user", "content": "a" }],
                 "questions": [{ "type": "predicate" }] });
-            DecisionRequest::read(fields(messages), &names())?;
+            DecisionRequest::read(fields(messages), &names(), &bounds)?;
             let prompt =
                 json!({ "model": MODEL, "prompt": "a", "questions": [{ "type": "predicate" }] });
-            DecisionRequest::read(fields(prompt), &names())?;
+            DecisionRequest::read(fields(prompt), &names(), &bounds)?;
             Ok(read)
         });
         check("LintRequest", &[], || {
@@ -152,8 +164,28 @@ mod tests {
     }
 
     #[test]
+    fn bounds_are_those_of_the_server() {
+        let bounds = DecisionBounds {
+            max_questions: 7,
+            max_labels: 8,
+            max_contexts: 9,
+            ..Default::default()
+        };
+        let document = document(&names(), false, &bounds);
+        let shown = |place: &str| document.pointer(&format!("/components/schemas/{place}"));
+        for (place, most) in [
+            ("DecisionRequest/properties/questions/maxItems", 7),
+            ("Question/properties/choices/maxItems", 8),
+            ("Question/properties/levels/maxItems", 8),
+            ("DecisionRequest/properties/max_contexts/anyOf/0/maximum", 9),
+        ] {
+            assert_eq!(shown(place), Some(&json!(most)), "{place}");
+        }
+    }
+
+    #[test]
     fn routes_are_described() {
-        let document = document(&names(), false);
+        let document = document(&names(), false, &DecisionBounds::default());
         let routes = include_str!("routes.rs").split(".route(\"").skip(1);
         let mut count = 0;
         for path in routes.filter_map(|rest| rest.split('"').next()) {
@@ -176,7 +208,7 @@ mod tests {
                 _ => {}
             }
         }
-        let document = document(&names(), false);
+        let document = document(&names(), false, &DecisionBounds::default());
         let mut found = Vec::new();
         references(&document, &mut found);
         assert!(found.len() > 50);

@@ -5,10 +5,12 @@ mod document;
 mod event_stream;
 mod json_string;
 mod stream;
+mod typed_writer;
 
 pub(super) use custom_input::InputReader;
 pub(super) use event_stream::{EventStream, EventWriter};
 pub(super) use stream::ChunkWriter;
+pub(super) use typed_writer::{TypedWriter, WholeWriter};
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::OnceLock;

@@ -13,17 +13,15 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, Request as HttpRequest, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::api_error::ApiError;
 use super::app::App;
 use super::chat;
-use super::generation::{first_of_stream, first_reply};
+use super::generation::respond;
 use super::request::{ChatRequest, Fields, ignoring_unknown};
-use super::response::EventStream;
-use super::work::{JsonBody, blocking, with_ignored};
-use super::worker::{Replies, WorkerReply};
+use super::work::JsonBody;
 use input::ResponseInput;
 use output::ResponseAnswer;
 
@@ -38,57 +36,10 @@ pub(super) async fn create(
         let (input, chat) = ResponseInput::read(fields, &app.responses)?;
         Ok((input, ChatRequest::read(chat, &app.names, &app.defaults).map_err(input::renamed)?))
     };
-    let ((input, mut chat), ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
-    chat.think_by_template(&app.engine);
-    if let Some(error) = &app.no_chat {
-        return Err(ApiError::no_chat_template(error));
-    }
-    let turn = if chat.is_constrained() { Some(body.turn(&app).await?) } else { None };
-    let prepared = {
-        let app = Arc::clone(&app);
-        blocking(move || {
-            let prepared = chat::compile(&app, chat, body.permit.take());
-            drop((turn, body));
-            prepared
-        })
-        .await?
-        .map_err(input::renamed)?
-    };
-    let (budget, stream) = (prepared.budget, prepared.stream);
-    let answer = ResponseAnswer::new(&app, input, &prepared.protocol);
-    let submitted = prepared.submit(&app).await;
-    let mut replies = submitted.map_err(input::renamed)?;
-    if stream {
-        let first = first_of_stream(&mut replies, &app, budget).await.map_err(input::renamed)?;
-        let stream = EventStream::new((app, budget), answer, first, replies);
-        return Ok(with_ignored(stream.into_response(), &ignored));
-    }
-    let first = first_reply(replies.recv().await, &app, budget).map_err(input::renamed)?;
-    let whole = whole(&app, answer, budget.field, first, replies).await?;
-    Ok(with_ignored(Json(whole).into_response(), &ignored))
-}
-
-/// The whole response.
-async fn whole(
-    app: &App,
-    mut answer: ResponseAnswer,
-    max_tokens_field: Option<&'static str>,
-    first: WorkerReply,
-    mut replies: Replies,
-) -> Result<Value, ApiError> {
-    let mut next = first;
-    loop {
-        match next {
-            WorkerReply::Finished => return Ok(answer.finish()),
-            WorkerReply::Failed(error) => {
-                let error = ApiError::from_generation(&error, max_tokens_field);
-                return Err(input::renamed(error));
-            }
-            WorkerReply::OutOfTime => return Err(app.out_of_time()),
-            reply => answer.add(reply),
-        }
-        next = replies.recv().await.ok_or_else(ApiError::gone)?;
-    }
+    let ((input, chat), ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
+    let prepared = chat::prepare(&app, body, chat).await.map_err(input::renamed)?;
+    let writer = ResponseAnswer::new(&app, input, &prepared.protocol);
+    respond(&app, prepared, writer, &ignored).await.map_err(input::renamed)
 }
 
 /// A stored response.

@@ -43,6 +43,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .layer(middleware::from_fn_with_state(Arc::clone(&app), admit));
     let messages = Router::new()
         .route("/v1/messages", post(messages::create))
+        .route("/v1/messages/count_tokens", post(messages::count_tokens))
         .method_not_allowed_fallback(method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), admit))
         .layer(middleware::from_fn(messages::with_error_objects));

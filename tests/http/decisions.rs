@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 
+use maskwright::server::ServerOptions;
 use serde_json::{Value, json};
 
 use crate::model_support::hey;
-use crate::{Answer, send, serve, serve_with};
+use crate::{Answer, send, serve, serve_by, serve_with};
 
 const HEAD: &str = "POST /v1/decisions HTTP/1.1\r\nContent-Type: application/json";
 
@@ -229,4 +230,36 @@ fn requests_that_say_too_little_or_too_much_are_refused_by_field() {
         { "type": "choice", "choices": ["a".repeat(3_000), "b"] }] });
     let answer = decide(address, model, &fields);
     assert_eq!(answer.json()["error"]["code"], "context_length_exceeded", "{}", answer.body);
+}
+
+#[test]
+fn bounds_of_requests_are_the_server_s() {
+    let model = "http-decisions-limits";
+    let mut options = ServerOptions::default();
+    let decisions = &mut options.bounds.decisions;
+    (decisions.max_questions, decisions.max_labels) = (2, 3);
+    (decisions.max_label_bytes, decisions.max_contexts) = (20, 50);
+    let address = serve_by(hey(model), options);
+    let question = |labels: &[&str]| json!({ "type": "choice", "choices": labels });
+    let ask = |questions: Value, more: Value| {
+        let mut body = json!({ "model": model, "prompt": "ab", "questions": questions });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let head = "POST /v1/decisions HTTP/1.1\r\nContent-Type: application/json";
+        send(address, head, &body.to_string())
+    };
+    let two = question(&["a", "b"]);
+    let fits = ask(json!([two, question(&["a", "b", "c"])]), json!({ "max_contexts": 50 }));
+    assert_eq!(fits.status, 200, "{}", fits.body);
+    let score = json!({ "type": "score", "minimum": 1, "maximum": 4 });
+    for (questions, more, says) in [
+        (json!([two, two, two]), json!({}), "a list of 1 to 2 questions"),
+        (json!([question(&["a", "b", "c", "d"])]), json!({}), "has 4 labels; write 2 to 3"),
+        (json!([score]), json!({}), "has 4 labels; write 2 to 3"),
+        (json!([question(&["a", "bbbbbbbbbbbbbbbbbbbb"])]), json!({}), "21 bytes; 20 are the most"),
+        (json!([two]), json!({ "max_contexts": 51 }), "an integer from 1 to 50"),
+    ] {
+        let refused = ask(questions, more);
+        assert_eq!(refused.status, 400, "{}", refused.body);
+        assert!(refused.body.contains(says), "{says}: {}", refused.body);
+    }
 }

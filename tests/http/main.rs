@@ -8,6 +8,7 @@ mod completions;
 mod constraint_endpoints;
 mod constraints;
 mod decisions;
+mod documented;
 mod documents;
 mod errors;
 mod messages;
@@ -99,8 +100,9 @@ fn connect(address: SocketAddr, head: &str, body: &str) -> TcpStream {
     stream
 }
 
-/// One request: a request line with headers, and a body.
+/// One request: a request line with headers, and a body. The answer is one that the OpenAPI document has.
 fn send(address: SocketAddr, head: &str, body: &str) -> Answer {
+    let line = head.lines().next().unwrap();
     let mut answer = Vec::new();
     connect(address, head, body).read_to_end(&mut answer).unwrap();
     let answer = String::from_utf8(answer).unwrap();
@@ -113,7 +115,9 @@ fn send(address: SocketAddr, head: &str, body: &str) -> Answer {
         .collect();
     let chunked = headers.get("transfer-encoding").is_some_and(|coding| coding == "chunked");
     let body = if chunked { dechunk(body) } else { body.to_owned() };
-    Answer { status, headers, body }
+    let answer = Answer { status, headers, body };
+    documented::check(line, &answer);
+    answer
 }
 
 fn dechunk(mut body: &str) -> String {

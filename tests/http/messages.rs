@@ -182,7 +182,7 @@ fn errors_are_this_api_s_and_keys_come_by_its_header() {
         ),
         (
             &keyed,
-            body(json!({ "thinking": { "type": "adaptive" } })),
+            body(json!({ "thinking": { "type": "by heart" } })),
             400,
             "invalid_request_error",
             "`thinking.type`",
@@ -235,4 +235,52 @@ fn errors_are_this_api_s_and_keys_come_by_its_header() {
         );
         assert!(error["error"]["message"].as_str().unwrap().contains(says), "{}", answer.body);
     }
+}
+
+#[test]
+fn thinking_that_is_adaptive_is_the_template_s() {
+    let template = "{% for message in messages %}{{ message.content }}{% endfor %}\
+        {% if enable_thinking %}T{% endif %}";
+    let model = "http-messages-adaptive";
+    let address = serve_with(model, template);
+    let adaptive = json!({ "thinking": { "type": "adaptive" } });
+    let thought = message(address, model, &adaptive).json();
+    assert_eq!(thought["content"][0]["type"], "thinking", "{thought}");
+    assert_eq!(message(address, model, &json!({})).json()["content"][0]["type"], "text");
+    // A template that knows of no thinking answers as ever.
+    let plain = "http-messages-adaptive-plain";
+    let answer = message(serve(hey(plain), &[]), plain, &adaptive).json();
+    assert_eq!(answer["content"], json!([{ "type": "text", "text": "Hey" }]));
+    let both = json!({ "thinking": { "type": "adaptive" }, "chat_template_kwargs": { "thinking": false } });
+    let refused = message(address, model, &both);
+    assert_eq!(refused.status, 400);
+    assert!(refused.body.contains("`chat_template_kwargs.thinking`"), "{}", refused.body);
+}
+
+#[test]
+fn tokens_are_counted_as_the_message_has_them() {
+    let model = "http-messages-count";
+    let address = serve(hey(model), &[]);
+    const COUNT: &str = "POST /v1/messages/count_tokens HTTP/1.1\r\nContent-Type: application/json";
+    let long = json!("word ".repeat(20));
+    for fields in [
+        json!({ "messages": [{ "role": "user", "content": "Hello" }] }),
+        json!({ "messages": [{ "role": "user", "content": "Hello" }], "system": "Be brief." }),
+        json!({ "messages": [{ "role": "user", "content": long }], "tools": weather() }),
+    ] {
+        let mut body = fields.clone();
+        body["model"] = json!(model);
+        let counted = send(address, COUNT, &body.to_string());
+        assert_eq!(counted.status, 200, "{}", counted.body);
+        let usage = message(address, model, &fields).json()["usage"].clone();
+        let read = usage["input_tokens"].as_u64().unwrap()
+            + usage["cache_read_input_tokens"].as_u64().unwrap();
+        assert_eq!(counted.json(), json!({ "input_tokens": read }));
+    }
+    let wrong = json!({ "model": model, "messages": [], "max_tokens": 1 }).to_string();
+    let wrong = send(address, COUNT, &wrong);
+    assert_eq!(
+        (wrong.status, &wrong.json()["error"]["type"]),
+        (400, &json!("invalid_request_error"))
+    );
 }

@@ -110,9 +110,11 @@ async def run(args):
     chosen = [schema for schema in load.schemas(args.corpus, 10**6) if is_plain(schema)]
     chosen = chosen[:: max(len(chosen) // 100, 1)]
     print(f"{len(chosen)} schemas", file=sys.stderr)
-    engines, rows = dict(servers(args)), []
-    work = {name: load.Work(chosen, 1.0) for name in engines}
+    engines, rows = {}, []
     try:
+        for name, server in servers(args):
+            engines[name] = server
+        work = {name: load.Work(chosen, 1.0) for name in engines}
         for turn in range(args.rounds):
             for name, server in engines.items():
                 rows += [{"engine": name, "round": turn, **row} for row in await measure(server, work[name], args)]

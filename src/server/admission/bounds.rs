@@ -33,6 +33,33 @@ pub struct ServerBounds {
     pub max_compiles: usize,
     /// Bytes of compiled constraints that are kept for requests with the same; 0 for none.
     pub constraint_cache_bytes: usize,
+    /// Bounds on one request for decisions.
+    pub decisions: DecisionBounds,
+}
+
+/// Numbers of what one request for decisions may ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DecisionBounds {
+    /// Questions; OpenAI's limit by default.
+    pub max_questions: usize,
+    /// Labels of one question.
+    pub max_labels: usize,
+    /// Bytes of all labels, each of which takes a node of a tree.
+    pub max_label_bytes: usize,
+    /// The greatest `max_contexts`: contexts that are read for one question.
+    pub max_contexts: usize,
+}
+
+impl Default for DecisionBounds {
+    fn default() -> Self {
+        Self {
+            max_questions: 400,
+            max_labels: 1000,
+            max_label_bytes: 64 << 10,
+            max_contexts: 1 << 16,
+        }
+    }
 }
 
 impl Default for ServerBounds {
@@ -50,6 +77,7 @@ impl Default for ServerBounds {
             max_waiting: 256,
             max_compiles: (cores - 1).max(1),
             constraint_cache_bytes: 256 << 20,
+            decisions: DecisionBounds::default(),
         }
     }
 }

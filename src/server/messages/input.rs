@@ -7,7 +7,15 @@ use crate::server::api_error::ApiError;
 use crate::server::request::{Fields, wrong};
 
 /// The body of the chat completion that a message is.
-pub(super) fn chat_body(mut fields: Fields) -> Result<Value, ApiError> {
+pub(super) fn chat_body(fields: Fields) -> Result<Value, ApiError> {
+    if !fields.has("max_tokens") {
+        return Err(ApiError::field("max_tokens", "is missing; write how many at most"));
+    }
+    chat_body_of_any_length(fields)
+}
+
+/// The same for a message whose tokens are counted, which need not say how long the answer may be.
+pub(super) fn chat_body_of_any_length(mut fields: Fields) -> Result<Value, ApiError> {
     let mut chat = Map::new();
     let mut messages = Vec::new();
     if let Some(system) = fields.value("system") {
@@ -15,10 +23,8 @@ pub(super) fn chat_body(mut fields: Fields) -> Result<Value, ApiError> {
     }
     conversation(&mut fields, &mut messages)?;
     chat.insert("messages".to_owned(), messages.into());
-    match fields.integer("max_tokens", 1)? {
-        Some(most) => chat.insert("max_tokens".to_owned(), json!(most)),
-        None => return Err(ApiError::field("max_tokens", "is missing; write how many at most")),
-    };
+    let most = fields.integer("max_tokens", 1)?;
+    chat.extend(most.map(|most| ("max_tokens".to_owned(), json!(most))));
     chat.extend(fields.value("stop_sequences").map(|stops| ("stop".to_owned(), stops)));
     tools(&mut fields, &mut chat)?;
     thinking(&mut fields, &mut chat)?;
@@ -253,7 +259,7 @@ fn tools(fields: &mut Fields, chat: &mut Map<String, Value>) -> Result<(), ApiEr
     choice.finish()
 }
 
-/// `thinking`: reasoning before the answer, of so many tokens.
+/// `thinking`: reasoning before the answer, of so many tokens, or as the model and its chat template have it.
 fn thinking(fields: &mut Fields, chat: &mut Map<String, Value>) -> Result<(), ApiError> {
     let Some(thinking) = fields.value("thinking") else { return Ok(()) };
     let mut thinking = Fields::new("thinking", thinking)?;
@@ -266,13 +272,37 @@ fn thinking(fields: &mut Fields, chat: &mut Map<String, Value>) -> Result<(), Ap
             let missing = || ApiError::field(place, "is missing; write how many tokens at most");
             chat.insert("reasoning_budget".to_owned(), json!(budget.ok_or_else(missing)?));
         }
+        Some("adaptive") => {
+            let variables = adaptive_variables(fields)?;
+            chat.insert("chat_template_kwargs".to_owned(), variables);
+        }
         _ => {
-            let wanted = "\"enabled\" (with `budget_tokens`) or \"disabled\"";
+            let wanted = "\"enabled\" (with `budget_tokens`), \"adaptive\" or \"disabled\"";
             return Err(wrong("thinking.type", wanted, &kind));
         }
     }
     thinking.only("display", |value| value == "summarized", "the reasoning itself is sent")?;
     thinking.finish()
+}
+
+/// The variables of the chat template by which it lets a model think that can do so or not; a template that knows no
+/// such variable stays as it is.
+fn adaptive_variables(fields: &mut Fields) -> Result<Value, ApiError> {
+    let mut variables = match fields.value("chat_template_kwargs") {
+        None => Map::new(),
+        Some(Value::Object(variables)) => variables,
+        Some(value) => {
+            return Err(wrong("chat_template_kwargs", "an object of variables", &value));
+        }
+    };
+    for name in ["enable_thinking", "thinking"] {
+        if variables.get(name).is_some_and(|value| value == false) {
+            let message = "is false, and `thinking` is \"adaptive\"; leave one out";
+            return Err(ApiError::field(format!("chat_template_kwargs.{name}"), message));
+        }
+        variables.insert(name.to_owned(), json!(true));
+    }
+    Ok(variables.into())
 }
 
 /// `output_config` and the older `output_format`: a schema of the answer.
@@ -327,8 +357,10 @@ mod tests {
             "max_completion_tokens",
             "stream_options",
         ];
-        check("MessageRequest", &chat, || {
-            ChatRequest::read(chat_body(Fields::new("", body)?)?, &names(), &Default::default())
+        let read = |body| ChatRequest::read(body, &names(), &Default::default());
+        check("MessageRequest", &chat, || read(chat_body(Fields::new("", body.clone())?)?));
+        check("CountTokensRequest", &chat, || {
+            read(chat_body_of_any_length(Fields::new("", body.clone())?)?)
         });
     }
 }

@@ -1,16 +1,14 @@
 //! The content of a message: blocks from the parts of the model's message, with the events of a stream.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use axum::response::sse::Event;
 use serde_json::{Value, json};
 
 use super::errors::error_object;
 use crate::engine::{FinishReason, Protocol, StopReason, Usage};
 use crate::server::api_error::ApiError;
 use crate::server::app::App;
-use crate::server::response::{EventWriter, unique_id};
+use crate::server::response::{TypedWriter, WholeWriter, unique_id};
 use crate::server::worker::WorkerReply;
 use crate::tools::{MessagePart, MessageReader};
 
@@ -79,31 +77,6 @@ impl MessageAnswer {
             events: Vec::new(),
             has_begun: false,
         }
-    }
-
-    /// Takes a reply that is no error and not the last.
-    pub(super) fn add(&mut self, reply: WorkerReply) {
-        let parts = match reply {
-            WorkerReply::Text(_, text) => self.reader.text(&text),
-            WorkerReply::Special(_, token) => {
-                let name = self.app.vocabulary.token_name(token).into_owned();
-                self.reader.special(&name)
-            }
-            WorkerReply::Done(_, response) => {
-                self.usage = response.usage;
-                self.finish = Some(response.finish);
-                if let Some(StopReason::Text(stop)) = response.stop_reason {
-                    self.stop_sequence = Some(stop);
-                }
-                let reader = std::mem::replace(&mut self.reader, Protocol::default().reader());
-                reader.finish()
-            }
-            WorkerReply::Step(..)
-            | WorkerReply::Finished
-            | WorkerReply::Failed(_)
-            | WorkerReply::OutOfTime => Vec::new(),
-        };
-        parts.into_iter().for_each(|part| self.part(part));
     }
 
     fn part(&mut self, part: MessagePart) {
@@ -199,9 +172,34 @@ impl MessageAnswer {
             "usage": self.usage(),
         })
     }
+}
 
-    /// Ends the message.
-    pub(super) fn finish(&mut self) -> Value {
+impl WholeWriter for MessageAnswer {
+    fn add(&mut self, reply: WorkerReply) {
+        let parts = match reply {
+            WorkerReply::Text(_, text) => self.reader.text(&text),
+            WorkerReply::Special(_, token) => {
+                let name = self.app.vocabulary.token_name(token).into_owned();
+                self.reader.special(&name)
+            }
+            WorkerReply::Done(_, response) => {
+                self.usage = response.usage;
+                self.finish = Some(response.finish);
+                if let Some(StopReason::Text(stop)) = response.stop_reason {
+                    self.stop_sequence = Some(stop);
+                }
+                let reader = std::mem::replace(&mut self.reader, Protocol::default().reader());
+                reader.finish()
+            }
+            WorkerReply::Step(..)
+            | WorkerReply::Finished
+            | WorkerReply::Failed(_)
+            | WorkerReply::OutOfTime => Vec::new(),
+        };
+        parts.into_iter().for_each(|part| self.part(part));
+    }
+
+    fn finish(&mut self) -> Value {
         if self.open.is_none() && !self.blanks.is_empty() && self.content.is_empty() {
             self.begin(BlockKind::Text);
             let blanks = std::mem::take(&mut self.blanks);
@@ -214,8 +212,9 @@ impl MessageAnswer {
         self.events.push(json!({ "type": "message_stop" }));
         self.object()
     }
+}
 
-    /// Sends the event that tells of a message at all.
+impl TypedWriter for MessageAnswer {
     fn begin_stream(&mut self) {
         if !std::mem::replace(&mut self.has_begun, true) {
             let message = self.object();
@@ -223,29 +222,12 @@ impl MessageAnswer {
         }
     }
 
-    fn send(&mut self, events: &mut VecDeque<Event>) {
-        for event in self.events.drain(..) {
-            let kind = event["type"].as_str().unwrap_or_default();
-            events.push_back(Event::default().event(kind).data(event.to_string()));
-        }
-    }
-}
-
-impl EventWriter for MessageAnswer {
-    fn take(&mut self, reply: WorkerReply, events: &mut VecDeque<Event>) {
-        self.begin_stream();
-        match reply {
-            WorkerReply::Finished => {
-                self.finish();
-            }
-            reply => self.add(reply),
-        }
-        self.send(events);
-    }
-
-    fn fail(&mut self, error: &ApiError, events: &mut VecDeque<Event>) {
+    fn add_error(&mut self, error: &ApiError) {
         let (_, message) = error.code_and_message();
         self.events.push(error_object(error.status(), message));
-        self.send(events);
+    }
+
+    fn unsent(&mut self) -> &mut Vec<Value> {
+        &mut self.events
     }
 }

@@ -18,6 +18,7 @@ use crate::{Compiler, Constraint, tools};
 
 use super::constraint_options;
 use super::fields::Fields;
+use super::model_name::check_model;
 use crate::server::api_error::{ApiError, with_cure};
 use constraint_fields::{guided, llama_cpp, response_format, structured_outputs};
 use field_values::{JsonFields, ResourceDocument, resources};
@@ -261,4 +262,21 @@ pub(crate) fn read(fields: &mut Fields) -> Result<AnswerFormat, ApiError> {
         resources: documents,
         cache: None,
     })
+}
+
+/// The constraint of a request that asks for no answer of the model.
+///
+/// Errors if there is none.
+pub(crate) fn read_constraint(
+    fields: &mut Fields,
+    models: &[String],
+) -> Result<AnswerFormat, ApiError> {
+    check_model(fields, models)?;
+    let format = read(fields)?;
+    if format.is_text() {
+        let message =
+            "there is no constraint; write one, such as {\"json_schema\": {\"type\": \"object\"}}";
+        return Err(ApiError::bad(message));
+    }
+    Ok(format)
 }

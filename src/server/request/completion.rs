@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::answer_format::{self, AnswerFormat};
 use super::fields::{Fields, wrong};
-use super::{GenerationDefaults, GenerationFields, LogprobsField, ignore_harmless, require_model};
+use super::generation_fields::{GenerationDefaults, GenerationFields, LogprobsField};
+use super::harmless::ignore_harmless;
+use super::model_name::require_model;
 use crate::engine::Prompt;
 use crate::server::api_error::ApiError;
 use crate::vocabulary::Vocabulary;

@@ -7,23 +7,14 @@
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, wrong};
+use super::harmless::ignore_harmless;
 use super::messages::messages;
-use super::{ignore_harmless, require_model, template};
+use super::model_name::require_model;
+use super::template;
 use crate::engine::{Label, LabelEnd, Labels, Prompt, Request};
 use crate::model::Message;
+use crate::server::admission::DecisionBounds;
 use crate::server::api_error::ApiError;
-
-/// Greatest number of questions of one request; OpenAI's limit.
-const MAX_QUESTIONS: usize = 400;
-
-/// Greatest number of labels of one question.
-const MAX_LABELS: usize = 1000;
-
-/// Greatest number of bytes of all labels of one request: each takes a node of a tree.
-const MAX_LABEL_BYTES: usize = 1 << 16;
-
-/// Greatest value of `max_contexts`.
-const MAX_CONTEXTS: usize = 1 << 16;
 
 /// A request for decisions, read and checked.
 pub(crate) struct DecisionRequest {
@@ -53,7 +44,12 @@ pub(crate) enum QuestionKind {
 
 impl DecisionRequest {
     /// Reads a body for the model that is served under these names.
-    pub(crate) fn read(mut fields: Fields, models: &[String]) -> Result<Self, ApiError> {
+    pub(crate) fn read(
+        mut fields: Fields,
+        models: &[String],
+        bounds: &DecisionBounds,
+    ) -> Result<Self, ApiError> {
+        let &DecisionBounds { max_questions, max_label_bytes, max_contexts, .. } = bounds;
         require_model(&mut fields, models)?;
         let input = input(&mut fields)?;
         let whole_answer = fields.flag("whole_answer")?.unwrap_or(true);
@@ -61,20 +57,20 @@ impl DecisionRequest {
         let tolerance = fields.read("tolerance", "a number from 0 up to, but not, 1", |value| {
             value.as_f64().filter(|tolerance| (0.0..1.0).contains(tolerance))
         })?;
-        let wanted = format!("an integer from 1 to {MAX_CONTEXTS}");
-        let max_contexts = fields.read("max_contexts", &wanted, |value| {
+        let wanted = format!("an integer from 1 to {max_contexts}");
+        let asked_contexts = fields.read("max_contexts", &wanted, |value| {
             let most = usize::try_from(value.as_u64()?).ok()?;
-            (1..=MAX_CONTEXTS).contains(&most).then_some(most)
+            (1..=max_contexts).contains(&most).then_some(most)
         })?;
-        let bounds = Labels {
+        let settings = Labels {
             end,
             tolerance: tolerance.unwrap_or(Labels::DEFAULT_TOLERANCE),
-            max_contexts: max_contexts.unwrap_or(Labels::DEFAULT_MAX_CONTEXTS),
+            max_contexts: asked_contexts.unwrap_or(Labels::DEFAULT_MAX_CONTEXTS.min(max_contexts)),
             labels: Vec::new(),
         };
-        let wanted = format!("a list of 1 to {MAX_QUESTIONS} questions");
+        let wanted = format!("a list of 1 to {max_questions} questions");
         let list = match fields.value("questions") {
-            Some(Value::Array(list)) if (1..=MAX_QUESTIONS).contains(&list.len()) => list,
+            Some(Value::Array(list)) if (1..=max_questions).contains(&list.len()) => list,
             Some(value) => return Err(wrong("questions", &wanted, &value)),
             None => {
                 return Err(ApiError::field("questions", format!("is missing; write {wanted}")));
@@ -82,12 +78,12 @@ impl DecisionRequest {
         };
         let mut questions = Vec::with_capacity(list.len());
         for (i, question) in list.into_iter().enumerate() {
-            questions.push(Question::read(format!("questions[{i}]"), question, &bounds)?);
+            questions.push(Question::read(format!("questions[{i}]"), question, &settings, bounds)?);
         }
         let labels = questions.iter().flat_map(|question| &question.labels.labels);
         let bytes: usize = labels.flat_map(|label| &label.spellings).map(String::len).sum();
-        if bytes > MAX_LABEL_BYTES {
-            let message = format!("have labels of {bytes} bytes; {MAX_LABEL_BYTES} are the most");
+        if bytes > max_label_bytes {
+            let message = format!("have labels of {bytes} bytes; {max_label_bytes} are the most");
             return Err(ApiError::field("questions", message));
         }
         let has_text = questions.iter().position(|question| question.text.is_some());
@@ -207,7 +203,13 @@ fn text(place: &str, content: Value) -> Result<String, ApiError> {
 }
 
 impl Question {
-    fn read(place: String, value: Value, bounds: &Labels) -> Result<Self, ApiError> {
+    fn read(
+        place: String,
+        value: Value,
+        settings: &Labels,
+        bounds: &DecisionBounds,
+    ) -> Result<Self, ApiError> {
+        let max_labels = bounds.max_labels;
         let mut fields = Fields::new(place, value)?;
         let kind = fields.value("type").unwrap_or_default();
         let name = fields.string("name")?;
@@ -218,7 +220,7 @@ impl Question {
         let (labels, kind, asks, field) = match kind.as_str() {
             Some("predicate") => predicate(&mut fields)?,
             Some("choice") => choice(&mut fields)?,
-            Some("score") => score(&mut fields)?,
+            Some("score") => score(&mut fields, max_labels)?,
             _ => {
                 let wanted = "\"predicate\", \"choice\" or \"score\"";
                 return Err(wrong(&fields.name("type"), wanted, &kind));
@@ -226,11 +228,11 @@ impl Question {
         };
         let field = fields.name(field);
         fields.finish()?;
-        if labels.len() < 2 || labels.len() > MAX_LABELS {
-            let message = format!("has {} labels; write 2 to {MAX_LABELS}", labels.len());
+        if labels.len() < 2 || labels.len() > max_labels {
+            let message = format!("has {} labels; write 2 to {max_labels}", labels.len());
             return Err(ApiError::field(field, message));
         }
-        let labels = Labels { labels, ..bounds.clone() };
+        let labels = Labels { labels, ..settings.clone() };
         labels.validate().map_err(|error| ApiError::field(field, error))?;
         let text = instructions.map(|instructions| format!("{instructions}\n\n{asks}"));
         Ok(Self { name, kind, labels, text })
@@ -287,11 +289,11 @@ fn choice(fields: &mut Fields) -> Result<QuestionParts, ApiError> {
 }
 
 /// `levels`, from the lowest up, which stand for 0, 1, …; or numbers: `minimum`, `maximum`, `step`.
-fn score(fields: &mut Fields) -> Result<QuestionParts, ApiError> {
+fn score(fields: &mut Fields, max_labels: usize) -> Result<QuestionParts, ApiError> {
     let is_range = ["minimum", "maximum", "step"].iter().any(|name| fields.has(name));
     if is_range {
         fields.only("levels", |_| false, "write `levels`, or `minimum` and `maximum`")?;
-        return range(fields);
+        return range(fields, max_labels);
     }
     let mut labels = Vec::new();
     let mut asks =
@@ -305,8 +307,9 @@ fn score(fields: &mut Fields) -> Result<QuestionParts, ApiError> {
     Ok((labels, QuestionKind::Score(values), asks, "levels"))
 }
 
-/// The numbers from `minimum` to `maximum`, `step` apart, written with as many digits as these have.
-fn range(fields: &mut Fields) -> Result<QuestionParts, ApiError> {
+/// The numbers from `minimum` to `maximum`, `step` apart, written with as many digits as these have; at most one more
+/// than there may be.
+fn range(fields: &mut Fields, max_labels: usize) -> Result<QuestionParts, ApiError> {
     let mut number = |name: &str, default: Option<f64>| -> Result<(f64, usize), ApiError> {
         let place = fields.name(name);
         let read = fields.read(name, "a number of at most 9 decimals", |value| {
@@ -330,7 +333,7 @@ fn range(fields: &mut Fields) -> Result<QuestionParts, ApiError> {
     // Half a unit of the last digit that was written.
     let slack = 0.5 * 0.1_f64.powi(digits.max(b) as i32);
     let mut values = Vec::new();
-    while values.len() <= MAX_LABELS {
+    while values.len() <= max_labels {
         let value = least + values.len() as f64 * step;
         if value > most + slack {
             break;

@@ -88,6 +88,8 @@ fn message(path: String, value: Value) -> Result<Message, ApiError> {
         }
         None => return Err(ApiError::field(name, "is missing; write the message's text")),
     };
+    // A hint to a cache, which works by itself here.
+    fields.ignore("cache_control");
     // An answer of ours comes back with these in the next request.
     let none = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
     for field in ["refusal", "audio", "annotations", "function_call", "tool_calls"] {
@@ -193,6 +195,8 @@ fn text_parts(path: &str, parts: Vec<Value>) -> Result<String, ApiError> {
         if kind.as_str() != Some("text") {
             return Err(wrong(&fields.name("type"), "\"text\", the only kind of part", &kind));
         }
+        // A hint to a cache, which works by itself here.
+        fields.ignore("cache_control");
         let name = fields.name("text");
         let text = fields.string("text")?;
         texts.push(text.ok_or_else(|| ApiError::field(name, "is missing; write a string"))?);

@@ -221,6 +221,8 @@ fn named(path: String, value: Value) -> Result<CalledTool, ApiError> {
     let Some(inner) = fields.value(key) else {
         return Err(ApiError::field(place, "is missing; write an object with `name`"));
     };
+    // A hint to a cache, which works by itself here.
+    fields.ignore("cache_control");
     fields.finish()?;
     let mut fields = Fields::new(place, inner)?;
     let place = fields.name("name");

@@ -1,16 +1,16 @@
 //! The output of a response: items from the parts of the model's message, with the events of a stream.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use axum::response::sse::Event;
 use serde_json::{Map, Value, json};
 
 use super::input::ResponseInput;
 use crate::engine::{FinishReason, Protocol, Usage};
 use crate::server::api_error::ApiError;
 use crate::server::app::App;
-use crate::server::response::{EventWriter, InputReader, call_id, logprob, now, unique_id};
+use crate::server::response::{
+    InputReader, TypedWriter, WholeWriter, call_id, logprob, now, unique_id,
+};
 use crate::server::response_store::StoredResponse;
 use crate::server::worker::WorkerReply;
 use crate::tools::{MessagePart, MessageReader, ToolCalls};
@@ -110,33 +110,6 @@ impl ResponseAnswer {
             sequence: 0,
             has_begun: false,
         }
-    }
-
-    /// Takes a reply that is no error and not the last.
-    pub(super) fn add(&mut self, reply: WorkerReply) {
-        let parts = match reply {
-            WorkerReply::Text(_, text) => self.reader.text(&text),
-            WorkerReply::Special(_, token) => {
-                let name = self.app.vocabulary.token_name(token).into_owned();
-                self.reader.special(&name)
-            }
-            WorkerReply::Step(_, step) => {
-                let logprob = logprob(&self.app.vocabulary, &step);
-                self.tokens.extend(logprob.map(|logprob| {
-                    json!({ "token": logprob["token"], "logprob": logprob["logprob"],
-                        "bytes": logprob["bytes"], "top_logprobs": logprob["top_logprobs"] })
-                }));
-                Vec::new()
-            }
-            WorkerReply::Done(_, response) => {
-                self.usage = response.usage;
-                self.finish = Some(response.finish);
-                let reader = std::mem::replace(&mut self.reader, Protocol::default().reader());
-                reader.finish()
-            }
-            WorkerReply::Finished | WorkerReply::Failed(_) | WorkerReply::OutOfTime => Vec::new(),
-        };
-        parts.into_iter().for_each(|part| self.part(part));
     }
 
     fn part(&mut self, part: MessagePart) {
@@ -321,9 +294,37 @@ impl ResponseAnswer {
         }
         object
     }
+}
+
+impl WholeWriter for ResponseAnswer {
+    fn add(&mut self, reply: WorkerReply) {
+        let parts = match reply {
+            WorkerReply::Text(_, text) => self.reader.text(&text),
+            WorkerReply::Special(_, token) => {
+                let name = self.app.vocabulary.token_name(token).into_owned();
+                self.reader.special(&name)
+            }
+            WorkerReply::Step(_, step) => {
+                let logprob = logprob(&self.app.vocabulary, &step);
+                self.tokens.extend(logprob.map(|logprob| {
+                    json!({ "token": logprob["token"], "logprob": logprob["logprob"],
+                        "bytes": logprob["bytes"], "top_logprobs": logprob["top_logprobs"] })
+                }));
+                Vec::new()
+            }
+            WorkerReply::Done(_, response) => {
+                self.usage = response.usage;
+                self.finish = Some(response.finish);
+                let reader = std::mem::replace(&mut self.reader, Protocol::default().reader());
+                reader.finish()
+            }
+            WorkerReply::Finished | WorkerReply::Failed(_) | WorkerReply::OutOfTime => Vec::new(),
+        };
+        parts.into_iter().for_each(|part| self.part(part));
+    }
 
     /// Ends the response, and keeps it if that was asked for.
-    pub(super) fn finish(&mut self) -> Value {
+    fn finish(&mut self) -> Value {
         let status = match self.finish {
             Some(FinishReason::Length) => "incomplete",
             _ => "completed",
@@ -345,8 +346,9 @@ impl ResponseAnswer {
         self.event(&format!("response.{status}"), json!({ "response": object }));
         object
     }
+}
 
-    /// Sends the events that tell of a response at all.
+impl TypedWriter for ResponseAnswer {
     fn begin_stream(&mut self) {
         if !std::mem::replace(&mut self.has_begun, true) {
             let object = self.object("in_progress");
@@ -355,32 +357,15 @@ impl ResponseAnswer {
         }
     }
 
-    fn send(&mut self, events: &mut VecDeque<Event>) {
-        for event in self.events.drain(..) {
-            let kind = event["type"].as_str().unwrap_or_default();
-            events.push_back(Event::default().event(kind).data(event.to_string()));
-        }
-    }
-}
-
-impl EventWriter for ResponseAnswer {
-    fn take(&mut self, reply: WorkerReply, events: &mut VecDeque<Event>) {
-        self.begin_stream();
-        match reply {
-            WorkerReply::Finished => {
-                self.finish();
-            }
-            reply => self.add(reply),
-        }
-        self.send(events);
-    }
-
-    fn fail(&mut self, error: &ApiError, events: &mut VecDeque<Event>) {
+    fn add_error(&mut self, error: &ApiError) {
         self.begin_stream();
         let (code, message) = error.code_and_message();
         let mut object = self.object("failed");
         object["error"] = json!({ "code": code, "message": message });
         self.event("response.failed", json!({ "response": object }));
-        self.send(events);
+    }
+
+    fn unsent(&mut self) -> &mut Vec<Value> {
+        &mut self.events
     }
 }

@@ -1,0 +1,179 @@
+//! The fields of generation that all endpoints which write texts read alike: settings, length, stops, `n`, `stream`.
+
+use serde_json::Value;
+
+use super::fields::Fields;
+use super::generation;
+use crate::engine::{Prompt, Request};
+use crate::model::GenerationConfig;
+use crate::sampling::SamplingParams;
+use crate::server::api_error::ApiError;
+
+/// Greatest number of answers to one request: each takes the model's thread in turn.
+const MAX_CHOICES: usize = 16;
+
+/// Greatest number of stop strings; OpenAI's limit is four.
+const MAX_STOPS: usize = 16;
+
+/// Greatest number of tokens to write, with the field that says so.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TokenBudget {
+    /// Tokens; `None` for as many as fit into the model's context.
+    pub(crate) tokens: Option<usize>,
+    /// The field that was sent with a number.
+    pub(crate) field: Option<&'static str>,
+}
+
+/// The settings of generation for what a request does not say.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GenerationDefaults {
+    pub(crate) sampling: SamplingParams,
+    pub(crate) max_tokens: Option<usize>,
+}
+
+impl From<&GenerationConfig> for GenerationDefaults {
+    fn from(config: &GenerationConfig) -> Self {
+        Self { sampling: config.sampling(), max_tokens: config.max_new_tokens }
+    }
+}
+
+/// The field `stream_options`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StreamOptions {
+    /// Whether a chunk with the usage comes last.
+    pub(crate) include_usage: bool,
+    /// Whether chunks tell of the JSON document that their text is part of.
+    pub(crate) include_document: bool,
+}
+
+/// The field that asks for log-probabilities.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogprobsField {
+    /// `logprobs` is a flag, and `top_logprobs` a number.
+    Chat,
+    /// `logprobs` is a number.
+    Completion,
+}
+
+/// The settings of generation, which all endpoints that write texts read alike.
+pub(crate) struct GenerationFields {
+    pub(crate) sampling: SamplingParams,
+    /// All other settings of generation; the prompt, the constraint and the other fields of this
+    /// struct are not in it yet.
+    pub(crate) settings: Request,
+    pub(crate) budget: TokenBudget,
+    pub(crate) stop: Vec<String>,
+    pub(crate) stop_regex: Vec<String>,
+    /// Number of answers.
+    pub(crate) choices: usize,
+    pub(crate) stream: bool,
+    pub(crate) stream_options: StreamOptions,
+}
+
+impl GenerationFields {
+    pub(crate) fn read(
+        fields: &mut Fields,
+        logprobs: LogprobsField,
+        defaults: &GenerationDefaults,
+    ) -> Result<Self, ApiError> {
+        let top = match logprobs {
+            LogprobsField::Chat => None,
+            LogprobsField::Completion => generation::completion_logprobs(fields)?,
+        };
+        let sampling = generation::sampling_params(fields, &defaults.sampling)?;
+        let mut settings = generation::settings(fields)?;
+        if let Some(top) = top {
+            (settings.logprobs, settings.top_logprobs) = (true, top);
+        }
+        let budget = token_budget(fields, defaults.max_tokens)?;
+        let (stop, stop_regex) = (stops(fields, "stop")?, stops(fields, "stop_regex")?);
+        let wanted = format!("an integer from 1 to {MAX_CHOICES}");
+        let choices = fields.read("n", &wanted, |value| {
+            let n = usize::try_from(value.as_u64()?).ok()?;
+            (1..=MAX_CHOICES).contains(&n).then_some(n)
+        })?;
+        let stream = fields.flag("stream")?.unwrap_or(false);
+        let stream_options = stream_options(fields, stream)?;
+        let choices = choices.unwrap_or(1);
+        let several = settings.beam.as_ref().map_or(settings.best_of, |beam| beam.width);
+        if several > 1 && choices > several {
+            let from = if settings.beam.is_some() { "num_beams" } else { "best_of" };
+            let says = format!("is more than `{from}` {several}, of which the best are answered");
+            return Err(ApiError::field("n", says));
+        }
+        Ok(Self { sampling, settings, budget, stop, stop_regex, choices, stream, stream_options })
+    }
+
+    /// A request for one text with these settings, for a model of this context length.
+    pub(crate) fn request(&self, prompt: Prompt, context_length: usize) -> Request {
+        Request {
+            prompt,
+            sampling: self.sampling.clone(),
+            max_tokens: self.budget.tokens.unwrap_or(context_length),
+            stop: self.stop.clone(),
+            stop_regex: self.stop_regex.clone(),
+            ..self.settings.clone()
+        }
+    }
+}
+
+/// The tokens of an answer; `default` where the request says nothing of them.
+fn token_budget(fields: &mut Fields, default: Option<usize>) -> Result<TokenBudget, ApiError> {
+    // `Some(None)`: explicitly without limit.
+    let mut read = |field| {
+        let wanted = "an integer from 1 up, or -1 for as many as fit";
+        fields.read(field, wanted, |value| match value.as_i64() {
+            Some(-1) => Some(None),
+            _ => {
+                let integer = value.as_u64().filter(|&integer| integer >= 1)?;
+                Some(Some(usize::try_from(integer).ok()?))
+            }
+        })
+    };
+    let (old, new) = (read("max_tokens")?, read("max_completion_tokens")?);
+    match (old, new) {
+        (Some(old), Some(new)) if old != new => Err(ApiError::field(
+            "max_tokens",
+            "differs from `max_completion_tokens`, which says the same; write one of them",
+        )),
+        (None, None) => Ok(TokenBudget { tokens: default, field: None }),
+        _ => {
+            let tokens = new.or(old).flatten();
+            let field = if new.is_some() { "max_completion_tokens" } else { "max_tokens" };
+            Ok(TokenBudget { tokens, field: tokens.map(|_| field) })
+        }
+    }
+}
+
+/// `stop` or `stop_regex`.
+fn stops(fields: &mut Fields, field: &str) -> Result<Vec<String>, ApiError> {
+    let wanted = format!("a string or a list of at most {MAX_STOPS} strings, none of them empty");
+    let read = |value: &Value| {
+        let strings: Vec<String> = match value {
+            Value::String(string) => vec![string.clone()],
+            Value::Array(list) => {
+                list.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<_>>()?
+            }
+            _ => return None,
+        };
+        let fine = strings.len() <= MAX_STOPS && strings.iter().all(|string| !string.is_empty());
+        fine.then_some(strings)
+    };
+    Ok(fields.read(field, &wanted, read)?.unwrap_or_default())
+}
+
+fn stream_options(fields: &mut Fields, stream: bool) -> Result<StreamOptions, ApiError> {
+    let Some(options) = fields.value("stream_options") else { return Ok(StreamOptions::default()) };
+    if !stream {
+        return Err(ApiError::field("stream_options", "is only for `stream`: true"));
+    }
+    let mut options = Fields::new("stream_options", options)?;
+    let read = StreamOptions {
+        include_usage: options.flag("include_usage")?.unwrap_or(false),
+        include_document: options.flag("include_document")?.unwrap_or(false),
+    };
+    // Padding against observers of the network; the text is the same with and without.
+    options.ignore("include_obfuscation");
+    options.finish()?;
+    Ok(read)
+}

@@ -1,0 +1,56 @@
+//! Writers of answers as one object, and of those whose events are objects with a `type`.
+
+use std::collections::VecDeque;
+
+use axum::response::sse::Event;
+use serde_json::Value;
+
+use super::event_stream::EventWriter;
+use crate::server::api_error::ApiError;
+use crate::server::worker::WorkerReply;
+
+/// Makes one object of all replies.
+pub(crate) trait WholeWriter {
+    /// Takes a reply that is no error and not the last.
+    fn add(&mut self, reply: WorkerReply);
+
+    /// The answer, after the last reply.
+    fn finish(&mut self) -> Value;
+}
+
+/// Makes an answer of which every event is an object, sent under the name that its `type` has.
+pub(crate) trait TypedWriter: WholeWriter + Send + Unpin + 'static {
+    /// Makes the events that come before all others, unless they were made.
+    fn begin_stream(&mut self);
+
+    /// Makes the event of an error.
+    fn add_error(&mut self, error: &ApiError);
+
+    /// The events that were made and not sent.
+    fn unsent(&mut self) -> &mut Vec<Value>;
+}
+
+impl<W: TypedWriter> EventWriter for W {
+    fn take(&mut self, reply: WorkerReply, events: &mut VecDeque<Event>) {
+        self.begin_stream();
+        match reply {
+            WorkerReply::Finished => {
+                self.finish();
+            }
+            reply => self.add(reply),
+        }
+        send(self.unsent(), events);
+    }
+
+    fn fail(&mut self, error: &ApiError, events: &mut VecDeque<Event>) {
+        self.add_error(error);
+        send(self.unsent(), events);
+    }
+}
+
+fn send(objects: &mut Vec<Value>, events: &mut VecDeque<Event>) {
+    for object in objects.drain(..) {
+        let kind = object["type"].as_str().unwrap_or_default();
+        events.push_back(Event::default().event(kind).data(object.to_string()));
+    }
+}
