@@ -45,6 +45,7 @@ mod matcher;
 mod memory;
 mod memory_pool;
 mod named_grammars;
+mod named_limit;
 mod settings;
 
 pub use batch::{DraftToken, fill_masks};
@@ -58,5 +59,6 @@ pub use formula::Formula;
 pub use grammar_options::{GrammarLayout, GrammarOptions};
 pub use matcher::Matcher;
 pub(crate) use memory::MemoryHandle;
+pub use named_limit::{LimitValue, NamedLimit};
 
 pub use crate::error::ConstraintPart;

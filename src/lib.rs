@@ -210,7 +210,8 @@ pub mod server;
 
 pub use completion::TokensToFinish;
 pub use constraint::{
-    Capture, Compiler, Constraint, DraftToken, Expected, Explanation, Matcher, fill_masks,
+    Capture, Compiler, Constraint, DraftToken, Expected, Explanation, LimitValue, Matcher,
+    NamedLimit, fill_masks,
 };
 #[cfg(feature = "model")]
 pub use engine::{Engine, Request};

@@ -4,7 +4,7 @@
 //! error of kind [`Limit`](crate::ErrorKind::Limit) whose [`limit`](crate::Error::limit) is the
 //! [`LimitName`]; caches over their limits are emptied instead. To add a limit: a field of
 //! [`Limits`] with its default, a [`LimitName`] if reaching it is an error, and a row in the
-//! command line's table (`cli/args/limits.rs`), which a test compares with the struct.
+//! table of `constraint/named_limit.rs`, which a test compares with the struct.
 
 use std::time::Duration;
 

@@ -153,6 +153,11 @@ def try_other_kinds(page):
     page.locator("#kinds label", has_text="Tools").click()
     assert generate(page) == "The text satisfies the constraint."
     assert "get_weather" in tokens(page) and "city: Oslo" in page.locator("#tree").inner_text()
+    page.wait_for_function("document.querySelectorAll('#sample-list li').length === 4", timeout=PATIENCE)
+    calls = page.locator("#sample-list li").all_text_contents()
+    assert [call.split("(")[0] for call in calls] == ["get_weather"] * 2 + ["send_mail"] * 2, calls
+    for call in calls:
+        assert json.loads(call.partition("(")[2].removesuffix(")")).keys() in ({"city", "unit"}, {"to", "subject"}), call
 
 
 def try_link(browser, page, address):

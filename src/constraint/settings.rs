@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::compiler::Compiler;
-use crate::error::{Error, ErrorKind, LimitName, Result, listed, shortened};
+use super::named_limit::{LimitValue, NamedLimit};
+use crate::error::{Error, ErrorKind, Result, listed, shortened};
 use crate::json_schema::{
     Draft, OneOf, Options, PropertyOrder, Spelling, Strictness, Style, Whitespace,
 };
@@ -77,7 +78,7 @@ impl Compiler {
     /// | `formats` | whether `format` is enforced |
     /// | `draft` | `4`, `6`, `7`, `2019-09`, `2020-12` |
     /// | `resources` | documents that `$ref` may lead to, by URI |
-    /// | `limits` | [`Limits`] and `work`, `alternatives` of [`Options`] by name; times in seconds, `null` for none |
+    /// | `limits` | limits by name ([`NamedLimit`]); times in seconds, `null` for none |
     ///
     /// Errors with [`ErrorKind::Request`] on other names and values, at their JSON pointer.
     ///
@@ -151,41 +152,13 @@ fn read(name: &str, value: &Value, options: &mut Options, limits: &mut Limits) -
 }
 
 fn limit(name: &str, value: &Value, options: &mut Options, limits: &mut Limits) -> Result<()> {
-    match name {
-        "time_per_constraint" => limits.time_per_constraint = time(value)?,
-        "time_per_mask" => limits.time_per_mask = time(value)?,
-        "work" => options.work = count(value)?,
-        "alternatives" => options.alternatives = count(value)?,
-        "grammar_size" => limits.grammar_size = count(value)?,
-        "language_states" => limits.language_states = count(value)?,
-        "states_per_step" => limits.states_per_step = count(value)?,
-        "depth" => limits.depth = count(value)?,
-        "cache_bytes" => limits.cache_bytes = count(value)?,
-        "split_bytes" => limits.split_bytes = count(value)?,
-        "split_nodes" => limits.split_nodes = count(value)?,
-        _ => {
-            let message = format!("there is no limit `{name}`");
-            let help = format!("there are {}", listed(LIMITS));
-            return Err(Error::new(ErrorKind::Request, message).with_help(help));
-        }
-    }
-    Ok(())
+    let limit = NamedLimit::find(name)?;
+    let value = match limit.default_value() {
+        LimitValue::Count(_) => LimitValue::Count(count(value)?),
+        LimitValue::Time(_) => LimitValue::Time(time(value)?),
+    };
+    limit.set(limits, options, value)
 }
-
-/// The names of all limits.
-const LIMITS: [&str; 11] = [
-    LimitName::TimePerConstraint.as_str(),
-    LimitName::TimePerMask.as_str(),
-    LimitName::Work.as_str(),
-    LimitName::Alternatives.as_str(),
-    LimitName::GrammarSize.as_str(),
-    LimitName::LanguageStates.as_str(),
-    LimitName::StatesPerStep.as_str(),
-    LimitName::Depth.as_str(),
-    "cache_bytes",
-    "split_bytes",
-    "split_nodes",
-];
 
 fn whitespace(value: &Value) -> Result<Whitespace> {
     let name = text(value)?;
@@ -321,7 +294,7 @@ mod tests {
             (json!({"limits": {"depth": null}}), "at /limits/depth: null does not fit"),
             (
                 json!({"limits": {"deep": 1}}),
-                "at /limits/deep: there is no limit `deep`; there are time_per",
+                "at /limits/deep: there is no limit `deep`; there are work",
             ),
             (
                 json!({"limits": {"time_per_mask": -1}}),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use maskwright::error::Error;
 use maskwright::json_schema::Options;
-use maskwright::{Compiler, Limits};
+use maskwright::{Compiler, LimitValue, Limits, NamedLimit};
 
 /// Limits that are not to be the default ones.
 #[derive(Debug, clap::Args)]
@@ -14,36 +14,11 @@ pub(crate) struct LimitArgs {
     limits: Vec<GivenLimit>,
 }
 
-/// Access to the field of a limit.
-#[derive(Clone, Copy)]
-enum LimitField {
-    Count(for<'a> fn(&'a mut Limits, &'a mut Options) -> &'a mut usize),
-    /// In seconds.
-    Time(fn(&mut Limits) -> &mut Option<Duration>),
-}
-
-use LimitField::{Count, Time};
-
-/// All limits, by the names that errors call them by.
-const LIMITS: &[(&str, LimitField)] = &[
-    ("work", Count(|_, options| &mut options.work)),
-    ("alternatives", Count(|_, options| &mut options.alternatives)),
-    ("grammar_size", Count(|limits, _| &mut limits.grammar_size)),
-    ("language_states", Count(|limits, _| &mut limits.language_states)),
-    ("states_per_step", Count(|limits, _| &mut limits.states_per_step)),
-    ("depth", Count(|limits, _| &mut limits.depth)),
-    ("time_per_constraint", Time(|limits| &mut limits.time_per_constraint)),
-    ("time_per_mask", Time(|limits| &mut limits.time_per_mask)),
-    ("cache_bytes", Count(|limits, _| &mut limits.cache_bytes)),
-    ("split_bytes", Count(|limits, _| &mut limits.split_bytes)),
-    ("split_nodes", Count(|limits, _| &mut limits.split_nodes)),
-];
-
 /// A limit that was given.
 #[derive(Clone, Copy, Debug)]
-enum GivenLimit {
-    Count(usize, usize),
-    Time(usize, Option<Duration>),
+struct GivenLimit {
+    limit: &'static NamedLimit,
+    value: LimitValue,
 }
 
 impl LimitArgs {
@@ -66,19 +41,9 @@ impl LimitArgs {
 
     fn apply(&self, mut options: Options) -> (Limits, Options) {
         let mut limits = Limits::default();
-        for &given in &self.limits {
-            match given {
-                GivenLimit::Count(index, value) => {
-                    if let Count(field) = LIMITS[index].1 {
-                        *field(&mut limits, &mut options) = value;
-                    }
-                }
-                GivenLimit::Time(index, value) => {
-                    if let Time(field) = LIMITS[index].1 {
-                        *field(&mut limits) = value;
-                    }
-                }
-            }
+        for GivenLimit { limit, value } in &self.limits {
+            // The value was read as one of this limit.
+            let _ = limit.set(&mut limits, &mut options, *value);
         }
         (limits, options)
     }
@@ -86,47 +51,43 @@ impl LimitArgs {
 
 /// The option that raises the limit that an error names.
 pub(crate) fn option(error: &Error) -> Option<String> {
-    let reached = error.limit()?.as_str();
-    let (name, _) = LIMITS.iter().find(|(name, _)| *name == reached)?;
-    Some(format!("--limit {name}=…"))
+    let limit = NamedLimit::find(error.limit()?.as_str()).ok()?;
+    Some(format!("--limit {}=…", limit.name()))
 }
 
 fn parse(text: &str) -> Result<GivenLimit, String> {
     let (name, value) =
         text.split_once('=').ok_or("write it as NAME=VALUE, such as depth=20000")?;
-    let names = || LIMITS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    let index = LIMITS
-        .iter()
-        .position(|(known, _)| *known == name)
-        .ok_or_else(|| format!("there is no limit `{name}`; there are {}", names()))?;
-    match LIMITS[index].1 {
-        Count(_) => match value.parse() {
-            Ok(count) => Ok(GivenLimit::Count(index, count)),
-            Err(_) => Err(format!("`{name}` is a number such as 1000000")),
+    let limit = NamedLimit::find(name).map_err(|error| match error.help() {
+        Some(help) => format!("{}; {help}", error.message()),
+        None => error.message().to_owned(),
+    })?;
+    let value = match limit.default_value() {
+        LimitValue::Count(_) => match value.parse() {
+            Ok(count) => LimitValue::Count(count),
+            Err(_) => return Err(format!("`{name}` is a number such as 1000000")),
         },
-        Time(_) if value == "none" => Ok(GivenLimit::Time(index, None)),
-        Time(_) => {
+        LimitValue::Time(_) if value == "none" => LimitValue::Time(None),
+        LimitValue::Time(_) => {
             let seconds = value.parse::<f64>().ok();
             let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
             let time = time.ok_or_else(|| format!("`{name}` is a number of seconds, or none"))?;
-            Ok(GivenLimit::Time(index, Some(time)))
+            LimitValue::Time(Some(time))
         }
-    }
+    };
+    Ok(GivenLimit { limit, value })
 }
 
 /// The option's help: every limit with its default.
 fn help() -> String {
-    let (mut limits, mut options) = (Limits::default(), Options::default());
-    let shown: Vec<String> = LIMITS
-        .iter()
-        .map(|&(name, bound)| match bound {
-            Count(field) => format!("{name}={}", field(&mut limits, &mut options)),
-            Time(field) => match field(&mut limits) {
-                Some(time) => format!("{name}={} (seconds, or none)", time.as_secs_f64()),
-                None => format!("{name}=none (or seconds)"),
-            },
-        })
-        .collect();
+    let shown = |limit: &NamedLimit| match limit.default_value() {
+        LimitValue::Count(count) => format!("{}={count}", limit.name()),
+        LimitValue::Time(Some(time)) => {
+            format!("{}={} (seconds, or none)", limit.name(), time.as_secs_f64())
+        }
+        LimitValue::Time(None) => format!("{}=none (or seconds)", limit.name()),
+    };
+    let shown: Vec<String> = NamedLimit::all().iter().map(shown).collect();
     format!("Another value for a limit (repeat the option); the defaults are {}", shown.join(", "))
 }
 
@@ -139,20 +100,19 @@ mod tests {
 
     #[test]
     fn every_limit_can_be_given() {
-        for (name, bound) in LIMITS {
+        for limit in NamedLimit::all() {
+            let name = limit.name();
             let args = LimitArgs { limits: vec![parse(&format!("{name}=1234")).unwrap()] };
-            let (mut limits, mut options) = args.apply(Options::default());
-            match bound {
-                Count(field) => assert_eq!(*field(&mut limits, &mut options), 1234),
-                Time(field) => assert_eq!(*field(&mut limits), Some(Duration::from_secs(1234))),
-            }
+            let (limits, options) = args.apply(Options::default());
+            let expected = match limit.default_value() {
+                LimitValue::Count(_) => LimitValue::Count(1234),
+                LimitValue::Time(_) => LimitValue::Time(Some(Duration::from_secs(1234))),
+            };
+            assert_eq!(limit.value(&limits, &options), expected);
             assert!(help().contains(&format!("{name}=")));
         }
         let args = LimitArgs { limits: vec![parse("time_per_mask=none").unwrap()] };
         assert_eq!(args.apply(Options::default()).0.time_per_mask, None);
-        // Those of a struct that grows are all here.
-        let shown = format!("{:?}", Limits::default());
-        assert_eq!(shown.matches(": ").count(), LIMITS.len() - 2, "{shown}");
     }
 
     #[test]

@@ -152,13 +152,30 @@ function showFindings(answer) {
 
 let sampleSeed = 1;
 
+// Random texts of a constraint.
+async function sample(constraint, n) {
+  const body = api.constraintBody(constraint, model, { n, seed: sampleSeed, max_bytes: 300 });
+  const { texts } = await api.post("/v1/constraints/sample", body);
+  return texts.map(({ text }) => text ?? "(not UTF-8)");
+}
+
+// Calls of each tool with random arguments of its schema; a tool that takes a text has none.
+async function sampleCalls() {
+  const calls = JSON.parse($("constraint").value).map(async (tool) => {
+    const { name, parameters } = tool.function ?? tool.custom ?? {};
+    if (tool.type !== "function") return [`${name}(…)`];
+    const schema = JSON.stringify(parameters ?? { type: "object", properties: {}, additionalProperties: false });
+    const texts = await sample({ ...state(), kind: "schema", constraint: schema }, 2);
+    return texts.map((text) => `${name}(${text})`);
+  });
+  return (await Promise.all(calls)).flat();
+}
+
 async function showSamples() {
   const list = $("sample-list");
-  if (kind === "tools") return list.replaceChildren(element("li", "", "Not for tools."));
   try {
-    const body = api.constraintBody(state(), model, { n: 4, seed: sampleSeed, max_bytes: 300 });
-    const { texts } = await api.post("/v1/constraints/sample", body);
-    list.replaceChildren(...texts.map((sample) => element("li", "", sample.text ?? "(not UTF-8)")));
+    const texts = kind === "tools" ? await sampleCalls() : await sample(state(), 4);
+    list.replaceChildren(...texts.map((text) => element("li", "", text)));
   } catch (error) {
     list.replaceChildren(element("li", "", error.message));
   }

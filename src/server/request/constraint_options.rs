@@ -1,13 +1,11 @@
 //! `constraint_options`: the settings of the compiler for one request, by the names of
 //! [`Compiler::with_settings`]; limits may be lowered, not raised.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use super::fields::{Fields, wrong};
 use crate::server::api_error::{ApiError, field_of_pointer};
-use crate::{Compiler, Limits};
+use crate::{Compiler, NamedLimit};
 
 /// The field's name.
 const FIELD: &str = "constraint_options";
@@ -37,12 +35,9 @@ pub(super) fn apply(compiler: &Compiler, settings: &Value) -> Result<Compiler, A
         };
         ApiError::field(field_of_pointer(FIELD, &pointer), message)
     })?;
-    let (new, server) = (changed.limits(), compiler.limits());
-    let (options, server_options) = (changed.json_options(), compiler.json_options());
-    let raised = raised_size(new, server)
-        .or_else(|| raised_time(new, server))
-        .or_else(|| (options.work > server_options.work).then_some("work"))
-        .or_else(|| (options.alternatives > server_options.alternatives).then_some("alternatives"));
+    let value = |limit: &NamedLimit, of: &Compiler| limit.value(of.limits(), of.json_options());
+    let is_raised = |limit: &&NamedLimit| value(limit, &changed).is_above(value(limit, compiler));
+    let raised = NamedLimit::all().iter().find(is_raised).map(NamedLimit::name);
     match raised {
         None => Ok(changed),
         Some(limit) => {
@@ -50,32 +45,4 @@ pub(super) fn apply(compiler: &Compiler, settings: &Value) -> Result<Compiler, A
             Err(ApiError::field(format!("{FIELD}.limits.{limit}"), message))
         }
     }
-}
-
-/// The first size that is above the server's.
-fn raised_size(new: &Limits, server: &Limits) -> Option<&'static str> {
-    [
-        ("grammar_size", new.grammar_size > server.grammar_size),
-        ("language_states", new.language_states > server.language_states),
-        ("states_per_step", new.states_per_step > server.states_per_step),
-        ("depth", new.depth > server.depth),
-        ("cache_bytes", new.cache_bytes > server.cache_bytes),
-        ("split_bytes", new.split_bytes > server.split_bytes),
-        ("split_nodes", new.split_nodes > server.split_nodes),
-    ]
-    .into_iter()
-    .find_map(|(name, is_raised)| is_raised.then_some(name))
-}
-
-/// The first time that is above the server's.
-fn raised_time(new: &Limits, server: &Limits) -> Option<&'static str> {
-    let is_raised = |new: Option<Duration>, server: Option<Duration>| {
-        new.unwrap_or(Duration::MAX) > server.unwrap_or(Duration::MAX)
-    };
-    [
-        ("time_per_constraint", is_raised(new.time_per_constraint, server.time_per_constraint)),
-        ("time_per_mask", is_raised(new.time_per_mask, server.time_per_mask)),
-    ]
-    .into_iter()
-    .find_map(|(name, is_raised)| is_raised.then_some(name))
 }
