@@ -245,16 +245,32 @@ impl Model {
         variables: &serde_json::Map<String, serde_json::Value>,
         names: SpecialNames,
     ) -> Result<Vec<u32>> {
+        self.encode_begun_chat(messages, tools, variables, names, "")
+    }
+
+    /// [`encode_chat_with`](Self::encode_chat_with), and the beginning of the answer.
+    pub(crate) fn encode_begun_chat(
+        &self,
+        messages: &[Message],
+        tools: Option<&serde_json::Value>,
+        variables: &serde_json::Map<String, serde_json::Value>,
+        names: SpecialNames,
+        begun: &str,
+    ) -> Result<Vec<u32>> {
         let template = self.chat_template()?;
-        let prompt = template.render_with(messages, true, tools, variables)?;
+        let prompt = template.render_with(messages, true, tools, variables)? + begun;
         self.check_length(&prompt)?;
         if names == SpecialNames::AsTokens {
             return self.tokenizer.encode_prompt(&prompt, false);
         }
-        let messages = chat_template::with_parsed_arguments(messages);
+        // Names in the beginning of the answer are text as in the messages.
+        let mut messages = chat_template::with_parsed_arguments(messages);
+        messages.push(Message::new("assistant", begun));
         match self.control_tokens.disguise(&messages, tools, template.text())? {
-            Some(DisguisedConversation { messages, tools, stand_ins }) => {
-                let prompt = template.render_with(&messages, true, tools.as_ref(), variables)?;
+            Some(DisguisedConversation { mut messages, tools, stand_ins }) => {
+                let begun = messages.pop().map_or_else(String::new, |message| message.content);
+                let prompt =
+                    template.render_with(&messages, true, tools.as_ref(), variables)? + &begun;
                 self.encode_as_text(&prompt, Some(&stand_ins), false)
             }
             None => self.encode_as_text(&prompt, None, false),

@@ -22,7 +22,8 @@ pub(crate) fn tokens(model: &Model, request: &Request) -> Result<Vec<u32>> {
 pub(crate) fn tokens_of_any_length(model: &Model, request: &Request) -> Result<Vec<u32>> {
     let names = if request.parse_special { SpecialNames::AsTokens } else { SpecialNames::AsText };
     let chat = |messages: &[Message]| {
-        model.encode_chat_with(messages, request.tools.as_ref(), &request.template_variables, names)
+        let (tools, variables) = (request.tools.as_ref(), &request.template_variables);
+        model.encode_begun_chat(messages, tools, variables, names, &request.prefill)
     };
     let (mut tokens, templated) = match &request.prompt {
         Prompt::Chat(messages) => (chat(messages)?, true),
@@ -35,6 +36,12 @@ pub(crate) fn tokens_of_any_length(model: &Model, request: &Request) -> Result<V
         Prompt::Text(text) => (model.encode_text(text, names)?, false),
         Prompt::Tokens(tokens) => (tokens.clone(), false),
     };
+    if !request.prefill.is_empty() && !templated {
+        let message = "`prefill` begins the answer to a conversation, and there is none";
+        return Err(Error::new(ErrorKind::Request, message)
+            .with_help("write it at the prompt's end")
+            .at_field("prefill"));
+    }
     if tokens.is_empty() && !templated {
         tokens.extend(model.config().bos_token_id);
     }
@@ -50,7 +57,7 @@ pub(crate) fn text<'r>(model: &Model, request: &'r Request) -> Result<Cow<'r, st
     let chat = |messages: &[Message]| {
         let (template, tools) = (model.chat_template()?, request.tools.as_ref());
         let prompt = template.render_with(messages, true, tools, &request.template_variables)?;
-        Ok(Cow::Owned(prompt))
+        Ok(Cow::Owned(prompt + &request.prefill))
     };
     match &request.prompt {
         Prompt::Chat(messages) => chat(messages),

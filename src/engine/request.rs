@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::constraint::Constraint;
+use crate::constraint::{Constraint, Matcher};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Message;
 use crate::sampling::SamplingParams;
@@ -39,6 +39,9 @@ pub struct Request {
     /// Gives the prompt's text to the model without the chat template; names of special tokens in
     /// it become these tokens.
     pub raw: bool,
+    /// The beginning of the answer, which stands at the prompt's end and is no part of the text: the model goes on from
+    /// it, and so does the constraint, whose text it begins. Empty for none.
+    pub prefill: String,
     /// Reads names of special tokens in the content of the prompt (messages, tools, a text that is
     /// not [`raw`](Self::raw)) as these tokens. Off by default: then they are text, and only the
     /// chat template writes special tokens, so that content cannot end a turn.
@@ -183,10 +186,32 @@ impl Request {
         match &self.constraint {
             Some(constraint) if self.budget => {
                 let room = self.max_tokens.min(context_length);
-                constraint.matcher().check_budget(u32::try_from(room).unwrap_or(u32::MAX))
+                let mut matcher = self.matcher_of(constraint)?;
+                matcher.check_budget(u32::try_from(room).unwrap_or(u32::MAX))
             }
             _ => Ok(()),
         }
+    }
+
+    /// A matcher of the constraint that has read the beginning of the answer.
+    ///
+    /// Errors if the constraint has no text that begins with it.
+    pub(crate) fn matcher_of(&self, constraint: &Constraint) -> Result<Matcher> {
+        let mut matcher = constraint.matcher();
+        if self.prefill.is_empty() {
+            return Ok(matcher);
+        }
+        matcher.accept_bytes(self.prefill.as_bytes()).map_err(|error| match error.kind() {
+            ErrorKind::Rejected => {
+                let message = "no text that the constraint accepts begins as the answer does";
+                Error::new(ErrorKind::Request, message)
+                    .with_help("begin it otherwise, or not at all")
+                    .with_source(error)
+                    .at_field("prefill")
+            }
+            _ => error,
+        })?;
+        Ok(matcher)
     }
 
     /// The default of [`max_tokens`](Self::max_tokens).
@@ -198,6 +223,7 @@ impl Request {
         Self {
             prompt,
             raw: false,
+            prefill: String::new(),
             parse_special: false,
             tools: None,
             template_variables: serde_json::Map::new(),

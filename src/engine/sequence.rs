@@ -20,7 +20,7 @@ use super::response::{
     FinishReason, Passes, Rejection, Response, StopReason, TextEvent, Timing, Usage,
 };
 use super::stop_stream::{LeadingSpace, StopSearch, StopStream, StopString};
-use crate::constraint::{Constraint, Matcher};
+use crate::constraint::Matcher;
 use crate::error::Result;
 use crate::model::{Canonical, Logits};
 use crate::sampling::{Sampler, Summary};
@@ -98,7 +98,8 @@ impl Sequence {
             sampler.break_dry_at(tokens_containing(vocabulary, &params.dry_sequence_breakers));
         }
         sampler.accept_prompt(&prompt.tokens);
-        let matcher = request.constraint.as_ref().map(Constraint::matcher);
+        let matcher = request.constraint.as_ref().map(|constraint| request.matcher_of(constraint));
+        let matcher = matcher.transpose()?;
         // Under a constraint the text is exactly the bytes that it accepted.
         let strips_space = matcher.is_none()
             && vocabulary.strips_leading_space()
@@ -321,9 +322,14 @@ impl Sequence {
         let (complete, captures) = match (&self.request.constraint, &self.matcher) {
             // A stop string has cut off some of what the matcher accepted.
             (Some(constraint), _) if finish == FinishReason::StopString => {
-                let mut matcher = constraint.matcher();
-                let is_read = matcher.accept_bytes(text.as_bytes()).is_ok();
-                (is_read && matcher.is_accepting(), matcher.captures().ok().filter(|_| is_read))
+                let read = self.request.matcher_of(constraint).and_then(|mut matcher| {
+                    matcher.accept_bytes(text.as_bytes())?;
+                    Ok(matcher)
+                });
+                match read {
+                    Ok(matcher) => (matcher.is_accepting(), matcher.captures().ok()),
+                    Err(_) => (false, None),
+                }
             }
             (_, Some(matcher)) => {
                 (matcher.is_accepting() || matcher.is_finished(), matcher.captures().ok())

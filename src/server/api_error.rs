@@ -189,7 +189,10 @@ impl ApiError {
             (this.param, this.code) =
                 (Some("messages".to_owned()), Some("context_length_exceeded"));
         } else {
-            this.param = error.place().field.map(str::to_owned);
+            // The beginning of an answer is the last of the messages.
+            let field = error.place().field;
+            let field = field.map(|field| if field == "prefill" { "messages" } else { field });
+            this.param = field.map(str::to_owned);
         }
         this
     }

@@ -52,7 +52,7 @@ pub(super) async fn prepare(
     mut body: JsonBody,
     mut chat: ChatRequest,
 ) -> Result<PreparedRequest, ApiError> {
-    chat.think_by_template(&app.engine);
+    chat.think_by_template(&app.engine)?;
     if let Some(error) = &app.no_chat {
         return Err(ApiError::no_chat_template(error));
     }
@@ -78,6 +78,7 @@ fn compile(
 ) -> Result<PreparedRequest, ApiError> {
     let ChatRequest {
         messages,
+        prefill,
         format,
         tools,
         reasoning,
@@ -88,6 +89,7 @@ fn compile(
     let prompt = Prompt::Chat(readable_messages(&app.engine, messages));
     let mut request = Request {
         parse_special: app.parse_special,
+        prefill,
         template_variables,
         ..generation.request(prompt, app.context_length)
     };

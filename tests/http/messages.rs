@@ -211,10 +211,18 @@ fn errors_are_this_api_s_and_keys_come_by_its_header() {
         (
             &keyed,
             body(json!({ "messages": [{ "role": "user", "content": "a" },
-                { "role": "assistant", "content": "b" }] })),
+                { "role": "assistant", "content": "b" }],
+                "thinking": { "type": "enabled", "budget_tokens": 5 } })),
             400,
             "invalid_request_error",
-            "`messages[1].role`",
+            "begun, which does not go with reasoning",
+        ),
+        (
+            &keyed,
+            body(json!({ "messages": [{ "role": "assistant", "content": "b" }] })),
+            400,
+            "invalid_request_error",
+            "`messages`: asks for an answer that is begun: end a conversation",
         ),
         (
             &keyed,
@@ -283,4 +291,42 @@ fn tokens_are_counted_as_the_message_has_them() {
         (wrong.status, &wrong.json()["error"]["type"]),
         (400, &json!("invalid_request_error"))
     );
+}
+
+#[test]
+fn a_message_that_was_begun_is_continued() {
+    let model = "http-messages-begun";
+    let address = serve(hey(model), &[]);
+    let begun = |text: &str, more: Value| {
+        let mut fields = json!({ "messages": [{ "role": "user", "content": "Hello" },
+            { "role": "assistant", "content": text }] });
+        fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        message(address, model, &fields)
+    };
+    let schema = json!({ "type": "object", "properties": { "a": { "const": 7 }, "b": { "enum": ["x"] } },
+        "required": ["a", "b"], "additionalProperties": false });
+    let format =
+        json!({ "output_config": { "format": { "type": "json_schema", "schema": schema } } });
+    for text in ["{", "{\"a\": 7, \"b\": \""] {
+        let answer = begun(text, format.clone()).json();
+        let rest = answer["content"][0]["text"].as_str().unwrap();
+        assert!(!rest.starts_with(text), "{rest}");
+        let whole: Value = serde_json::from_str(&format!("{text}{rest}")).unwrap();
+        assert_eq!(whole, json!({ "a": 7, "b": "x" }));
+        assert_eq!(answer["stop_reason"], "end_turn");
+    }
+    let wrong = begun("[", format);
+    assert_eq!(wrong.status, 400, "{}", wrong.body);
+    assert!(wrong.body.contains("no text that the constraint accepts begins"), "{}", wrong.body);
+    // Without a constraint the prompt alone is longer.
+    let plain = message(address, model, &json!({})).json()["usage"]["input_tokens"].clone();
+    let longer = begun("abc", json!({})).json()["usage"]["input_tokens"].clone();
+    assert!(longer.as_u64() > plain.as_u64(), "{longer} {plain}");
+    // Chat completions say so by vLLM's name.
+    let body = json!({ "model": model, "temperature": 0, "continue_final_message": true,
+        "add_generation_prompt": false, "regex": "ab+c", "max_tokens": 9,
+        "messages": [{ "role": "user", "content": "Hello" }, { "role": "assistant", "content": "ab" }] });
+    let answer = send(address, crate::CHAT, &body.to_string());
+    let text = answer.json()["choices"][0]["message"]["content"].as_str().unwrap().to_owned();
+    assert!(text.ends_with('c') && !text.starts_with('a'), "{text}");
 }

@@ -22,6 +22,9 @@ pub(super) fn chat_body_of_any_length(mut fields: Fields) -> Result<Value, ApiEr
         messages.push(json!({ "role": "system", "content": text("system", system)? }));
     }
     conversation(&mut fields, &mut messages)?;
+    if messages.last().is_some_and(|last| last["role"] == "assistant") {
+        chat.insert("continue_final_message".to_owned(), json!(true));
+    }
     chat.insert("messages".to_owned(), messages.into());
     let most = fields.integer("max_tokens", 1)?;
     chat.extend(most.map(|most| ("max_tokens".to_owned(), json!(most))));
@@ -33,7 +36,13 @@ pub(super) fn chat_body_of_any_length(mut fields: Fields) -> Result<Value, ApiEr
     for name in ["container", "mcp_servers", "context_management", "speed", "inference_geo"] {
         fields.only(name, is_empty, cure)?;
     }
-    for name in ["stop", "max_completion_tokens", "reasoning_effort", "reasoning_budget"] {
+    for name in [
+        "stop",
+        "continue_final_message",
+        "max_completion_tokens",
+        "reasoning_effort",
+        "reasoning_budget",
+    ] {
         fields.only(name, |_| false, "it is a field of chat completions")?;
     }
     fields.only("n", |value| value == 1, "send several requests")?;
@@ -55,6 +64,7 @@ pub(super) fn renamed(error: ApiError) -> ApiError {
         let renamed = [
             ("response_format.json_schema", "output_config.format"),
             ("reasoning_budget", "thinking.budget_tokens"),
+            ("continue_final_message", "messages"),
             ("tool_choice.function", "tool_choice"),
             ("stop", "stop_sequences"),
         ]
@@ -109,7 +119,6 @@ fn conversation(fields: &mut Fields, messages: &mut Vec<Value>) -> Result<(), Ap
         Some(value) => return Err(wrong("messages", "a list of at least one message", &value)),
         None => return Err(ApiError::field("messages", "is missing; write a list of messages")),
     };
-    let count = list.len();
     for (i, message) in list.into_iter().enumerate() {
         let mut message = Fields::new(format!("messages[{i}]"), message)?;
         let role = message.value("role").unwrap_or_default();
@@ -117,11 +126,6 @@ fn conversation(fields: &mut Fields, messages: &mut Vec<Value>) -> Result<(), Ap
         let content = message.value("content").unwrap_or_default();
         match role.as_str() {
             Some("user") => user(&place, content, messages)?,
-            Some("assistant") if i + 1 == count => {
-                let cure =
-                    "is the last one; a message cannot be begun for the model: end with the user";
-                return Err(ApiError::field(message.name("role"), cure));
-            }
             Some("assistant") => messages.push(assistant(&place, content)?),
             _ => return Err(wrong(&message.name("role"), "\"user\" or \"assistant\"", &role)),
         }
@@ -356,6 +360,7 @@ mod tests {
             "output_config",
             "max_completion_tokens",
             "stream_options",
+            "continue_final_message",
         ];
         let read = |body| ChatRequest::read(body, &names(), &Default::default());
         check("MessageRequest", &chat, || read(chat_body(Fields::new("", body.clone())?)?));

@@ -18,6 +18,8 @@ use crate::server::api_error::ApiError;
 /// A request for a chat completion, read and checked.
 pub(crate) struct ChatRequest {
     pub(crate) messages: Vec<Message>,
+    /// The beginning of the answer.
+    pub(crate) prefill: String,
     pub(crate) format: AnswerFormat,
     pub(crate) tools: Option<RequestTools>,
     pub(crate) reasoning: Option<ReasoningRequest>,
@@ -36,11 +38,15 @@ impl ChatRequest {
 
     /// Lets the message begin with reasoning where the variables of the chat template ask for it, by a name
     /// that the template knows, and no other field does.
-    pub(crate) fn think_by_template(&mut self, engine: &Engine) {
-        let Ok(template) = engine.model().chat_template() else { return };
+    ///
+    /// Errors if the answer has a beginning, which reasoning would come before.
+    pub(crate) fn think_by_template(&mut self, engine: &Engine) -> Result<(), ApiError> {
+        let Ok(template) = engine.model().chat_template() else { return Ok(()) };
         if self.reasoning.is_none() && template::asks_to_think(&self.template_variables, template) {
+            check_prefill(&self.prefill, true, false)?;
             self.reasoning = Some(ReasoningRequest::unbounded());
         }
+        Ok(())
     }
 
     /// Reads a body for the model that is served under these names, with these settings for what it
@@ -53,17 +59,20 @@ impl ChatRequest {
         let constraint_key = constraint_key(&body);
         let mut fields = Fields::new("", body)?;
         require_model(&mut fields, models)?;
-        let messages = messages(&mut fields)?;
+        let mut messages = messages(&mut fields)?;
+        let prefill = prefill(&mut fields, &mut messages)?;
         let format = answer_format::read(&mut fields)?;
         let tools = tools::read(&mut fields)?;
         let reasoning = tools::reasoning(&mut fields)?;
         let template_variables = template::variables(&mut fields)?;
+        check_prefill(&prefill, reasoning.is_some(), tools.is_some())?;
         tools::check_thinking(reasoning.as_ref(), &template_variables)?;
         let generation = GenerationFields::read(&mut fields, LogprobsField::Chat, defaults)?;
         ignore_or_refuse_rest(&mut fields)?;
         fields.finish()?;
         Ok(Self {
             messages,
+            prefill,
             format,
             tools,
             reasoning,
@@ -73,6 +82,42 @@ impl ChatRequest {
         })
     }
 }
+
+/// The text of the last message, where it is the assistant's and `continue_final_message` says that it is the beginning
+/// of the answer.
+fn prefill(fields: &mut Fields, messages: &mut Vec<Message>) -> Result<String, ApiError> {
+    if !fields.flag(CONTINUE)?.unwrap_or(false) {
+        return Ok(String::new());
+    }
+    // vLLM wants it said, too.
+    fields.only("add_generation_prompt", Value::is_boolean, "write true or false")?;
+    let last = messages.pop().filter(|last| last.role == "assistant" && last.more.is_empty());
+    match last {
+        Some(last) if !messages.is_empty() && !last.content.is_empty() => Ok(last.content),
+        _ => {
+            let message =
+                "asks for an answer that is begun: end a conversation with a text of the assistant";
+            Err(ApiError::field(CONTINUE, message))
+        }
+    }
+}
+
+/// Errors where the beginning of the answer stands beside parts of a message that come before its text or in it.
+fn check_prefill(prefill: &str, has_reasoning: bool, has_tools: bool) -> Result<(), ApiError> {
+    let beside = match (has_reasoning, has_tools) {
+        _ if prefill.is_empty() => return Ok(()),
+        (true, _) => "reasoning, which comes first",
+        (_, true) => "tools, of which a call may come first",
+        (false, false) => return Ok(()),
+    };
+    Err(ApiError::field(
+        CONTINUE,
+        format!("asks for an answer that is begun, which does not go with {beside}; leave one out"),
+    ))
+}
+
+/// The field that says that the last message is the beginning of the answer.
+const CONTINUE: &str = "continue_final_message";
 
 /// Accepts the fields that cannot change the answer, and refuses those of OpenAI's API that are not
 /// implemented.

@@ -69,6 +69,8 @@ impl ResponseInput {
         fields.only("conversation", |_| false, "write `previous_response_id`")?;
         fields.only("prompt", |_| false, "write `instructions` and `input`")?;
         fields.only("trace", |value| value == false, "chat completions have it")?;
+        let cure_of_begun = "end with the user; chat completions have it";
+        fields.only("continue_final_message", |value| value == false, cure_of_begun)?;
         fields.only("n", |value| value == 1, "send several requests")?;
         // It bounds calls of tools that a server runs itself, of which there are none here.
         fields.ignore("max_tool_calls");
@@ -430,6 +432,7 @@ mod tests {
             "logprobs",
             "reasoning_effort",
             "tools",
+            "continue_final_message",
         ];
         check("ResponseRequest", &chat, || {
             let store = ResponseStore::default();
