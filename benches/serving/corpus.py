@@ -37,7 +37,7 @@ PROMPT = "Write an example of the data that this schema describes."
 
 
 def chosen(corpus, count):
-    """A stride of `count` names and schemas through a folder."""
+    """A stride through a folder: `count` names and schemas, as requests and as the validator have them."""
     files = sorted(corpus.glob("*.jsonl"))
     lines = [(file.stem, line) for file in files for line in file.open()]
     if not lines:
@@ -45,7 +45,9 @@ def chosen(corpus, count):
     picked = [lines[number * len(lines) // count] for number in range(min(count, len(lines)))]
     for name, line in picked:
         case = json.loads(line)
-        yield case.get("id", name), case["schema"]
+        # For the validator with decimal numbers, as they were written.
+        exact = json.loads(line, parse_float=Decimal)
+        yield case.get("id", name), case["schema"], exact["schema"]
 
 
 class Outcome:
@@ -66,7 +68,7 @@ class Client:
         connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
         return connection, connection.getresponse()
 
-    def ask(self, number, schema):
+    def ask(self, number, schema, exact):
         """The outcome of one request."""
         constraint = {"type": "json_schema", "json_schema": {"name": "s", "schema": schema}}
         body = {
@@ -86,7 +88,7 @@ class Client:
             connection.close()
         except (OSError, http.client.HTTPException, ValueError, KeyError) as error:
             return Outcome("failed", f"no whole answer after {time.perf_counter() - began:.0f} s: {error!r}")
-        outcome = self.judge(schema, text, choice, body)
+        outcome = self.judge(exact, text, choice, body)
         outcome.text, outcome.first = text, first and first - began
         return outcome
 
@@ -179,8 +181,8 @@ def main():
     began = time.perf_counter()
 
     def one(number):
-        name, schema = cases[number]
-        outcome = client.ask(number, schema)
+        name, schema, exact = cases[number]
+        outcome = client.ask(number, schema, exact)
         with lock:
             counts[outcome.kind, number % 2] += 1
             if outcome.kind == "valid" and outcome.why:
