@@ -54,6 +54,8 @@ pub use dialect::Dialect;
 pub use environment::{Environment, NamedGrammar};
 pub use library::{BuiltIn, GRAMMARS, builtin};
 pub(crate) use notation::{choices_grammar, grammar_by_name};
+#[cfg(feature = "server")]
+pub(crate) use similar_name::most_similar;
 
 use crate::error::Result;
 use crate::grammar::Grammar;

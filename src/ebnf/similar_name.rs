@@ -5,7 +5,7 @@
 
 /// The name that is most like a wrong one, if at most a third of the characters differ.
 /// O(names × length²).
-pub(super) fn most_similar<'n>(
+pub(crate) fn most_similar<'n>(
     wrong: &str,
     names: impl Iterator<Item = &'n str>,
 ) -> Option<&'n str> {

@@ -155,6 +155,10 @@ fn other_servers_names_for_constraints_are_read() {
             json!({ "response_format": { "type": "json_object", "schema": { "const": [1] } } }),
             r"^\[\s*1\s*\]$",
         ),
+        (
+            json!({ "response_format": { "type": "json_schema", "schema": { "const": [1] } } }),
+            r"^\[\s*1\s*\]$",
+        ),
         (json!({ "regex": "[xy]{3}" }), "^[xy]{3}$"),
         (json!({ "ebnf": "root ::= [ab]" }), "^[ab]$"),
         (json!({ "ebnf": "a ::= [ab]\nroot ::= a a", "start": "a" }), "^[ab]$"),
@@ -225,6 +229,11 @@ fn other_servers_names_for_constraints_are_read() {
             "/not/grammar",
         ),
         (json!({ "guided_json": "{" }), "guided_json", "no JSON"),
+        (
+            json!({ "structured_outputs": { "choices": ["a"] } }),
+            "structured_outputs.choices",
+            "`choice` is",
+        ),
         (
             json!({ "guided_regex": "a", "response_format": { "type": "json_object" } }),
             "guided_regex",

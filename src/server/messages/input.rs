@@ -40,6 +40,7 @@ pub(super) fn chat_body_of_any_length(mut fields: Fields) -> Result<Value, ApiEr
         "stop",
         "continue_final_message",
         "max_completion_tokens",
+        "n_predict",
         "reasoning_effort",
         "reasoning_budget",
     ] {
@@ -359,6 +360,7 @@ mod tests {
             "tool_choice",
             "output_config",
             "max_completion_tokens",
+            "n_predict",
             "stream_options",
             "continue_final_message",
         ];

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// Fields that say nothing of the constraint. All others are part of its key, those that nobody knows
 /// among them.
-const BESIDE_CONSTRAINT: [&str; 25] = [
+const BESIDE_CONSTRAINT: [&str; 26] = [
     "messages",
     "prompt",
     "suffix",
@@ -17,6 +17,7 @@ const BESIDE_CONSTRAINT: [&str; 25] = [
     "seed",
     "max_tokens",
     "max_completion_tokens",
+    "n_predict",
     "n",
     "stream",
     "stream_options",

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use serde_json::{Map, Value};
 
+use crate::ebnf::most_similar;
 use crate::server::api_error::ApiError;
 
 /// Longest piece of a wrong value that an error repeats, in characters.
@@ -44,6 +45,8 @@ pub(crate) fn ignoring_unknown<T>(
 pub(crate) struct Fields {
     path: String,
     map: Map<String, Value>,
+    /// Names that were asked for, whether they were there or not.
+    asked: Vec<String>,
 }
 
 impl Fields {
@@ -51,7 +54,7 @@ impl Fields {
     pub(crate) fn new(path: impl Into<String>, value: Value) -> Result<Self, ApiError> {
         let path = path.into();
         match value {
-            Value::Object(map) => Ok(Self { path, map }),
+            Value::Object(map) => Ok(Self { path, map, asked: Vec::new() }),
             value if path.is_empty() => {
                 Err(ApiError::bad(format!("the body must be a JSON object, not {}", show(&value))))
             }
@@ -78,9 +81,10 @@ impl Fields {
         self.map.shift_remove(field).filter(|value| !value.is_null())
     }
 
-    /// Notes that a field was taken, for tests.
-    #[cfg_attr(not(test), allow(unused_variables, clippy::unused_self))]
-    fn note(&self, field: &str, is_honoured: bool) {
+    /// Notes that a field was asked for; in tests also whether more is done with it than to refuse it.
+    #[cfg_attr(not(test), allow(unused_variables))]
+    fn note(&mut self, field: &str, is_honoured: bool) {
+        self.asked.push(field.to_owned());
         #[cfg(test)]
         TAKEN.with_borrow_mut(|taken| taken.push((self.name(field), is_honoured)));
     }
@@ -189,7 +193,10 @@ impl Fields {
         match is_ignored {
             true => Ok(()),
             false => {
-                Err(ApiError::field(self.name(field), "is not a field that is supported here"))
+                let meant = most_similar(field, self.asked.iter().map(String::as_str));
+                let cure = meant.map_or_else(String::new, |meant| format!("; `{meant}` is"));
+                let message = format!("is not a field that is supported here{cure}");
+                Err(ApiError::field(self.name(field), message))
             }
         }
     }

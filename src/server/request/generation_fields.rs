@@ -131,6 +131,15 @@ fn token_budget(fields: &mut Fields, default: Option<usize>) -> Result<TokenBudg
         })
     };
     let (old, new) = (read("max_tokens")?, read("max_completion_tokens")?);
+    // llama.cpp's name.
+    if let Some(tokens) = read("n_predict")? {
+        if old.or(new).is_some_and(|other| other != tokens) {
+            let message = "differs from `max_tokens`, which says the same; write one of them";
+            return Err(ApiError::field("n_predict", message));
+        }
+        let field = tokens.map(|_| "n_predict");
+        return Ok(TokenBudget { tokens, field });
+    }
     match (old, new) {
         (Some(old), Some(new)) if old != new => Err(ApiError::field(
             "max_tokens",

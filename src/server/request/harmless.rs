@@ -11,12 +11,14 @@ pub(crate) fn ignore_harmless(fields: &mut Fields) -> Result<(), ApiError> {
     for field in [
         "cache_prompt",
         "cache_salt",
+        "id_slot",
         "metadata",
         "prediction",
         "priority",
         "prompt_cache_key",
         "prompt_cache_retention",
         "request_id",
+        "rid",
         "safety_identifier",
         "service_tier",
         "store",
@@ -31,6 +33,20 @@ pub(crate) fn ignore_harmless(fields: &mut Fields) -> Result<(), ApiError> {
     fields.only("spaces_between_special_tokens", Value::is_boolean, as_is)?;
     fields.only("use_beam_search", |value| value == false, "write `num_beams`")?;
     let none = "leave it out";
-    fields.only("return_token_ids", |value| value == false, none)?;
-    fields.only("prompt_logprobs", |value| value == false, none)
+    for field in ["return_token_ids", "prompt_logprobs", "return_hidden_states", "return_tokens"] {
+        fields.only(field, |value| value == false, none)?;
+    }
+    // What the documents and clients of vLLM, SGLang and llama.cpp say besides.
+    let apart = "reasoning is always told apart from the answer";
+    for field in ["separate_reasoning", "stream_reasoning", "include_reasoning"] {
+        fields.only(field, |value| value == true, apart)?;
+    }
+    let reasoning = |value: &Value| matches!(value.as_str(), Some("auto" | "deepseek"));
+    fields.only("reasoning_format", reasoning, apart)?;
+    fields.only("parse_tool_calls", |value| value == true, "calls are always read")?;
+    let stops = "write `include_stop_str_in_output`";
+    fields.only("no_stop_trim", |value| value == false, stops)?;
+    let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+    fields.only("bad_words", is_empty, "write `banned_token_ids`, or a constraint")?;
+    fields.only("lora", is_empty, "one model is served")
 }

@@ -75,7 +75,9 @@ impl ResponseInput {
         // It bounds calls of tools that a server runs itself, of which there are none here.
         fields.ignore("max_tool_calls");
         fields.ignore("context_management");
-        for name in ["messages", "response_format", "max_tokens", "max_completion_tokens"] {
+        for name in
+            ["messages", "response_format", "max_tokens", "max_completion_tokens", "n_predict"]
+        {
             fields.only(name, |_| false, "it is a field of chat completions")?;
         }
         fields.only("logprobs", |_| false, "write it into `include`")?;
@@ -429,6 +431,7 @@ mod tests {
             "response_format",
             "max_tokens",
             "max_completion_tokens",
+            "n_predict",
             "logprobs",
             "reasoning_effort",
             "tools",

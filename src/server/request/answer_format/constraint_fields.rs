@@ -172,6 +172,11 @@ pub(super) fn response_format(
             }
             None => AnswerConstraint::JsonObject,
         }),
+        // llama.cpp's server documents the schema without an object around it, too.
+        Some("json_schema") if format.has("schema") && !format.has("json_schema") => {
+            field = format.name("schema");
+            schema(&mut format, "schema")?.map(AnswerConstraint::Schema)
+        }
         Some("json_schema") => {
             field = "response_format.json_schema.schema".to_owned();
             Some(AnswerConstraint::Schema(json_schema(&mut format, documents, json)?))
