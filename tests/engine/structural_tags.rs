@@ -160,6 +160,11 @@ fn documented_dispatches() {
         [{"begin": "<f=1>", "schema": {"type": "integer"}, "end": "</f>"}]});
     let constraint = compiler().compile(structural_tag(&older, &compiler()).unwrap()).unwrap();
     assert!(accepts(&constraint, "so <f=1>12</f>.") && !accepts(&constraint, "<f=1>x</f>"));
+    // As SGLang writes it for tools, of which one has no parameters.
+    let older = json!({"type": "structural_tag", "triggers": ["<f"], "at_least_one": true,
+        "structures": [{"begin": "<f=1>", "end": "</f>"}]});
+    let constraint = compiler().compile(structural_tag(&older, &compiler()).unwrap()).unwrap();
+    assert!(accepts(&constraint, "<f=1>{}</f>.") && !accepts(&constraint, "so"));
 }
 
 #[test]
@@ -249,6 +254,7 @@ fn errors_have_a_place() {
         (json!({"type": "or", "elements": ["x"]}), "/elements/0", "objects"),
         (json!({"type": "repeat", "min": 3, "max": 2, "content": any}), "/min", "greater"),
         (json!({"type": "tags"}), "/type", "no format"),
+        (json!({"type": "object", "properties": {}}), "/type", "\"json_schema\": …"),
         (tag(json!("<a>"), any.clone(), json!([])), "/end", "no end"),
         (tag(json!("<a>"), any.clone(), json!([1])), "/end/0", "text"),
         (tag(any.clone(), any.clone(), json!("x")), "/begin/type", "text or a token"),
@@ -286,6 +292,10 @@ fn errors_have_a_place() {
         assert_eq!(error.place().pointer.as_deref(), Some(&*expected), "{format}\n{error}");
         assert!(error.to_string().contains(word), "{error}");
     }
+    let older = json!({"type": "structural_tag", "max_new_tokens": 9, "triggers": ["<"], "structures":
+        [{"begin": "<f>", "schema": {}, "end": ""}]});
+    let error = structural_tag(&older, &compiler()).unwrap_err();
+    assert!(error.to_string().contains("`max_tokens` of the request"), "{error}");
     let mut deep = text("a");
     for _ in 0..200 {
         deep = json!({"type": "optional", "content": deep});

@@ -1,6 +1,6 @@
 //! Formats as their JSON says them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::members::{Members, NamedToken, bad, items, token};
 use crate::error::{Error, ErrorKind, Result};
@@ -13,6 +13,14 @@ const NAMES: &str = "const_string, json_schema, regex, grammar, any_text, token,
                      any_tokens, sequence, or, optional, plus, star, repeat, tag, triggered_tags, \
                      token_triggered_tags, tags_with_separator, dispatch, token_dispatch and \
                      qwen_xml_parameter";
+
+/// Types of JSON Schema, which stand in the place of a format where a schema does.
+const SCHEMA_TYPES: [&str; 7] =
+    ["object", "array", "string", "integer", "number", "boolean", "null"];
+
+/// The cure for a schema in the place of a format.
+const SCHEMA_HELP: &str =
+    "a schema stands in a format: {\"type\": \"json_schema\", \"json_schema\": …}";
 
 /// A format.
 #[derive(Debug)]
@@ -261,20 +269,31 @@ impl Format {
             }
             _ => {
                 let message = format!("`{kind}` is no format");
-                return Err(members.bad("type", message).with_help(format!("known are {NAMES}")));
+                let help = match SCHEMA_TYPES.contains(&kind) {
+                    true => SCHEMA_HELP.to_owned(),
+                    false => format!("known are {NAMES}"),
+                };
+                return Err(members.bad("type", message).with_help(help));
             }
         })
     }
 
     /// Reads the older form, with `structures` and `triggers`.
     pub(super) fn read_older(members: &Members<'_>) -> Result<Self> {
-        members.only(&["type", "structures", "triggers"])?;
+        if members.get("max_new_tokens").is_some() {
+            let message = "a structural tag has no `max_new_tokens`";
+            return Err(members
+                .bad("max_new_tokens", message)
+                .with_help("`max_tokens` of the request bounds the whole answer"));
+        }
+        members.only(&["type", "structures", "triggers", "at_least_one"])?;
         let mut tags = Vec::new();
         for (at, value) in members.full_list("structures")? {
             let structure = Members::new(value, &at)?;
             structure.only(&["begin", "schema", "end"])?;
             let schema = JsonFormat {
-                schema: structure.member("schema")?.clone(),
+                // SGLang's tools without parameters have none.
+                schema: structure.get("schema").map_or_else(|| json!({}), Value::clone),
                 style: None,
                 any_order: false,
                 max_whitespace: None,
@@ -288,7 +307,8 @@ impl Format {
                 at,
             });
         }
-        let number = NumberOfTags { at_least_one: false, stop_after_first: false };
+        let at_least_one = members.flag("at_least_one", false)?;
+        let number = NumberOfTags { at_least_one, stop_after_first: false };
         Ok(Self::Dispatch(TextDispatch {
             rules: rules_of_tags(members, tags)?,
             excludes: Vec::new(),
