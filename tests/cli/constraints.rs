@@ -119,6 +119,18 @@ fn options_of_json_are_those_of_other_engines() {
             ran.err
         );
     }
+    // They hold for schemas within a grammar, and a grammar without schemas has no use for them.
+    let holds = file("cli-options.lark", "start: %json {\"type\": \"array\"}");
+    let none = file("cli-options-none.lark", "start: \"[]\"");
+    let list = file("cli-options.txt", "[ 1,2]");
+    for (grammar, options, code) in [
+        (&holds, &[][..], 1),
+        (&holds, &["--whitespace", "any"], 0),
+        (&none, &["--whitespace", "any"], 2),
+    ] {
+        let args = [&["check", "--grammar", grammar, "--input", &list], options].concat();
+        assert_eq!(run(&args).code, code, "{grammar} {options:?}");
+    }
     let ran = run(&["check", "--regex", "a", "--input", &input, "--strict"]);
     assert!(ran.code == 2 && ran.err.contains("--strict says how JSON is written"), "{}", ran.err);
 }

@@ -117,6 +117,10 @@ impl From<DialectName> for Dialect {
 }
 
 /// The constraint: one of these.
+/// Signs of a grammar that may hold a JSON Schema: of its own, in llguidance's list, or of a grammar that
+/// it names.
+const SCHEMA_SIGNS: [&str; 4] = ["%json", "json_schema", "@", "%import"];
+
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Constraint")]
 #[group(multiple = false)]
@@ -170,15 +174,13 @@ impl ConstraintArgs {
     fn compile_as(&self, compiler: &Compiler, layout: GrammarLayout) -> Result<Option<Constraint>> {
         self.check_list()?;
         let ConstraintChoice { schema, regex, grammar, json_object, .. } = &self.choice;
-        if let Some(option) = self.json.given()
-            && schema.is_none()
+        if schema.is_none()
+            && grammar.is_none()
             && !json_object
             && self.choice.formula.is_none()
             && self.choice.structural_tag.is_none()
         {
-            let message = format!("{option} says how JSON is written, and the text is no JSON");
-            return Err(Error::new(ErrorKind::Request, message)
-                .with_help("leave it out, or give --schema or --json-object"));
+            self.refuse_options_of_json()?;
         }
         if !self.json.resources.is_empty()
             && schema.is_none()
@@ -230,6 +232,9 @@ impl ConstraintArgs {
             let dialect = self.text.grammar_dialect.map(Dialect::from);
             let options = GrammarOptions { start: self.text.start.clone(), layout };
             read_grammar(grammar, dialect, |text, dialect| {
+                if !SCHEMA_SIGNS.iter().any(|sign| text.contains(sign)) {
+                    self.refuse_options_of_json()?;
+                }
                 let merged = GrammarOptions { layout: GrammarLayout::Merged, ..options.clone() };
                 note_if_unconstrained(
                     &compiler.parse_grammar_with_options(text, dialect, &merged)?,
@@ -244,6 +249,14 @@ impl ConstraintArgs {
             compiler.compile(grammar)?
         };
         Ok(Some(constraint))
+    }
+
+    /// Errors if an option says how JSON is written, where the text holds none.
+    fn refuse_options_of_json(&self) -> Result<()> {
+        let Some(option) = self.json.given() else { return Ok(()) };
+        let message = format!("{option} says how JSON is written, and the text is no JSON");
+        Err(Error::new(ErrorKind::Request, message)
+            .with_help("leave it out, or give --schema, --json-object, or a grammar with `%json`"))
     }
 
     /// Errors if the list of `--choices` stands beside another constraint.
