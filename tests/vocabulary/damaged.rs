@@ -80,6 +80,19 @@ fn a_gguf_vocabulary() {
     assert!(!vocab.is_special(6));
     let vocab = Vocabulary::from_gguf(&gguf(2, "gpt2")).unwrap();
     assert_eq!(vocab.decode(&[7, 5, 4]), b" c<tool>b");
+    let vocab = Vocabulary::from_gguf(&gguf(3, "gemma4")).unwrap();
+    assert_eq!(vocab.decode(&[3, 2, 7]), " a\nĠc".as_bytes());
+}
+
+/// A file that does not say whether a blank is put before a text: llama.cpp puts one for `llama`
+/// alone.
+#[test]
+fn a_gguf_vocabulary_without_word_of_the_first_blank() {
+    for (model, expected) in [("llama", true), ("gemma4", false), ("gpt2", false)] {
+        let file = gguf(3, model).replace(b"add_space_prefix", b"other_key_prefix");
+        let vocab = Vocabulary::from_gguf(&file).unwrap();
+        assert_eq!(vocab.strips_leading_space(), expected, "{model}");
+    }
 }
 
 #[test]

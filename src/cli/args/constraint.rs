@@ -20,7 +20,7 @@ use crate::cli::output;
 
 /// Longest time to compile a constraint with another option, and to read a text with it, only to say
 /// that the text is accepted with that option.
-const EXPLANATION_TIMEOUT: Duration = Duration::from_millis(200);
+const EXPLANATION_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A constraint, with the options of JSON and limits.
 #[derive(Debug, clap::Args)]

@@ -13,7 +13,7 @@ use crate::{Compiler, Constraint, Limits};
 
 /// Longest time to compile a constraint with another option, and for each look at a text with it,
 /// only to say that the text is accepted with that option.
-const EXPLANATION_TIMEOUT: Duration = Duration::from_millis(200);
+const EXPLANATION_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// `{"text": …}` or `{"texts": […]}`, beside a constraint. `tokens: true` writes the texts in the
 /// model's tokens.

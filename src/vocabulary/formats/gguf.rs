@@ -100,11 +100,16 @@ fn spelling(metadata: &GgufMetadata<'_>) -> Result<TokenSpelling> {
         "llama" => Ok(TokenSpelling::sentence_piece(
             metadata.get("tokenizer.ggml.add_space_prefix") != Some(GgufValue::Bool(false)),
         )),
+        // SentencePiece's spelling with merges; without the space unless the file says otherwise.
+        "gemma4" => Ok(TokenSpelling::sentence_piece(
+            metadata.get("tokenizer.ggml.add_space_prefix") == Some(GgufValue::Bool(true)),
+        )),
         other => {
             let message =
                 format!("the GGUF tokenizer model `{other}` has no exact bytes for each token");
-            Err(error(message)
-                .with_help("`gpt2` (byte-level BPE) and `llama` (SentencePiece) are read"))
+            Err(error(message).with_help(
+                "`gpt2` (byte-level BPE), `llama` and `gemma4` (SentencePiece) are read",
+            ))
         }
     }
 }

@@ -60,8 +60,14 @@ fn rearranged_architectures_have_bit_for_bit_the_logits_of_safetensors() {
     assert_eq!(families.len(), READ.len(), "{families:?}");
 }
 
+/// The metadata of a GGUF file.
+type Metadata = Vec<(String, Value)>;
+
+/// The tensors of a GGUF file by name.
+type Tensors = Vec<(String, QTensor)>;
+
 /// The model of a case, and its file.
-fn case(name: &str) -> (ConvertedModel, Vec<(String, Value)>, Vec<(String, QTensor)>) {
+fn case(name: &str) -> (ConvertedModel, Metadata, Tensors) {
     let case = Case::all().into_iter().find(|case| case.name == name).unwrap();
     let source = ConvertedModel::of(&case);
     let (_, architecture) =
