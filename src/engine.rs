@@ -58,6 +58,7 @@ mod label_masses;
 mod label_search;
 mod label_trie;
 mod llm_engine;
+mod loop_state;
 mod mailbox;
 mod message_format;
 mod model_runner;

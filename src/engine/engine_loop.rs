@@ -14,35 +14,25 @@
 //! *Invariant.* A text does not depend on what is read beside it: on the CPU logits are the same bit for
 //! bit in any batch ([`Model::forward_batch`]), and everything else belongs to the text alone.
 
-use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
 use super::engine_options::{EngineOptions, EngineStats};
+use super::loop_state::{LoopState, SubmissionId};
 use super::model_runner::{ModelRunner, TokenizedPrompt};
-use super::prefix_cache::{BlockKey, PrefixCache};
 use super::preparation::{PreparationThreads, Prepared};
 use super::request::Request;
-use super::response::Passes;
-use super::scheduler::{BLOCK, Grant, Resources, Scheduler, SchedulerLimits, TaskId, Unread};
+use super::scheduler::{Scheduler, SchedulerLimits};
 use super::sequence::Sequence;
 use super::submission::{Listener, Submission};
 use super::task::Task;
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Chunk, Model};
+use crate::error::Result;
 
 /// Time for which a step waits for masks if there is nothing else to do.
 const IDLE_PATIENCE: Duration = Duration::from_millis(20);
-
-/// Blocks that are kept free of a text's greatest length: for guesses beyond it, and for the block
-/// that is copied where texts part.
-const SPARE_BLOCKS: usize = 4;
-
-/// The name of a submitted request.
-pub(crate) type SubmissionId = u64;
 
 /// A text that is ready to begin.
 pub(crate) struct NewText {
@@ -108,33 +98,6 @@ pub(crate) struct EngineLoop {
     submissions: BTreeMap<SubmissionId, Submission>,
 }
 
-/// The tasks, and the blocks that they hold.
-#[derive(Debug)]
-struct LoopState {
-    runner: ModelRunner,
-    /// By arrival.
-    tasks: BTreeMap<TaskId, Entry>,
-    prefix: PrefixCache,
-    shares_prefixes: bool,
-    /// Blocks that all texts and the prefix cache may hold.
-    max_blocks: usize,
-    stats: EngineStats,
-    next_task: TaskId,
-    /// The cached blocks that no text holds, counted since they last changed.
-    unused: Cell<Option<usize>>,
-}
-
-/// A task, and whose it is.
-#[derive(Debug)]
-struct Entry {
-    task: Task,
-    submission: SubmissionId,
-    /// Its place among the submission's texts.
-    index: usize,
-    /// Full blocks of each branch that the prefix cache has seen.
-    published: usize,
-}
-
 impl EngineLoop {
     /// A loop without requests.
     ///
@@ -145,16 +108,7 @@ impl EngineLoop {
             prefill_tokens: options.prefill_tokens,
             prefill_tokens_beside_decode: options.prefill_tokens_beside_decode,
         });
-        let state = LoopState {
-            max_blocks: max_blocks(runner.model(), options),
-            runner,
-            tasks: BTreeMap::new(),
-            prefix: PrefixCache::default(),
-            shares_prefixes: options.prefix_cache,
-            stats: EngineStats::default(),
-            next_task: 0,
-            unused: Cell::new(None),
-        };
+        let state = LoopState::new(runner, options);
         let preparation = PreparationThreads::start()?;
         let mask_patience = options.mask_patience;
         Ok(Self { state, scheduler, preparation, mask_patience, submissions: BTreeMap::new() })
@@ -166,15 +120,8 @@ impl EngineLoop {
         let count = texts.len();
         let mut submission = Submission::new(request, (count, best), listener);
         for (index, NewText { prompt, sequence }) in texts.into_iter().enumerate() {
-            let task = self.state.next_task;
-            match Task::new(task, &self.state.runner, prompt, sequence) {
-                Ok(new) => {
-                    let entry = Entry { task: new, submission: id, index, published: 0 };
-                    self.state.tasks.insert(task, entry);
-                    self.state.next_task += 1;
-                }
-                Err(error) => submission.take(index, Err(error)),
-            }
+            let added = self.state.add(prompt, sequence, id, index);
+            added.unwrap_or_else(|error| submission.take(index, Err(error)));
         }
         self.submissions.insert(id, submission);
     }
@@ -196,18 +143,9 @@ impl EngineLoop {
         const COUNT_EVERY: u64 = 32;
         let state = &mut self.state;
         if self.submissions.is_empty() || state.stats.steps.is_multiple_of(COUNT_EVERY) {
-            state.unused.set(None);
-            state.stats.kv_blocks_held =
-                state.blocks_in_use().saturating_sub(state.unused_blocks());
+            state.count_held_blocks();
         }
-        let running = state.tasks.values().filter(|entry| entry.task.is_running).count();
-        EngineStats {
-            running,
-            waiting: state.tasks.len() - running,
-            kv_blocks: state.max_blocks,
-            kv_blocks_cached: state.prefix.len(),
-            ..state.stats
-        }
+        state.stats()
     }
 
     /// Takes what is new, works on all requests for one forward pass, and tells what has come of it.
@@ -218,7 +156,7 @@ impl EngineLoop {
         };
         new.into_iter().for_each(|(id, new)| self.add(id, new));
         cancelled.into_iter().for_each(|id| self.cancel(id));
-        self.state.unused.set(None);
+        self.state.forget_unused_blocks();
         self.end_cancelled();
         self.take_prepared(Duration::ZERO);
         let grants = self.scheduler.plan(&mut self.state);
@@ -226,13 +164,7 @@ impl EngineLoop {
         let is_idle = grants.is_empty();
         if !is_idle {
             self.state.stats.steps += 1;
-            if let Err(error) = self.state.forward(&grants) {
-                for grant in &grants {
-                    if let Some(entry) = self.state.tasks.get_mut(&grant.task) {
-                        entry.task.fail(error.clone());
-                    }
-                }
-            }
+            self.state.forward(&grants);
         }
         if is_idle && !self.state.tasks.values().any(|entry| entry.task.can_draw()) {
             // All that there is to do is late.
@@ -340,214 +272,4 @@ impl EngineLoop {
         }
         self.submissions.values_mut().for_each(Submission::tell_step);
     }
-}
-
-impl LoopState {
-    fn model(&self) -> &Model {
-        self.runner.model()
-    }
-
-    fn blocks_in_use(&self) -> usize {
-        self.model().kv_blocks().map_or(0, |blocks| blocks.in_use)
-    }
-
-    /// The blocks that the prefix cache alone holds.
-    fn unused_blocks(&self) -> usize {
-        let unused = self.unused.get().unwrap_or_else(|| self.prefix.unused());
-        self.unused.set(Some(unused));
-        unused
-    }
-
-    /// Lets the model read what was planned.
-    fn forward(&mut self, grants: &[Grant]) -> Result<()> {
-        let needed: usize = grants
-            .iter()
-            .filter_map(|grant| {
-                let branch = *self.tasks.get(&grant.task)?.task.branches().get(grant.branch)?;
-                Some(branch.cache().blocks_for(grant.tokens))
-            })
-            .sum();
-        let over = (self.blocks_in_use() + needed).saturating_sub(self.max_blocks);
-        if over > 0 {
-            self.prefix.evict(over);
-        }
-        let wanted: HashMap<(TaskId, usize), usize> =
-            grants.iter().map(|grant| ((grant.task, grant.branch), grant.tokens)).collect();
-        let mut branches = Vec::with_capacity(grants.len());
-        for (&id, entry) in &mut self.tasks {
-            let texts = entry.task.branches_mut().into_iter().enumerate();
-            branches
-                .extend(texts.filter_map(|(i, branch)| Some((branch, *wanted.get(&(id, i))?, id))));
-        }
-        let mut chunks: Vec<Chunk<'_>> = Vec::with_capacity(branches.len());
-        for (branch, tokens, _) in &mut branches {
-            branch.begin_read();
-            let chunk = branch.chunk(*tokens);
-            self.stats.tokens_read += chunk.tokens.len() as u64;
-            chunks.push(chunk);
-        }
-        let rows = self.runner.model().forward_batch(&mut chunks)?;
-        drop(chunks);
-        let mut counts: BTreeMap<TaskId, (bool, Passes)> = BTreeMap::new();
-        for ((branch, _, id), rows) in branches.into_iter().zip(rows) {
-            let (has_logits, passes) = counts.entry(id).or_default();
-            *has_logits |= !rows.is_empty();
-            branch.end_read(rows, passes);
-        }
-        for (id, (has_logits, passes)) in counts {
-            if let Some(entry) = self.tasks.get_mut(&id) {
-                entry.task.count_pass(has_logits, passes);
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds the blocks that have become full to the prefix cache.
-    fn publish(&mut self) {
-        if !self.shares_prefixes {
-            return;
-        }
-        for entry in self.tasks.values_mut().filter(|entry| !entry.task.has_ended()) {
-            let branches = entry.task.branches();
-            let settled = branches.iter().map(|branch| branch.settled() / BLOCK).min().unwrap_or(0);
-            if settled > entry.published {
-                for branch in branches {
-                    let tokens = &branch.tokens()[..settled * BLOCK];
-                    let read = (tokens, branch.cache().rotary_factors());
-                    self.prefix.insert(read, entry.published, |i| branch.cache().block(i));
-                }
-                entry.published = settled;
-            }
-        }
-    }
-
-    /// The keys of blocks that running tasks are about to read: a task that needs them waits.
-    fn keys_in_flight(&self) -> HashSet<BlockKey> {
-        let mut keys = HashSet::new();
-        for entry in self.tasks.values().filter(|e| e.task.is_running && !e.task.has_ended()) {
-            for branch in entry.task.branches() {
-                let tokens = branch.tokens();
-                // The last token may be one that is never read.
-                let full = tokens.len() - 1;
-                if branch.settled() + BLOCK <= full {
-                    let factors = branch.cache().rotary_factors();
-                    keys.extend(self.prefix.keys(&tokens[..full], factors));
-                }
-            }
-        }
-        keys
-    }
-
-    /// The tokens of a text that are looked up: all but the last, which is read for its logits.
-    fn shared_part(tokens: &[u32]) -> &[u32] {
-        &tokens[..tokens.len().saturating_sub(1) / BLOCK * BLOCK]
-    }
-}
-
-impl Resources for LoopState {
-    fn running(&self) -> Vec<TaskId> {
-        let running = self.tasks.values().map(|entry| &entry.task);
-        running.filter(|task| task.is_running && !task.has_ended()).map(|task| task.id).collect()
-    }
-
-    fn unread(&self, task: TaskId) -> Vec<Unread> {
-        self.tasks.get(&task).map(|entry| entry.task.unread()).unwrap_or_default()
-    }
-
-    fn free_blocks(&self) -> usize {
-        let free = self.max_blocks.saturating_sub(self.blocks_in_use());
-        free + self.unused_blocks()
-    }
-
-    fn preempt(&mut self, task: TaskId) {
-        self.stats.preemptions += 1;
-        self.unused.set(None);
-        let Some(entry) = self.tasks.get_mut(&task) else { return };
-        entry.task.is_running = false;
-        for branch in entry.task.branches_mut() {
-            branch.drop_cache();
-        }
-        entry.published = 0;
-    }
-
-    fn next_waiting(&self) -> Option<Unread> {
-        let mut in_flight = None;
-        for entry in self.tasks.values() {
-            if entry.task.is_running || entry.task.has_ended() || entry.task.is_cancelled() {
-                continue;
-            }
-            let unread = entry.task.unread();
-            let tokens: usize = unread.iter().map(|unread| unread.tokens).sum();
-            // A preempted text may wait for the draw from logits that it has.
-            let Some(first) = unread.first().copied() else { continue };
-            if self.shares_prefixes {
-                let branches = entry.task.branches();
-                let factors = branches[0].cache().rotary_factors();
-                let keys = self.prefix.keys(Self::shared_part(branches[0].tokens()), factors);
-                let missing = keys.into_iter().find(|&key| !self.prefix.contains(key));
-                let in_flight = in_flight.get_or_insert_with(|| self.keys_in_flight());
-                if missing.is_some_and(|key| in_flight.contains(&key)) {
-                    continue;
-                }
-            }
-            return Some(Unread { tokens, ..first });
-        }
-        None
-    }
-
-    fn admit(&mut self, task: TaskId) -> Option<Unread> {
-        self.unused.set(None);
-        let entry = self.tasks.get_mut(&task)?;
-        let mut cached = 0;
-        if self.shares_prefixes {
-            for branch in entry.task.branches_mut() {
-                let factors = branch.cache().rotary_factors();
-                let blocks = self.prefix.find(Self::shared_part(branch.tokens()), factors);
-                self.stats.prefix_lookups += branch.tokens().len() as u64;
-                // Without blocks the cache is empty as it is.
-                if !blocks.is_empty()
-                    && let Ok(cache) = self.runner.model().cache_of(&blocks)
-                {
-                    cached = cache.len();
-                    self.stats.prefix_hits += cached as u64;
-                    branch.replace_cache(cache);
-                }
-            }
-        }
-        entry.published = cached / BLOCK;
-        entry.task.begin(cached);
-        entry.task.unread().first().copied()
-    }
-}
-
-/// The blocks of the KV cache: as many as its bytes hold, and enough for a short text.
-fn max_blocks(model: &Model, options: &EngineOptions) -> usize {
-    // Other devices have no blocks, and no bound.
-    let bytes = model.kv_blocks().map(|blocks| blocks.bytes_per_block.max(1));
-    bytes.map_or(usize::MAX, |bytes| (options.kv_cache_bytes / bytes).max(2 * SPARE_BLOCKS))
-}
-
-/// The greatest number of tokens, prompt and text, of each of so many texts of a request that are
-/// written together, so that their blocks fit the KV cache.
-pub(crate) fn context_length(
-    model: &Model,
-    options: &EngineOptions,
-    together: usize,
-    prompt: usize,
-) -> usize {
-    let blocks = max_blocks(model, options);
-    if blocks == usize::MAX {
-        return model.context_length();
-    }
-    // The prompt's blocks are shared, and each text begins with a copy of the last of them.
-    let shared = prompt / BLOCK;
-    let own = blocks.saturating_sub(shared + SPARE_BLOCKS) / together.max(1);
-    model.context_length().min((shared + own.saturating_sub(1)) * BLOCK)
-}
-
-/// The error for a prompt that the KV cache does not hold.
-pub(crate) fn too_long_for_cache(prompt: usize, most: usize) -> Error {
-    let message = format!("a prompt of {prompt} tokens needs more than the KV cache has");
-    Error::new(ErrorKind::Context, message)
-        .with_help(format!("shorten it to {most} tokens, or give the engine a larger KV cache"))
 }

@@ -8,9 +8,10 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::decision::{Decision, Labels};
-use super::engine_loop::{self, EngineLoop, Inbox, NewSubmission, NewText, SubmissionId};
+use super::engine_loop::{EngineLoop, Inbox, NewSubmission, NewText};
 use super::engine_options::{EngineOptions, EngineStats};
 use super::label_search::CONTEXTS_PER_PASS;
+use super::loop_state::{self, SubmissionId};
 use super::mailbox::{Mail, Mailbox};
 use super::model_runner::ModelRunner;
 use super::prompt;
@@ -352,9 +353,9 @@ impl Engine {
             None => request.beam.map_or(1, |beam| beam.width),
         };
         let len = prompt.tokens.len();
-        let context = engine_loop::context_length(self.model(), &self.options, together, len);
+        let context = loop_state::context_length(self.model(), &self.options, together, len);
         if context <= len {
-            return Err(engine_loop::too_long_for_cache(len, context));
+            return Err(loop_state::too_long_for_cache(len, context));
         }
         let longest = request.labels.as_ref().map(Labels::longest);
         // A label and its end token.

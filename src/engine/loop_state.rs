@@ -1,0 +1,323 @@
+//! The tasks of the loop and the blocks of the KV cache that they hold: reads them, shares prefixes,
+//! drops blocks, and tells the scheduler how much of all there is.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::engine_options::{EngineOptions, EngineStats};
+use super::model_runner::{ModelRunner, TokenizedPrompt};
+use super::prefix_cache::{BlockKey, PrefixCache};
+use super::response::Passes;
+use super::scheduler::{BLOCK, Grant, Resources, TaskId, Unread};
+use super::sequence::Sequence;
+use super::task::Task;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Chunk, Model};
+
+/// Blocks that are kept free of a text's greatest length: for guesses beyond it, and for the block
+/// that is copied where texts part.
+const SPARE_BLOCKS: usize = 4;
+
+/// The name of a submitted request.
+pub(crate) type SubmissionId = u64;
+
+/// The tasks, and the blocks that they hold.
+#[derive(Debug)]
+pub(super) struct LoopState {
+    pub(super) runner: ModelRunner,
+    /// By arrival.
+    pub(super) tasks: BTreeMap<TaskId, Entry>,
+    prefix: PrefixCache,
+    shares_prefixes: bool,
+    /// Blocks that all texts and the prefix cache may hold.
+    max_blocks: usize,
+    pub(super) stats: EngineStats,
+    next_task: TaskId,
+    /// The cached blocks that no text holds, counted since they last changed.
+    unused: Cell<Option<usize>>,
+}
+
+/// A task, and whose it is.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) task: Task,
+    pub(super) submission: SubmissionId,
+    /// Its place among the submission's texts.
+    pub(super) index: usize,
+    /// Full blocks of each branch that the prefix cache has seen.
+    published: usize,
+}
+
+impl LoopState {
+    /// A state without tasks.
+    pub(super) fn new(runner: ModelRunner, options: &EngineOptions) -> Self {
+        Self {
+            max_blocks: max_blocks(runner.model(), options),
+            runner,
+            tasks: BTreeMap::new(),
+            prefix: PrefixCache::default(),
+            shares_prefixes: options.prefix_cache,
+            stats: EngineStats::default(),
+            next_task: 0,
+            unused: Cell::new(None),
+        }
+    }
+
+    /// Adds a task: the text at a place among a submission's.
+    ///
+    /// Errors as [`Task::new`].
+    pub(super) fn add(
+        &mut self,
+        prompt: TokenizedPrompt,
+        sequence: Sequence,
+        submission: SubmissionId,
+        index: usize,
+    ) -> Result<()> {
+        let id = self.next_task;
+        let task = Task::new(id, &self.runner, prompt, sequence)?;
+        self.tasks.insert(id, Entry { task, submission, index, published: 0 });
+        self.next_task += 1;
+        Ok(())
+    }
+
+    /// The figures now, but for the held blocks, which are those of the last count.
+    pub(super) fn stats(&self) -> EngineStats {
+        let running = self.tasks.values().filter(|entry| entry.task.is_running).count();
+        EngineStats {
+            running,
+            waiting: self.tasks.len() - running,
+            kv_blocks: self.max_blocks,
+            kv_blocks_cached: self.prefix.len(),
+            ..self.stats
+        }
+    }
+
+    /// Counts the blocks that texts hold.
+    pub(super) fn count_held_blocks(&mut self) {
+        self.forget_unused_blocks();
+        self.stats.kv_blocks_held = self.blocks_in_use().saturating_sub(self.unused_blocks());
+    }
+
+    /// Lets the blocks that the prefix cache alone holds be counted anew: texts may have ended.
+    pub(super) fn forget_unused_blocks(&self) {
+        self.unused.set(None);
+    }
+
+    fn model(&self) -> &Model {
+        self.runner.model()
+    }
+
+    fn blocks_in_use(&self) -> usize {
+        self.model().kv_blocks().map_or(0, |blocks| blocks.in_use)
+    }
+
+    /// The blocks that the prefix cache alone holds.
+    fn unused_blocks(&self) -> usize {
+        let unused = self.unused.get().unwrap_or_else(|| self.prefix.unused());
+        self.unused.set(Some(unused));
+        unused
+    }
+
+    /// Lets the model read what was planned; the tasks fail if it cannot.
+    pub(super) fn forward(&mut self, grants: &[Grant]) {
+        if let Err(error) = self.try_forward(grants) {
+            for grant in grants {
+                if let Some(entry) = self.tasks.get_mut(&grant.task) {
+                    entry.task.fail(error.clone());
+                }
+            }
+        }
+    }
+
+    fn try_forward(&mut self, grants: &[Grant]) -> Result<()> {
+        let needed: usize = grants
+            .iter()
+            .filter_map(|grant| {
+                let branch = *self.tasks.get(&grant.task)?.task.branches().get(grant.branch)?;
+                Some(branch.cache().blocks_for(grant.tokens))
+            })
+            .sum();
+        let over = (self.blocks_in_use() + needed).saturating_sub(self.max_blocks);
+        if over > 0 {
+            self.prefix.evict(over);
+        }
+        let wanted: HashMap<(TaskId, usize), usize> =
+            grants.iter().map(|grant| ((grant.task, grant.branch), grant.tokens)).collect();
+        let mut branches = Vec::with_capacity(grants.len());
+        for (&id, entry) in &mut self.tasks {
+            let texts = entry.task.branches_mut().into_iter().enumerate();
+            branches
+                .extend(texts.filter_map(|(i, branch)| Some((branch, *wanted.get(&(id, i))?, id))));
+        }
+        let mut chunks: Vec<Chunk<'_>> = Vec::with_capacity(branches.len());
+        for (branch, tokens, _) in &mut branches {
+            branch.begin_read();
+            let chunk = branch.chunk(*tokens);
+            self.stats.tokens_read += chunk.tokens.len() as u64;
+            chunks.push(chunk);
+        }
+        let rows = self.runner.model().forward_batch(&mut chunks)?;
+        drop(chunks);
+        let mut counts: BTreeMap<TaskId, (bool, Passes)> = BTreeMap::new();
+        for ((branch, _, id), rows) in branches.into_iter().zip(rows) {
+            let (has_logits, passes) = counts.entry(id).or_default();
+            *has_logits |= !rows.is_empty();
+            branch.end_read(rows, passes);
+        }
+        for (id, (has_logits, passes)) in counts {
+            if let Some(entry) = self.tasks.get_mut(&id) {
+                entry.task.count_pass(has_logits, passes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the blocks that have become full to the prefix cache.
+    pub(super) fn publish(&mut self) {
+        if !self.shares_prefixes {
+            return;
+        }
+        for entry in self.tasks.values_mut().filter(|entry| !entry.task.has_ended()) {
+            let branches = entry.task.branches();
+            let settled = branches.iter().map(|branch| branch.settled() / BLOCK).min().unwrap_or(0);
+            if settled > entry.published {
+                for branch in branches {
+                    let tokens = &branch.tokens()[..settled * BLOCK];
+                    let read = (tokens, branch.cache().rotary_factors());
+                    self.prefix.insert(read, entry.published, |i| branch.cache().block(i));
+                }
+                entry.published = settled;
+            }
+        }
+    }
+
+    /// The keys of blocks that running tasks are about to read: a task that needs them waits.
+    fn keys_in_flight(&self) -> HashSet<BlockKey> {
+        let mut keys = HashSet::new();
+        for entry in self.tasks.values().filter(|e| e.task.is_running && !e.task.has_ended()) {
+            for branch in entry.task.branches() {
+                let tokens = branch.tokens();
+                // The last token may be one that is never read.
+                let full = tokens.len() - 1;
+                if branch.settled() + BLOCK <= full {
+                    let factors = branch.cache().rotary_factors();
+                    keys.extend(self.prefix.keys(&tokens[..full], factors));
+                }
+            }
+        }
+        keys
+    }
+
+    /// The tokens of a text that are looked up: all but the last, which is read for its logits.
+    fn shared_part(tokens: &[u32]) -> &[u32] {
+        &tokens[..tokens.len().saturating_sub(1) / BLOCK * BLOCK]
+    }
+}
+
+impl Resources for LoopState {
+    fn running(&self) -> Vec<TaskId> {
+        let running = self.tasks.values().map(|entry| &entry.task);
+        running.filter(|task| task.is_running && !task.has_ended()).map(|task| task.id).collect()
+    }
+
+    fn unread(&self, task: TaskId) -> Vec<Unread> {
+        self.tasks.get(&task).map(|entry| entry.task.unread()).unwrap_or_default()
+    }
+
+    fn free_blocks(&self) -> usize {
+        let free = self.max_blocks.saturating_sub(self.blocks_in_use());
+        free + self.unused_blocks()
+    }
+
+    fn preempt(&mut self, task: TaskId) {
+        self.stats.preemptions += 1;
+        self.forget_unused_blocks();
+        let Some(entry) = self.tasks.get_mut(&task) else { return };
+        entry.task.is_running = false;
+        for branch in entry.task.branches_mut() {
+            branch.drop_cache();
+        }
+        entry.published = 0;
+    }
+
+    fn next_waiting(&self) -> Option<Unread> {
+        let mut in_flight = None;
+        for entry in self.tasks.values() {
+            if entry.task.is_running || entry.task.has_ended() || entry.task.is_cancelled() {
+                continue;
+            }
+            let unread = entry.task.unread();
+            let tokens: usize = unread.iter().map(|unread| unread.tokens).sum();
+            // A preempted text may wait for the draw from logits that it has.
+            let Some(first) = unread.first().copied() else { continue };
+            if self.shares_prefixes {
+                let branches = entry.task.branches();
+                let factors = branches[0].cache().rotary_factors();
+                let keys = self.prefix.keys(Self::shared_part(branches[0].tokens()), factors);
+                let missing = keys.into_iter().find(|&key| !self.prefix.contains(key));
+                let in_flight = in_flight.get_or_insert_with(|| self.keys_in_flight());
+                if missing.is_some_and(|key| in_flight.contains(&key)) {
+                    continue;
+                }
+            }
+            return Some(Unread { tokens, ..first });
+        }
+        None
+    }
+
+    fn admit(&mut self, task: TaskId) -> Option<Unread> {
+        self.forget_unused_blocks();
+        let entry = self.tasks.get_mut(&task)?;
+        let mut cached = 0;
+        if self.shares_prefixes {
+            for branch in entry.task.branches_mut() {
+                let factors = branch.cache().rotary_factors();
+                let blocks = self.prefix.find(Self::shared_part(branch.tokens()), factors);
+                self.stats.prefix_lookups += branch.tokens().len() as u64;
+                // Without blocks the cache is empty as it is.
+                if !blocks.is_empty()
+                    && let Ok(cache) = self.runner.model().cache_of(&blocks)
+                {
+                    cached = cache.len();
+                    self.stats.prefix_hits += cached as u64;
+                    branch.replace_cache(cache);
+                }
+            }
+        }
+        entry.published = cached / BLOCK;
+        entry.task.begin(cached);
+        entry.task.unread().first().copied()
+    }
+}
+
+/// The blocks of the KV cache: as many as its bytes hold, and enough for a short text.
+fn max_blocks(model: &Model, options: &EngineOptions) -> usize {
+    // Other devices have no blocks, and no bound.
+    let bytes = model.kv_blocks().map(|blocks| blocks.bytes_per_block.max(1));
+    bytes.map_or(usize::MAX, |bytes| (options.kv_cache_bytes / bytes).max(2 * SPARE_BLOCKS))
+}
+
+/// The greatest number of tokens, prompt and text, of each of so many texts of a request that are
+/// written together, so that their blocks fit the KV cache.
+pub(crate) fn context_length(
+    model: &Model,
+    options: &EngineOptions,
+    together: usize,
+    prompt: usize,
+) -> usize {
+    let blocks = max_blocks(model, options);
+    if blocks == usize::MAX {
+        return model.context_length();
+    }
+    // The prompt's blocks are shared, and each text begins with a copy of the last of them.
+    let shared = prompt / BLOCK;
+    let own = blocks.saturating_sub(shared + SPARE_BLOCKS) / together.max(1);
+    model.context_length().min((shared + own.saturating_sub(1)) * BLOCK)
+}
+
+/// The error for a prompt that the KV cache does not hold.
+pub(crate) fn too_long_for_cache(prompt: usize, most: usize) -> Error {
+    let message = format!("a prompt of {prompt} tokens needs more than the KV cache has");
+    Error::new(ErrorKind::Context, message)
+        .with_help(format!("shorten it to {most} tokens, or give the engine a larger KV cache"))
+}
