@@ -19,7 +19,7 @@
 //! template in `chat_template.jinja` or `tokenizer_config.json`.
 //!
 //! A GGUF file holds the same. Its quantised weights stay quantised in memory on the CPU, whatever the
-//! [`DType`], and are multiplied as the numbers that they stand for.
+//! [`DType`], and are multiplied as integers with activations that are rounded to 16 bits.
 //!
 //! # Parts
 //!

@@ -16,11 +16,15 @@
 //! first. Threads share the columns, and no sum is shared by two threads. (Goto and van de Geijn 2008,
 //! "Anatomy of High-Performance Matrix Multiplication", pack for each product; weights do not change.)
 
+use std::ops::Range;
+
 use half::{bf16, f16};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use crate::quantised::{BlockFormat, QuantisedPanels, QuantisedSlice};
+use crate::quantised::{
+    BlockFormat, QuantisedPanels, QuantisedTask, RoundedUnit, UNIT, round_rows,
+};
 
 /// Columns that lie side by side.
 pub(crate) const PANEL: usize = 16;
@@ -83,7 +87,6 @@ enum PackedSlice<'a> {
     F32(&'a [f32]),
     F16(&'a [f16]),
     BF16(&'a [bf16]),
-    Quantised(QuantisedSlice<'a>),
 }
 
 impl PackedWeights {
@@ -133,19 +136,70 @@ impl PackedWeights {
         }
     }
 
+    fn is_quantised(&self) -> bool {
+        matches!(self.numbers, Packed::Quantised(_))
+    }
+
     fn panels(&self) -> usize {
         self.columns.div_ceil(PANEL)
     }
 
-    /// The numbers of some panels.
-    fn part(&self, from: usize, to: usize) -> PackedSlice<'_> {
-        let first = from;
-        let (from, to) = (from * PANEL * self.k, to * PANEL * self.k);
-        match &self.numbers {
-            Packed::Quantised(panels) => PackedSlice::Quantised(panels.slice(first)),
-            Packed::F32(numbers) => PackedSlice::F32(&numbers[from..to]),
-            Packed::F16(numbers) => PackedSlice::F16(&numbers[from..to]),
-            Packed::BF16(numbers) => PackedSlice::BF16(&numbers[from..to]),
+    /// The product of the rows of `x` with the panels that `panels` counts, to be written to `y`, of so many
+    /// columns.
+    fn task<'a>(
+        &'a self,
+        x: Rows<'a>,
+        panels: Range<usize>,
+        y: &'a mut [f32],
+        columns: usize,
+    ) -> AnyTask<'a> {
+        let k = self.k;
+        let part = panels.start * PANEL * k..panels.end * PANEL * k;
+        let panels = match &self.numbers {
+            Packed::Quantised(all) => {
+                let panels = all.slice(panels.start);
+                return AnyTask::Quantised(QuantisedTask { x: x.rounded, panels, y, columns });
+            }
+            Packed::F32(numbers) => PackedSlice::F32(&numbers[part]),
+            Packed::F16(numbers) => PackedSlice::F16(&numbers[part]),
+            Packed::BF16(numbers) => PackedSlice::BF16(&numbers[part]),
+        };
+        AnyTask::Numbers(PanelTask { x: x.numbers, panels, y, columns, k })
+    }
+}
+
+/// Rows of x.
+#[derive(Clone, Copy)]
+struct Rows<'a> {
+    /// (rows, k).
+    numbers: &'a [f32],
+    /// (rows, k / 32), where a matrix is quantised.
+    rounded: &'a [RoundedUnit],
+}
+
+impl<'a> Rows<'a> {
+    /// Parts of so many numbers.
+    fn chunks(self, numbers: usize) -> impl Iterator<Item = Self> {
+        let rounded = self.rounded.chunks(numbers / UNIT + usize::from(numbers < UNIT));
+        let rounded = rounded.chain(std::iter::repeat(Default::default()));
+        self.numbers
+            .chunks(numbers)
+            .zip(rounded)
+            .map(|(numbers, rounded)| Rows { numbers, rounded })
+    }
+}
+
+/// A part of a product, of weights of any kind.
+enum AnyTask<'a> {
+    Numbers(PanelTask<'a>),
+    Quantised(QuantisedTask<'a>),
+}
+
+impl AnyTask<'_> {
+    fn run(self, arch: Arch) {
+        match self {
+            Self::Numbers(task) => arch.dispatch(task),
+            Self::Quantised(task) => task.run(arch),
         }
     }
 }
@@ -170,21 +224,10 @@ fn packed<T: Copy + Default + Send + Sync>(weights: &[T], k: usize) -> Vec<T> {
 impl PackedSlice<'_> {
     /// The numbers of a panel from `from` of `k` on as `f32`: (numbers, 16).
     #[inline(always)]
-    fn widen<S: Simd, const N: usize>(
-        self,
-        simd: S,
-        panel: usize,
-        k: usize,
-        from: usize,
-        y: &mut [f32],
-    ) {
-        if let Self::Quantised(panels) = self {
-            return panels.widen::<S, N>(simd, panel, from, y);
-        }
+    fn widen(self, panel: usize, k: usize, from: usize, y: &mut [f32]) {
         let from = (panel * k + from) * PANEL;
         let to = from + y.len();
         match self {
-            Self::Quantised(_) => {}
             Self::F32(numbers) => y.copy_from_slice(&numbers[from..to]),
             Self::F16(numbers) => {
                 half::slice::HalfFloatSliceExt::convert_to_f32_slice(&numbers[from..to], y);
@@ -230,43 +273,44 @@ pub fn linear_into(x: &[f32], products: &mut [Product<'_>]) {
         return;
     }
     let arch = Arch::new();
+    let is_quantised = |product: &Product<'_>| product.weights.is_quantised();
+    let rounded = if products.iter().any(is_quantised) { round_rows(x) } else { Vec::new() };
+    let x = Rows { numbers: x, rounded: &rounded };
     let is_parallel =
         (rows + MULTIPLICATIONS_OF_A_LOAD) * columns * k >= MIN_PARALLEL_MULTIPLICATIONS;
     if !is_parallel {
         for Product { weights, y } in products.iter_mut() {
-            let panels = weights.part(0, weights.panels());
-            arch.dispatch(PanelTask { x, panels, y, columns: weights.columns, k });
+            weights.task(x, 0..weights.panels(), y, weights.columns).run(arch);
         }
         return;
     }
     let per_thread = columns.div_ceil(PANEL).div_ceil(rayon::current_num_threads() * 4);
     let per_task = per_thread.clamp(1, TASK_PANELS);
     if rows == 1 {
-        let tasks: Vec<PanelTask<'_>> = products
+        let tasks: Vec<AnyTask<'_>> = products
             .iter_mut()
             .flat_map(|Product { weights, y }| {
                 let weights = *weights;
                 y.chunks_mut(per_task * PANEL).enumerate().map(move |(i, y)| {
                     let from = i * per_task;
-                    let panels = weights.part(from, from + y.len().div_ceil(PANEL));
-                    PanelTask { x, panels, columns: y.len(), y, k }
+                    let columns = y.len();
+                    weights.task(x, from..from + columns.div_ceil(PANEL), y, columns)
                 })
             })
             .collect();
-        tasks.into_par_iter().for_each(|task| arch.dispatch(task));
+        tasks.into_par_iter().for_each(|task| task.run(arch));
         return;
     }
     if rows >= TASK_ROWS * rayon::current_num_threads() {
-        let tasks: Vec<PanelTask<'_>> = products
+        let tasks: Vec<AnyTask<'_>> = products
             .iter_mut()
             .flat_map(|Product { weights, y }| {
                 let (weights, columns) = (*weights, weights.columns);
                 let parts = x.chunks(TASK_ROWS * k).zip(y.chunks_mut(TASK_ROWS * columns.max(1)));
-                let panels = weights.part(0, weights.panels());
-                parts.map(move |(x, y)| PanelTask { x, panels, y, columns, k })
+                parts.map(move |(x, y)| weights.task(x, 0..weights.panels(), y, columns))
             })
             .collect();
-        tasks.into_par_iter().for_each(|task| arch.dispatch(task));
+        tasks.into_par_iter().for_each(|task| task.run(arch));
         return;
     }
     let tasks: Vec<(usize, &PackedWeights, usize)> = products
@@ -283,7 +327,7 @@ pub fn linear_into(x: &[f32], products: &mut [Product<'_>]) {
             let to = weights.panels().min(from + per_task);
             let columns = weights.columns.min(to * PANEL) - from * PANEL;
             let mut y = vec![0.0; rows * columns];
-            arch.dispatch(PanelTask { x, panels: weights.part(from, to), y: &mut y, columns, k });
+            weights.task(x, from..to, &mut y, columns).run(arch);
             y
         })
         .collect();
@@ -330,11 +374,6 @@ impl PanelTask<'_> {
     #[inline(always)]
     fn run<S: Simd, const N: usize>(mut self, simd: S, most: usize) {
         let (rows, k) = (self.x.len() / self.k, self.k);
-        if let PackedSlice::Quantised(panels) = self.panels
-            && rows == 1
-        {
-            return panels.multiply_row::<S, N>(simd, self.x, self.y);
-        }
         let panels = self.columns.div_ceil(PANEL);
         let tile = (most / N).max(1);
         let mut widened = match self.panels {
@@ -379,7 +418,7 @@ impl PanelTask<'_> {
             }
             narrow => {
                 for (i, wide) in widened.chunks_exact_mut(len).take(P).enumerate() {
-                    narrow.widen::<S, N>(simd, part.panel + i, k, part.from, wide);
+                    narrow.widen(part.panel + i, k, part.from, wide);
                 }
                 let widened = &*widened;
                 std::array::from_fn(|i| &widened[i * len..(i + 1) * len])
@@ -516,33 +555,6 @@ mod tests {
         let wide: Vec<f32> = brain.iter().copied().map(bf16::to_f32).collect();
         let expected = linear(&x, &PackedWeights::new(WeightSlice::F32(&wide), k));
         assert_eq!(linear(&x, &PackedWeights::new(WeightSlice::BF16(&brain), k)), expected);
-    }
-
-    #[test]
-    fn quantised_weights_are_the_numbers_that_they_hold() {
-        for format in BlockFormat::ALL {
-            for (blocks, columns) in [(1, 3), (3, 37), (70, 16)] {
-                let k = blocks * format.weights();
-                let mut random = Random(7);
-                let mut bytes = random.bytes(columns * blocks * format.bytes());
-                // No infinities among the half-precision numbers, wherever they lie.
-                bytes.iter_mut().for_each(|byte| *byte &= 0xbf);
-                let mut wide = vec![0.0; columns * k];
-                format.read(&bytes, &mut wide);
-                let packed = PackedWeights::new(WeightSlice::Blocks(format, &bytes), k);
-                assert_eq!((packed.columns(), packed.k()), (columns, k));
-                let mut row = vec![0.0; k];
-                for (column, expected) in wide.chunks_exact(k).enumerate() {
-                    packed.read(column, &mut row);
-                    assert_eq!(row, expected, "{format:?}");
-                }
-                let expected = PackedWeights::new(WeightSlice::F32(&wide), k);
-                for rows in [1, 2, 3, 7, 130] {
-                    let x = random.numbers(rows * k);
-                    assert_eq!(linear(&x, &packed), linear(&x, &expected), "{format:?} {rows}");
-                }
-            }
-        }
     }
 
     #[test]

@@ -9,6 +9,14 @@
 //! IQ4_NL d: f16, 32 codes of 4 bits                                  LEVELS[code] · d
 //! MXFP4  e: 8 bits, 32 codes of 4 bits, each a number in E2M1        number · 2^(e − 127)
 //! ```
+//!
+//! In each of them a weight is (number − zero) · scale + offset, with an integer number from 0 to 255 that its code
+//! is or chooses from a table:
+//!
+//! ```text
+//! Q4_0   number = code             zero = 8
+//! MXFP4  number = TABLE[code]      zero = 12: the numbers 0, 0.5, 1, 1.5, 2, 3, 4, 6 doubled are integers
+//! ```
 
 use half::f16;
 use rayon::prelude::*;
@@ -64,17 +72,22 @@ pub enum BlockFormat {
     MXFP4,
 }
 
-/// The levels of `IQ4_NL` and `IQ4_XS`.
-const LEVELS: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
+/// The levels of `IQ4_NL` and `IQ4_XS`, which are −127, −104, −83, −65, −49, −35, −22, −10, 1, 13, 25, 38, 53,
+/// 69, 89, 113, above the least.
+const LEVELS: [u8; 16] = [0, 23, 44, 62, 78, 92, 105, 117, 128, 140, 152, 165, 180, 196, 216, 240];
+
+/// The numbers of `MXFP4` in ascending order, doubled, above the least, which is −12.
+const E2M1: [u8; 16] = [0, 4, 6, 8, 9, 10, 11, 12, 12, 13, 14, 15, 16, 18, 20, 24];
 
 /// The greatest exponent of `MXFP4` with which all weights are finite.
 const MAX_EXPONENT: u8 = 252;
 
-/// The number that is added to the products of codes and scales.
+/// The number that is added to the products of numbers and scales: no rounding is in it, for a half-precision
+/// number has 11 bits, and an integer at most 8.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Offset {
-    /// −zero · scale: this code stands for the weight 0.
-    ZeroCode(f32),
+    /// −zero · scale: this number stands for the weight 0.
+    Zero(u8),
     /// A number of the block.
     OfBlock,
     /// −(a number of the block) · (a small integer of the group).
@@ -185,34 +198,56 @@ impl BlockFormat {
         let group = self.group();
         for (block, y) in blocks.chunks_exact(self.bytes()).zip(y.chunks_mut(self.weights())) {
             let block = self.block(block);
+            let (d, m) = (self.scale(block.d), f16::from_bits(block.m).to_f32());
             for (index, (code, y)) in block.codes.iter().zip(y).enumerate() {
-                let (scale, offset) = self.scale_and_offset(
-                    self.scale(block.d),
-                    f16::from_bits(block.m).to_f32(),
-                    block.scales[index / group],
-                    block.mins[index / group],
-                );
-                *y = self.number(*code).mul_add(scale, offset);
+                let scale = match self.has_scales() {
+                    true => d * f32::from(block.scales[index / group]),
+                    false => d,
+                };
+                let number = (self.number(*code) - self.zero()) as f32;
+                *y = match self.offset() {
+                    Offset::Zero(_) => number * scale,
+                    Offset::OfBlock => number.mul_add(scale, m),
+                    Offset::OfGroup => {
+                        number.mul_add(scale, -m * f32::from(block.mins[index / group]))
+                    }
+                };
             }
         }
     }
 
-    /// The number that a code stands for, before scale and offset. Of `MXFP4` it is doubled, and so an
-    /// integer.
-    pub(super) fn number(self, code: u8) -> f32 {
+    /// The number from 0 to 255 that a code stands for.
+    pub(super) fn number(self, code: u8) -> i32 {
+        i32::from(self.table().map_or(code, |table| table[usize::from(code)]))
+    }
+
+    /// The numbers that codes of 4 bits choose from, where they are not the codes. The first is 0.
+    #[inline(always)]
+    pub(super) const fn table(self) -> Option<&'static [u8; 16]> {
         match self {
-            Self::MXFP4 => {
-                // 0, 1, 2, 3, 4, 6, 8, 12: the steps double at 4 and at 6.
-                let index = f32::from(code & 7);
-                let number = index + (index - 4.0).max(0.0) + 2.0 * (index - 6.0).max(0.0);
-                if code & 8 == 0 { number } else { -number }
-            }
-            _ => f32::from(code),
+            Self::IQ4_NL | Self::IQ4_XS => Some(&LEVELS),
+            Self::MXFP4 => Some(&E2M1),
+            _ => None,
         }
+    }
+
+    /// The number that stands for 0, before an offset is added.
+    #[inline(always)]
+    pub(super) const fn zero(self) -> i32 {
+        match self.offset() {
+            Offset::Zero(zero) => zero as i32,
+            Offset::OfBlock | Offset::OfGroup => 0,
+        }
+    }
+
+    /// Whether something that the blocks hold is added to products.
+    #[inline(always)]
+    pub(super) const fn has_offset(self) -> bool {
+        !matches!(self.offset(), Offset::Zero(_))
     }
 
     /// The scale of a block, by its bits.
-    pub(super) fn scale(self, bits: u16) -> f32 {
+    fn scale(self, bits: u16) -> f32 {
         match self {
             Self::MXFP4 => half_of_power(bits),
             _ => f16::from_bits(bits).to_f32(),
@@ -232,9 +267,8 @@ impl BlockFormat {
         match self {
             Self::Q4_0 | Self::Q4_1 | Self::Q4_K => (4, 0),
             Self::Q5_0 | Self::Q5_1 | Self::Q5_K => (4, 1),
-            // The levels of 4 bits lie unpacked, as integers of 8 bits.
-            Self::Q8_0 | Self::IQ4_NL | Self::IQ4_XS => (8, 0),
-            Self::MXFP4 => (4, 0),
+            Self::Q8_0 => (8, 0),
+            Self::IQ4_NL | Self::IQ4_XS | Self::MXFP4 => (4, 0),
             Self::Q2_K => (2, 0),
             Self::Q3_K => (2, 1),
             Self::Q6_K => (4, 2),
@@ -248,26 +282,15 @@ impl BlockFormat {
 
     pub(super) const fn offset(self) -> Offset {
         match self {
-            Self::Q4_0 => Offset::ZeroCode(8.0),
-            Self::Q5_0 => Offset::ZeroCode(16.0),
-            Self::Q8_0 | Self::IQ4_NL | Self::IQ4_XS => Offset::ZeroCode(128.0),
-            Self::MXFP4 => Offset::ZeroCode(0.0),
-            Self::Q3_K => Offset::ZeroCode(4.0),
-            Self::Q6_K => Offset::ZeroCode(32.0),
+            Self::Q4_0 => Offset::Zero(8),
+            Self::Q5_0 => Offset::Zero(16),
+            Self::Q8_0 => Offset::Zero(128),
+            Self::IQ4_NL | Self::IQ4_XS => Offset::Zero(127),
+            Self::MXFP4 => Offset::Zero(12),
+            Self::Q3_K => Offset::Zero(4),
+            Self::Q6_K => Offset::Zero(32),
             Self::Q4_1 | Self::Q5_1 => Offset::OfBlock,
             Self::Q2_K | Self::Q4_K | Self::Q5_K => Offset::OfGroup,
-        }
-    }
-
-    /// The scale and the offset of a group. Both are exact: a half-precision number has 11 bits, an
-    /// integer at most 8.
-    #[inline(always)]
-    pub(super) fn scale_and_offset(self, d: f32, m: f32, scale: i8, min: u8) -> (f32, f32) {
-        let scale = if self.has_scales() { d * f32::from(scale) } else { d };
-        match self.offset() {
-            Offset::ZeroCode(zero) => (scale, -zero * scale),
-            Offset::OfBlock => (scale, m),
-            Offset::OfGroup => (scale, -m * f32::from(min)),
         }
     }
 
@@ -358,7 +381,6 @@ impl BlockFormat {
             Self::IQ4_NL => {
                 block.d = half(0);
                 halves(&bytes[2..], &mut block.codes[..32]);
-                levels(&mut block.codes[..32]);
             }
             Self::IQ4_XS => {
                 let (high, low) = (half(2), &bytes[4..8]);
@@ -373,11 +395,14 @@ impl BlockFormat {
                 {
                     halves(bytes, codes);
                 }
-                levels(&mut block.codes);
             }
             Self::MXFP4 => {
                 block.d = u16::from(bytes[0]);
                 halves(&bytes[1..], &mut block.codes[..32]);
+                for code in &mut block.codes[..32] {
+                    // A sign and three bits, as a place in the ascending numbers.
+                    *code = if *code & 8 == 0 { 8 + *code } else { 15 - *code };
+                }
             }
         }
         block
@@ -390,14 +415,6 @@ pub(super) fn half_of_power(exponent: u16) -> f32 {
     // Down to 2^−126 a power of two is its exponent alone; the two below lie in the fraction.
     let normal = u32::from(exponent.saturating_sub(1)) << 23;
     f32::from_bits(if exponent < 2 { 1 << (21 + exponent) } else { normal })
-}
-
-/// Codes that choose levels, as levels from 0 up.
-fn levels(codes: &mut [u8]) {
-    for code in codes {
-        // From −128 … 127 to 0 … 255.
-        *code = LEVELS[usize::from(*code)] as u8 ^ 0x80;
-    }
 }
 
 /// The low halves of the bytes, then the high halves.

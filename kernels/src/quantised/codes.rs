@@ -1,122 +1,84 @@
-//! Registers of `f32` from registers of words with codes.
+//! Registers of pairs of 16-bit codes from registers of words with codes.
 //!
-//! A number is made of a word by a shift, a mask, and the bits of 2²³, below which lies an integer's value:
-//! nothing is rounded before code · scale + offset is, once.
+//! A word of a column holds one code of each pair in its lower half and the other in its upper half, so that a
+//! shift and a mask make a pair, and the further bits come with a second shift and mask:
+//!
+//! ```text
+//! 4 bits      k7  k5  k3  k1 │ k6  k4  k2  k0      >> 4 & 0x000f_000f   gives   k3 │ k2
+//! ```
 
 use pulp::Simd;
 
-use super::panels::{HALF, place};
+use super::integer_products::IntegerProducts;
 use crate::linear::PANEL;
 
-/// The bits of 2²³ in single precision. The numbers from there to 2²⁴ are the integers.
-const INTEGERS: u32 = 0x4b00_0000;
-
-/// The constants of codes with `LOW` lower and `HIGH` further bits, which are integers or, if `E2M1`,
-/// floating-point numbers.
-pub(super) struct Codes<S: Simd, const LOW: u32, const HIGH: u32, const E2M1: bool> {
+/// The constants of codes with `LOW` lower and `HIGH` further bits, which are numbers or, if `HAS_TABLE`, stand
+/// for those of a table.
+pub(super) struct Codes<'a, S: Simd, const LOW: u32, const HIGH: u32, const HAS_TABLE: bool> {
     simd: S,
     low_mask: S::u32s,
     high_mask: S::u32s,
-    low_shift: S::u32s,
-    high_shift: S::u32s,
-    integers: S::u32s,
-    zero: S::f32s,
+    table: &'a [u8; 16],
 }
 
-impl<S: Simd, const LOW: u32, const HIGH: u32, const E2M1: bool> Codes<S, LOW, HIGH, E2M1> {
+impl<'a, S: IntegerProducts, const LOW: u32, const HIGH: u32, const HAS_TABLE: bool>
+    Codes<'a, S, LOW, HIGH, HAS_TABLE>
+{
+    /// Pairs of a word of lower bits.
+    pub(super) const PAIRS: usize = 16 / LOW as usize;
+
     #[inline(always)]
-    pub(super) fn new(simd: S) -> Self {
+    pub(super) fn new(simd: S, table: &'a [u8; 16]) -> Self {
+        let both = |bits: u32| simd.splat_u32s(bits | bits << 16);
         Self {
             simd,
-            low_mask: simd.splat_u32s((1 << LOW) - 1),
-            high_mask: simd.splat_u32s(if HIGH == 1 { 1 << LOW } else { (1 << HIGH) - 1 }),
-            low_shift: simd.splat_u32s(LOW),
-            high_shift: simd.splat_u32s(HIGH),
-            integers: simd.splat_u32s(INTEGERS),
-            zero: simd.splat_f32s(f32::from_bits(INTEGERS)),
+            low_mask: both((1 << LOW) - 1),
+            high_mask: both(((1 << HIGH) - 1) << LOW),
+            table,
         }
     }
 
-    /// The `n`-th register of lower bits: the `index`-th word of half a unit.
+    /// The `n`-th register of further bits for the pairs of a word of lower bits, where
+    /// [`numbers`](Self::numbers) takes them. No bit of these pairs is lost: they lie below bit
+    /// 16 + LOW + 16 / LOW · HIGH ≤ 28.
     #[inline(always)]
-    pub(super) fn low<const HALF_INDEX: usize>(
-        &self,
-        words: &[[u32; PANEL]],
-        index: usize,
-        n: usize,
-    ) -> S::u32s {
-        let of_word = 32 / LOW as usize;
-        // Halves of units begin with words.
-        let (word, _) = place(HALF_INDEX * HALF + index * of_word, LOW);
-        S::as_simd_u32s(&words[word]).0[n]
-    }
-
-    /// The `n`-th register of further bits of half a unit, where [`number`](Self::number) takes them.
-    #[inline(always)]
-    pub(super) fn high<const HALF_INDEX: usize>(
-        &self,
-        words: &[[u32; PANEL]],
-        n: usize,
-    ) -> S::u32s {
+    pub(super) fn high(&self, words: &[[u32; PANEL]], word: usize, n: usize) -> S::u32s {
         let simd = self.simd;
         if HIGH == 0 {
             return simd.splat_u32s(0);
         }
-        let (word, shift) = place(HALF_INDEX * HALF, HIGH);
-        let high = S::as_simd_u32s(&words[LOW as usize + word]).0[n];
-        // One bit of each number leaves room to shift it beside the lower bits once for all.
-        match HIGH {
-            1 if shift > LOW => simd.wrapping_dyn_shr_u32s(high, simd.splat_u32s(shift - LOW)),
-            1 => simd.wrapping_dyn_shl_u32s(high, simd.splat_u32s(LOW - shift)),
-            _ => high,
+        let bit = word * Self::PAIRS * HIGH as usize;
+        let high = S::as_simd_u32s(&words[LOW as usize + bit / 16]).0[n];
+        let bit = (bit % 16) as u32;
+        match bit.checked_sub(LOW) {
+            Some(0) => high,
+            Some(right) => simd.wrapping_dyn_shr_u32s(high, simd.splat_u32s(right)),
+            None => simd.wrapping_dyn_shl_u32s(high, simd.splat_u32s(LOW - bit)),
         }
     }
 
-    /// The words after one number.
+    /// The numbers of the first pair.
+    #[inline(always)]
+    pub(super) fn numbers(&self, low: S::u32s, high: S::u32s) -> S::u32s {
+        let simd = self.simd;
+        let codes = simd.and_u32s(low, self.low_mask);
+        if HAS_TABLE {
+            return simd.look_up(self.table, codes);
+        }
+        match HIGH {
+            0 => codes,
+            _ => simd.or_u32s(codes, simd.and_u32s(high, self.high_mask)),
+        }
+    }
+
+    /// The words after one pair.
     #[inline(always)]
     pub(super) fn next(&self, low: S::u32s, high: S::u32s) -> (S::u32s, S::u32s) {
         let simd = self.simd;
-        let low = simd.wrapping_dyn_shr_u32s(low, self.low_shift);
+        let low = simd.shift_right::<LOW>(low);
         match HIGH {
             0 => (low, high),
-            _ => (low, simd.wrapping_dyn_shr_u32s(high, self.high_shift)),
+            _ => (low, simd.shift_right::<HIGH>(high)),
         }
-    }
-
-    /// The numbers of the lowest codes: [`BlockFormat::number`](super::BlockFormat::number).
-    #[inline(always)]
-    pub(super) fn number(&self, low: S::u32s, high: S::u32s) -> S::f32s {
-        let simd = self.simd;
-        let mut code = simd.and_u32s(low, self.low_mask);
-        if HIGH > 0 {
-            let mut further = simd.and_u32s(high, self.high_mask);
-            if HIGH > 1 {
-                further = simd.wrapping_dyn_shl_u32s(further, self.low_shift);
-            }
-            code = simd.or_u32s(code, further);
-        }
-        if E2M1 {
-            return self.floating(code);
-        }
-        let float = simd.transmute_f32s_u32s(simd.or_u32s(code, self.integers));
-        simd.sub_f32s(float, self.zero)
-    }
-
-    /// Codes of a sign and three bits, whose numbers are 0, 1, 2, 3, 4, 6, 8, 12.
-    #[inline(always)]
-    fn floating(&self, code: S::u32s) -> S::f32s {
-        let simd = self.simd;
-        let (none, four, six) = (simd.splat_f32s(0.0), simd.splat_f32s(4.0), simd.splat_f32s(6.0));
-        let sign = simd.and_u32s(code, simd.splat_u32s(8));
-        let sign = simd.wrapping_dyn_shl_u32s(sign, simd.splat_u32s(28));
-        let index = simd.and_u32s(code, simd.splat_u32s(7));
-        let index = simd.transmute_f32s_u32s(simd.or_u32s(index, self.integers));
-        let index = simd.sub_f32s(index, self.zero);
-        // The steps double at 4 and at 6.
-        let beyond_4 = simd.max_f32s(simd.sub_f32s(index, four), none);
-        let beyond_6 = simd.max_f32s(simd.sub_f32s(index, six), none);
-        let number =
-            simd.add_f32s(simd.add_f32s(index, beyond_4), simd.add_f32s(beyond_6, beyond_6));
-        simd.transmute_f32s_u32s(simd.or_u32s(simd.transmute_u32s_f32s(number), sign))
     }
 }

@@ -1,8 +1,8 @@
 //! Quantised weights in panels of 16 columns.
 //!
 //! Codes lie in units of 32 numbers of k. A word of 32 bits holds the lower bits of the codes of
-//! consecutive k, the lowest first, and the words of 16 columns lie side by side; then the further bits
-//! in the same way:
+//! consecutive k, those of even k in its lower half and those of odd k in its upper half, the lowest first, and
+//! the words of 16 columns lie side by side; then the further bits in the same way:
 //!
 //! ```text
 //! Q5_0   c0: k0 … k7   c1: k0 … k7   …   c15   (4 bits each)
@@ -10,20 +10,14 @@
 //!        c0: k0 … k31  …                        1 row of 16 words (the fifth bit of each)
 //! ```
 //!
-//! Scales are (blocks, 16) or (groups, 16) as in the file. [`Codes`] make registers of `f32` of them.
+//! Scales are (blocks, 16) or (groups, 16) as in the file. [`Codes`](super::codes::Codes) make pairs of integers
+//! of the words.
 
-use pulp::{NullaryFnOnce, Simd};
 use rayon::prelude::*;
 
 use super::block_format::{BlockFormat, Offset, half_of_power};
-use super::codes::Codes;
+use super::rounded_rows::UNIT;
 use crate::linear::PANEL;
-
-/// Numbers of k that lie together.
-pub(crate) const UNIT: usize = 32;
-
-/// Half of a unit: numbers of k of the smallest group.
-pub(super) const HALF: usize = UNIT / 2;
 
 /// A quantised matrix in panels of 16 columns; the last is filled up with zeros.
 #[derive(Clone, Debug)]
@@ -65,7 +59,7 @@ impl QuantisedPanels {
             k,
             words: vec![[0; PANEL]; panels * units * (low + high) as usize],
             d: vec![[0; PANEL]; panels * blocks_of_row],
-            m: vec![[0; PANEL]; only_if(!matches!(offset, Offset::ZeroCode(_)), blocks_of_row)],
+            m: vec![[0; PANEL]; only_if(format.has_offset(), blocks_of_row)],
             scales: vec![[0; PANEL]; only_if(format.has_scales(), groups)],
             mins: vec![[0; PANEL]; only_if(offset == Offset::OfGroup, groups)],
         };
@@ -114,51 +108,76 @@ impl QuantisedPanels {
                 let (word, shift) = place(k % UNIT, high);
                 code |= (unit[low as usize + word][column] >> shift & ((1 << high) - 1)) << low;
             }
-            let scales = self.scale_and_offset(panel, k);
-            let number = self.format.number(code as u8);
-            *y = number.mul_add(scales.scale[column], scales.offset[column]);
+            let block = self.block_scales(panel, k / self.format.weights());
+            let group = k / self.format.group();
+            let scale = self.group_scale(panel, group, &block)[column];
+            let number = self.format.number(code as u8) - self.format.zero();
+            *y = match self.format.has_offset() {
+                true => {
+                    let offset = self.group_offset(panel, group, &block)[column];
+                    (number as f32).mul_add(scale, offset)
+                }
+                false => number as f32 * scale,
+            };
         }
     }
 
-    /// The scales and offsets of the group that the number `k` of a panel's columns lies in.
+    /// The numbers of a block of a panel's columns.
     #[inline(always)]
-    pub(super) fn scale_and_offset(&self, panel: usize, k: usize) -> Scales {
-        let format = self.format;
-        let block = panel * (self.k / format.weights()) + k / format.weights();
-        let group = panel * (self.k / format.group()) + k / format.group();
-        let mut scale = match format {
+    pub(super) fn block_scales(&self, panel: usize, block: usize) -> BlockScales {
+        let block = panel * (self.k / self.format.weights()) + block;
+        let d = match self.format {
             BlockFormat::MXFP4 => self.d[block].map(half_of_power),
             _ => widen(&self.d[block]),
         };
-        if format.has_scales() {
-            let factors = &self.scales[group];
+        let m = match self.format.has_offset() {
+            true => widen(&self.m[block]),
+            false => [0.0; PANEL],
+        };
+        BlockScales { d, m }
+    }
+
+    /// The scales of a group of a panel's columns.
+    #[inline(always)]
+    pub(super) fn group_scale(
+        &self,
+        panel: usize,
+        group: usize,
+        block: &BlockScales,
+    ) -> [f32; PANEL] {
+        let mut scale = block.d;
+        if self.format.has_scales() {
+            let factors = &self.scales[panel * (self.k / self.format.group()) + group];
             for (scale, factor) in scale.iter_mut().zip(factors) {
                 *scale *= f32::from(*factor);
             }
         }
-        let mut offset = [0.0; PANEL];
-        match format.offset() {
-            Offset::ZeroCode(zero) => {
-                for (offset, scale) in offset.iter_mut().zip(&scale) {
-                    *offset = -zero * scale;
-                }
-            }
-            Offset::OfBlock => offset = widen(&self.m[block]),
-            Offset::OfGroup => {
-                offset = widen(&self.m[block]);
-                for (offset, min) in offset.iter_mut().zip(&self.mins[group]) {
-                    *offset *= -f32::from(*min);
-                }
+        scale
+    }
+
+    /// The offsets of a group of a panel's columns, in a format that has some.
+    #[inline(always)]
+    pub(super) fn group_offset(
+        &self,
+        panel: usize,
+        group: usize,
+        block: &BlockScales,
+    ) -> [f32; PANEL] {
+        let mut offset = block.m;
+        if self.format.offset() == Offset::OfGroup {
+            let mins = &self.mins[panel * (self.k / self.format.group()) + group];
+            for (offset, min) in offset.iter_mut().zip(mins) {
+                *offset *= -f32::from(*min);
             }
         }
-        Scales { scale, offset }
+        offset
     }
 }
 
-/// The factors and offsets of a group of 16 columns.
-pub(super) struct Scales {
-    pub(super) scale: [f32; PANEL],
-    pub(super) offset: [f32; PANEL],
+/// The scales and offsets, or their factors, of a block of 16 columns.
+pub(super) struct BlockScales {
+    d: [f32; PANEL],
+    m: [f32; PANEL],
 }
 
 /// Half-precision numbers as single-precision ones: their bits are those of a number 2¹¹² times smaller.
@@ -175,9 +194,9 @@ fn widen(bits: &[u16; PANEL]) -> [f32; PANEL] {
 }
 
 /// The word that holds the bits of a number of k, and the place of the lowest in it.
-pub(super) const fn place(k: usize, bits: u32) -> (usize, u32) {
+const fn place(k: usize, bits: u32) -> (usize, u32) {
     let of_word = 32 / bits as usize;
-    (k / of_word, (k % of_word) as u32 * bits)
+    (k / of_word, (k % of_word / 2) as u32 * bits + (k % 2) as u32 * 16)
 }
 
 /// The fields of one panel, to be written.
@@ -220,102 +239,6 @@ impl Panel<'_> {
                     let (word, shift) = place(k % UNIT, high);
                     unit[low as usize + word][column] |= code >> low << shift;
                 }
-            }
-        }
-    }
-}
-
-impl QuantisedSlice<'_> {
-    /// Writes the weights of a panel from the number `k` on, (numbers, 16), in registers of which `N` are
-    /// 16 columns. `k` and the count of numbers are multiples of 32.
-    #[inline(always)]
-    pub(crate) fn widen<S: Simd, const N: usize>(
-        self,
-        simd: S,
-        panel: usize,
-        k: usize,
-        y: &mut [f32],
-    ) {
-        let Self { panels, from } = self;
-        let panel = from + panel;
-        if panels.format == BlockFormat::MXFP4 {
-            return simd.vectorize(Widen::<S, N, 4, 0, true> { simd, panels, panel, k, y });
-        }
-        match panels.format.bits() {
-            (8, _) => simd.vectorize(Widen::<S, N, 8, 0, false> { simd, panels, panel, k, y }),
-            (4, 0) => simd.vectorize(Widen::<S, N, 4, 0, false> { simd, panels, panel, k, y }),
-            (4, 1) => simd.vectorize(Widen::<S, N, 4, 1, false> { simd, panels, panel, k, y }),
-            (4, _) => simd.vectorize(Widen::<S, N, 4, 2, false> { simd, panels, panel, k, y }),
-            (_, 0) => simd.vectorize(Widen::<S, N, 2, 0, false> { simd, panels, panel, k, y }),
-            (_, _) => simd.vectorize(Widen::<S, N, 2, 1, false> { simd, panels, panel, k, y }),
-        }
-    }
-}
-
-/// Writes weights of codes with `LOW` lower and `HIGH` further bits, which are integers or, if `E2M1`,
-/// floating-point numbers. Loops instead of closures: these are not inlined where they call many
-/// instructions of a register, and cost twenty times as much then.
-struct Widen<'a, S, const N: usize, const LOW: u32, const HIGH: u32, const E2M1: bool> {
-    simd: S,
-    panels: &'a QuantisedPanels,
-    panel: usize,
-    k: usize,
-    y: &'a mut [f32],
-}
-
-impl<S: Simd, const N: usize, const LOW: u32, const HIGH: u32, const E2M1: bool> NullaryFnOnce
-    for Widen<'_, S, N, LOW, HIGH, E2M1>
-{
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let Self { simd, panels, panel, k, y } = self;
-        let bits = (LOW + HIGH) as usize;
-        let unit = (panel * (panels.k / UNIT) + k / UNIT) * bits;
-        let units = panels.words[unit..].chunks_exact(bits);
-        let group = panels.format.group();
-        for (index, (words, y)) in units.zip(y.chunks_exact_mut(UNIT * PANEL)).enumerate() {
-            let k = k + index * UNIT;
-            let mut scales = panels.scale_and_offset(panel, k);
-            let (first, second) = y.split_at_mut(HALF * PANEL);
-            half_unit::<S, N, LOW, HIGH, E2M1, 0>(simd, words, &scales, first);
-            if group == HALF {
-                scales = panels.scale_and_offset(panel, k + HALF);
-            }
-            half_unit::<S, N, LOW, HIGH, E2M1, 1>(simd, words, &scales, second);
-        }
-    }
-}
-
-/// Writes 16 numbers of 16 columns: the first or the second half of a unit.
-#[inline(always)]
-fn half_unit<
-    S: Simd,
-    const N: usize,
-    const LOW: u32,
-    const HIGH: u32,
-    const E2M1: bool,
-    const HALF_INDEX: usize,
->(
-    simd: S,
-    words: &[[u32; PANEL]],
-    scales: &Scales,
-    y: &mut [f32],
-) {
-    let codes = Codes::<S, LOW, HIGH, E2M1>::new(simd);
-    let y = S::as_mut_simd_f32s(y).0;
-    let (scale, offset) = (S::as_simd_f32s(&scales.scale).0, S::as_simd_f32s(&scales.offset).0);
-    let of_word = 32 / LOW as usize;
-    for n in 0..N {
-        let (scale, offset) = (scale[n], offset[n]);
-        let mut high = codes.high::<HALF_INDEX>(words, n);
-        for index in 0..HALF / of_word {
-            let mut low = codes.low::<HALF_INDEX>(words, index, n);
-            for k in 0..of_word {
-                let weight = simd.mul_add_f32s(codes.number(low, high), scale, offset);
-                y[(index * of_word + k) * N + n] = weight;
-                (low, high) = codes.next(low, high);
             }
         }
     }
