@@ -229,8 +229,8 @@ impl LabelMasses {
         }
         let unread: f64 = at_node.iter().sum();
         let total: f64 = masses.iter().sum();
-        // UnreadContext mass that may become a label: at the nodes above its texts, and, where anything may
-        // follow it, at those below. That which may become nothing else.
+        // `own`: unread mass that may become a label, at the nodes above its texts and, where anything may
+        // follow it, at those below. `sole`: the part of it that may become no other label.
         let (mut own, mut sole) = (vec![0.0; masses.len()], vec![0.0; masses.len()]);
         for (node, &mass) in at_node.iter().enumerate().filter(|(_, mass)| **mass > 0.0) {
             match self.trie.reachable(node) {
@@ -310,10 +310,12 @@ impl LabelMasses {
         order.sort_by(|&a, &b| labels[b].probability.total_cmp(&labels[a].probability));
         let second = order.get(1).map_or(0.0, |&second| labels[second].probability);
         let entropy = |p: f64| if p > 0.0 { -p * p.ln() } else { 0.0 };
-        let stop = match () {
-            () if self.frontier.is_empty() => DecisionStop::Complete,
-            () if self.is_within_tolerance(&bounds) => DecisionStop::Tolerance,
-            () => DecisionStop::Limit,
+        let stop = if self.frontier.is_empty() {
+            DecisionStop::Complete
+        } else if self.is_within_tolerance(&bounds) {
+            DecisionStop::Tolerance
+        } else {
+            DecisionStop::Limit
         };
         let unscaled = |mass: f64| (mass.ln() + bounds.scale).exp().min(1.0);
         Ok(Decision {
