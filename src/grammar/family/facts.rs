@@ -1,4 +1,4 @@
-//! Which instances of a family have texts: a least fixed point, searched from the instance in question.
+//! Whether an instance of a family has texts: a least fixed point, searched from the instance in question.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
