@@ -96,7 +96,12 @@ impl Weights {
 
     /// The file that a tensor lies in.
     pub(crate) fn file_of(&self, name: &str) -> PathBuf {
-        self.find(name).ok().flatten().map(|tensor| tensor.path.to_owned()).unwrap_or_default()
+        let of_bytes = match &self.source {
+            Source::Shards(shards) => shards.bytes(name).ok().flatten().map(|(path, ..)| path),
+            Source::Gguf(_) => None,
+        };
+        let path = of_bytes.or_else(|| Some(self.find(name).ok()??.path));
+        path.map(Path::to_owned).unwrap_or_default()
     }
 
     fn find(&self, name: &str) -> Result<Option<StoredTensor<'_>>> {

@@ -4,6 +4,7 @@
 //! On the CPU each expert computes the rows that chose it, together. A row adds up its experts in
 //! ascending order, so that it does not matter which rows are beside it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use candle_core::Tensor;
@@ -12,7 +13,7 @@ use maskwright_kernels::{BlockFormat, PackedWeights, WeightSlice};
 use super::gated::Gated;
 use super::linear::{Linear, Matrix, Vector};
 use super::mxfp4;
-use crate::error;
+use crate::error::{self, Error, ErrorKind};
 use crate::model::candle_error::candle_error;
 use crate::model::checkpoint::{EXPERTS, GATE_UP, GATED, SHARED_EXPERT, Weights};
 use crate::model::config::decoder::{
@@ -175,9 +176,12 @@ fn load_mxfp4(
     let (count, inner) = (config.count, config.expert.inner);
     let stack = |tensor: &str, rows: usize, columns: usize| {
         let (name, blocks) = (format!("{layer}.{tensor}"), columns / mxfp4::BLOCK);
-        let codes = weights.bytes(&format!("{name}_blocks"), &[count, rows, blocks, 16])?;
-        let scales = weights.bytes(&format!("{name}_scales"), &[count, rows, blocks])?;
-        Ok::<_, error::Error>(Stack { codes, scales, rows, columns })
+        let shape = [count, rows, blocks, mxfp4::CODE_BYTES];
+        let codes = weights.bytes(&format!("{name}_blocks"), &shape)?;
+        let name = format!("{name}_scales");
+        let scales = weights.bytes(&name, &shape[..3])?;
+        let file = weights.file_of(&name);
+        Ok::<_, Error>(Stack { codes, scales, rows, columns, name, file })
     };
     let gate_up = stack(stacked.gate_up, 2 * inner, hidden)?;
     let down = stack(stacked.down, hidden, inner)?;
@@ -186,7 +190,7 @@ fn load_mxfp4(
         let [gate_bias, up_bias, down_bias] = biases.of_expert(index).map_err(candle_error)?;
         let linear = |stack: &Stack<'_>, first, step, bias: Option<Tensor>| {
             let bias = bias.map(Vector::new).transpose().map_err(candle_error)?;
-            Ok::<_, error::Error>(Linear { weight: stack.matrix(index, first, step), bias })
+            Ok::<_, Error>(Linear { weight: stack.matrix(index, first, step)?, bias })
         };
         Ok(Gated {
             config: config.expert,
@@ -203,30 +207,35 @@ struct Stack<'a> {
     scales: &'a [u8],
     rows: usize,
     columns: usize,
+    /// The tensor of scales, and its file.
+    name: String,
+    file: PathBuf,
 }
 
 impl Stack<'_> {
-    /// Every so many rows of an expert, from the row `first` on.
-    fn matrix(&self, expert: usize, first: usize, step: usize) -> Matrix {
+    /// Every so many rows of an expert, from the row `first` on. Errors on scales with which numbers are
+    /// infinite.
+    fn matrix(&self, expert: usize, first: usize, step: usize) -> error::Result<Matrix> {
+        const FORMAT: BlockFormat = BlockFormat::MXFP4;
         let blocks = self.columns / mxfp4::BLOCK;
-        let (mut codes, mut scales) = (Vec::new(), Vec::new());
+        let mut packed = Vec::new();
         for row in (first..self.rows).step_by(step) {
             let from = (expert * self.rows + row) * blocks;
-            codes.extend_from_slice(&self.codes[from * 16..(from + blocks) * 16]);
-            scales.extend_from_slice(&self.scales[from..from + blocks]);
+            let codes = from * mxfp4::CODE_BYTES..(from + blocks) * mxfp4::CODE_BYTES;
+            packed.extend(mxfp4::to_blocks(&self.codes[codes], &self.scales[from..from + blocks]));
         }
-        let numbers;
-        let slice = match mxfp4::to_q5_0(&codes, &scales) {
-            Some(packed) => {
-                let packed = WeightSlice::Blocks(BlockFormat::Q5_0, &packed);
-                return Matrix::Packed(Arc::new(PackedWeights::new(packed, self.columns)));
-            }
-            None => {
-                numbers = mxfp4::to_f32(&codes, &scales);
-                WeightSlice::F32(&numbers)
-            }
-        };
-        Matrix::Packed(Arc::new(PackedWeights::new(slice, self.columns)))
+        if let Some(block) = FORMAT.first_damaged(&packed) {
+            let (row, block) = (first + block / blocks * step, block % blocks);
+            let message = format!(
+                "tensor `{}` is damaged: [{expert}, {row}, {block}] is no finite scale",
+                self.name
+            );
+            return Err(Error::new(ErrorKind::Model, message)
+                .in_file(&self.file)
+                .with_help("get a complete copy of the file"));
+        }
+        let packed = PackedWeights::new(WeightSlice::Blocks(FORMAT, &packed), self.columns);
+        Ok(Matrix::Packed(Arc::new(packed)))
     }
 }
 

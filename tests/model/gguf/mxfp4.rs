@@ -80,8 +80,6 @@ fn file(metadata: &[(String, Value)], tensors: &[Stored]) -> Vec<u8> {
 
 #[test]
 fn experts_in_mxfp4_compute_as_those_of_safetensors() {
-    /// Another order of sums; a number misplaced shows at once.
-    const NEAR: f32 = 1e-3;
     let case = Case::all().into_iter().find(|case| case.name == "gpt_oss-mxfp4").unwrap();
     let mut source = ConvertedModel::of(&case);
     let folder = write_model("mxfp4", &source.config, &source.tensors, "F32", 1);
@@ -125,6 +123,25 @@ fn experts_in_mxfp4_compute_as_those_of_safetensors() {
     let (gguf, folder) = (load(&path).unwrap(), load(&folder).unwrap());
     let tokens = case.tokens();
     let (own, expected) = (logits(&gguf, &tokens), logits(&folder, &tokens));
-    let worst = own.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    assert!(worst < NEAR, "{worst}: {:?} {:?}", &own[..4], &expected[..4]);
+    assert!(
+        own.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits()),
+        "{own:?} {expected:?}"
+    );
+}
+
+#[test]
+fn scales_that_are_no_numbers_are_refused_by_tensor() {
+    let case = Case::all().into_iter().find(|case| case.name == "gpt_oss-mxfp4").unwrap();
+    let mut source = ConvertedModel::of(&case);
+    let name = "model.layers.1.mlp.experts.gate_up_proj_scales";
+    let (shape, scales) = source.tensors.get_mut(name).unwrap();
+    // The second expert, fourth row, first block; 255 is no number.
+    let at = shape[1] * shape[2] + 3 * shape[2];
+    scales[at] = 255.0;
+    let folder = write_model("mxfp4-damaged", &source.config, &source.tensors, "F32", 1);
+    let error = load(&folder).unwrap_err();
+    let text = error.to_string();
+    let expected = format!("tensor `{name}` is damaged: [1, 3, 0] is no finite scale");
+    assert!(text.contains(&expected) && text.contains("model.safetensors"), "{text}");
+    assert!(error.help().is_some(), "{text}");
 }
