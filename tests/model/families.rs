@@ -132,7 +132,9 @@ fn every_family_has_the_logits_of_transformers() {
         };
         eprintln!("{}: within {worst:.1e}", case.name);
         // Most are within 5e-6. The library in f32 is up to 2.5e-5 from itself in f64 (`gemma3`).
-        if worst.is_nan() || worst > 5e-5 {
+        // Packed weights meet activations of 16 bits.
+        let is_packed = !case.value["config"]["quantization_config"].is_null();
+        if worst.is_nan() || worst > if is_packed { 5e-4 } else { 5e-5 } {
             bad.push(format!("{} {worst:e}", case.name));
         }
     }
