@@ -11,6 +11,7 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that tells figures")]
 
+use half::{bf16, f16};
 use maskwright_kernels::{BlockFormat, PackedWeights, WeightSlice, linear};
 
 const K: usize = 4096;
@@ -47,7 +48,8 @@ fn main() {
     drop(numbers);
     for kind in std::env::args().skip(1) {
         let format = BlockFormat::ALL.into_iter().find(|format| format!("{format:?}") == kind);
-        let size = format.map_or(4.0, |format| format.bytes() as f64 / format.weights() as f64);
+        let plain = if kind == "F32" { 4.0 } else { 2.0 };
+        let size = format.map_or(plain, |format| format.bytes() as f64 / format.weights() as f64);
         let count = (64e6 / (size * (K * COLUMNS) as f64)).ceil() as usize;
         let matrices: Vec<PackedWeights> = (0..count)
             .map(|_| match format {
@@ -55,10 +57,18 @@ fn main() {
                     let blocks = bytes(COLUMNS * K / format.weights() * format.bytes());
                     PackedWeights::new(WeightSlice::Blocks(format, &blocks), K)
                 }
-                None if kind == "F32" => {
-                    PackedWeights::new(WeightSlice::F32(&vec![0.5; COLUMNS * K]), K)
-                }
-                None => panic!("{kind} is no format of blocks, nor F32"),
+                None => match &*kind {
+                    "F32" => PackedWeights::new(WeightSlice::F32(&vec![0.5; COLUMNS * K]), K),
+                    "F16" => {
+                        let half = vec![f16::from_f32(0.5); COLUMNS * K];
+                        PackedWeights::new(WeightSlice::F16(&half), K)
+                    }
+                    "BF16" => {
+                        let brain = vec![bf16::from_f32(0.5); COLUMNS * K];
+                        PackedWeights::new(WeightSlice::BF16(&brain), K)
+                    }
+                    _ => panic!("{kind} is no format of blocks, nor F32, F16 or BF16"),
+                },
             })
             .collect();
         let mut line = format!("{kind:6}");

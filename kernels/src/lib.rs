@@ -33,6 +33,7 @@
 mod attention;
 mod block;
 mod exponential;
+mod half_panels;
 mod linear;
 mod quantised;
 #[cfg(test)]

@@ -22,6 +22,7 @@ use half::{bf16, f16};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+use crate::half_panels::{HalfPanels, HalfSlice};
 use crate::quantised::{
     BlockFormat, QuantisedPanels, QuantisedTask, RoundedUnit, UNIT, round_rows,
 };
@@ -32,10 +33,6 @@ pub(crate) const PANEL: usize = 16;
 /// Length of the part of k that one pass over the rows covers: the weights of a tile of four AVX-512
 /// registers (128 KiB) stay in the second-level cache.
 const K_PART: usize = 512;
-
-/// Length of the part of k that is widened at a time for a single row: the `f32` numbers of a tile (16 KiB)
-/// stay in the first-level cache.
-const K_PART_OF_ONE_ROW: usize = 64;
 
 /// Greatest number of panels of one task: few enough that all threads end together.
 const TASK_PANELS: usize = 8;
@@ -76,8 +73,7 @@ pub struct PackedWeights {
 #[derive(Clone, Debug)]
 enum Packed {
     F32(Vec<f32>),
-    F16(Vec<f16>),
-    BF16(Vec<bf16>),
+    Half(HalfPanels),
     Quantised(QuantisedPanels),
 }
 
@@ -85,8 +81,7 @@ enum Packed {
 #[derive(Clone, Copy)]
 enum PackedSlice<'a> {
     F32(&'a [f32]),
-    F16(&'a [f16]),
-    BF16(&'a [bf16]),
+    Half(HalfSlice<'a>),
 }
 
 impl PackedWeights {
@@ -95,8 +90,14 @@ impl PackedWeights {
     pub fn new(weights: WeightSlice<'_>, k: usize) -> Self {
         let numbers = match weights {
             WeightSlice::F32(weights) => Packed::F32(packed(weights, k)),
-            WeightSlice::F16(weights) => Packed::F16(packed(weights, k)),
-            WeightSlice::BF16(weights) => Packed::BF16(packed(weights, k)),
+            WeightSlice::F16(weights) => match HalfPanels::of_f16(weights, k) {
+                Some(panels) => Packed::Half(panels),
+                None => {
+                    let wide: Vec<f32> = weights.iter().map(|number| number.to_f32()).collect();
+                    Packed::F32(packed(&wide, k))
+                }
+            },
+            WeightSlice::BF16(weights) => Packed::Half(HalfPanels::of_bf16(weights, k)),
             WeightSlice::Blocks(format, blocks) => {
                 Packed::Quantised(QuantisedPanels::new(format, blocks, k))
             }
@@ -122,17 +123,14 @@ impl PackedWeights {
 
     /// Writes the `k` weights of a column as `f32`: a row of the matrix that was packed.
     pub fn read(&self, column: usize, y: &mut [f32]) {
-        if let Packed::Quantised(panels) = &self.numbers {
-            return panels.read(column, y);
-        }
-        let from = column / PANEL * PANEL * self.k + column % PANEL;
-        for (index, number) in (from..).step_by(PANEL).zip(y.iter_mut().take(self.k)) {
-            *number = match &self.numbers {
-                Packed::F32(numbers) => numbers[index],
-                Packed::F16(numbers) => numbers[index].to_f32(),
-                Packed::BF16(numbers) => numbers[index].to_f32(),
-                Packed::Quantised(_) => continue,
-            };
+        match &self.numbers {
+            Packed::Quantised(panels) => panels.read(column, y),
+            Packed::Half(panels) => panels.read(column, y),
+            Packed::F32(numbers) => {
+                let from = column / PANEL * PANEL * self.k + column % PANEL;
+                let numbers = numbers[from..].iter().step_by(PANEL);
+                y.iter_mut().take(self.k).zip(numbers).for_each(|(y, number)| *y = *number);
+            }
         }
     }
 
@@ -161,8 +159,7 @@ impl PackedWeights {
                 return AnyTask::Quantised(QuantisedTask { x: x.rounded, panels, y, columns });
             }
             Packed::F32(numbers) => PackedSlice::F32(&numbers[part]),
-            Packed::F16(numbers) => PackedSlice::F16(&numbers[part]),
-            Packed::BF16(numbers) => PackedSlice::BF16(&numbers[part]),
+            Packed::Half(all) => PackedSlice::Half(all.slice(panels.start)),
         };
         AnyTask::Numbers(PanelTask { x: x.numbers, panels, y, columns, k })
     }
@@ -219,26 +216,6 @@ fn packed<T: Copy + Default + Send + Sync>(weights: &[T], k: usize) -> Vec<T> {
         }
     });
     all
-}
-
-impl PackedSlice<'_> {
-    /// The numbers of a panel from `from` of `k` on as `f32`: (numbers, 16).
-    #[inline(always)]
-    fn widen(self, panel: usize, k: usize, from: usize, y: &mut [f32]) {
-        let from = (panel * k + from) * PANEL;
-        let to = from + y.len();
-        match self {
-            Self::F32(numbers) => y.copy_from_slice(&numbers[from..to]),
-            Self::F16(numbers) => {
-                half::slice::HalfFloatSliceExt::convert_to_f32_slice(&numbers[from..to], y);
-            }
-            Self::BF16(numbers) => {
-                for (wide, narrow) in y.iter_mut().zip(&numbers[from..to]) {
-                    *wide = f32::from_bits(u32::from(narrow.to_bits()) << 16);
-                }
-            }
-        }
-    }
 }
 
 /// A weight matrix, and where its product is to go.
@@ -374,18 +351,19 @@ impl PanelTask<'_> {
     #[inline(always)]
     fn run<S: Simd, const N: usize>(mut self, simd: S, most: usize) {
         let (rows, k) = (self.x.len() / self.k, self.k);
+        if let PackedSlice::Half(panels) = self.panels
+            && rows == 1
+        {
+            return panels.multiply_row::<S, N>(simd, self.x, self.y);
+        }
         let panels = self.columns.div_ceil(PANEL);
         let tile = (most / N).max(1);
         let mut widened = match self.panels {
             PackedSlice::F32(_) => Vec::new(),
-            _ => vec![0.0; tile * PANEL * K_PART.min(k)],
+            PackedSlice::Half(_) => vec![0.0; tile * PANEL * K_PART.min(k)],
         };
         // Weights of one row are read once: they need not stay in a cache.
-        let k_part = match rows {
-            1 if widened.is_empty() => k,
-            1 => K_PART_OF_ONE_ROW,
-            _ => K_PART,
-        };
+        let k_part = if rows == 1 { k } else { K_PART };
         let mut panel = 0;
         while panel < panels {
             let count = if panels - panel < tile { 1 } else { tile };
@@ -416,9 +394,9 @@ impl PanelTask<'_> {
             PackedSlice::F32(numbers) => {
                 std::array::from_fn(|i| &numbers[start(i)..start(i) + len])
             }
-            narrow => {
+            PackedSlice::Half(panels) => {
                 for (i, wide) in widened.chunks_exact_mut(len).take(P).enumerate() {
-                    narrow.widen(part.panel + i, k, part.from, wide);
+                    panels.widen::<S, N>(simd, part.panel + i, part.from, wide);
                 }
                 let widened = &*widened;
                 std::array::from_fn(|i| &widened[i * len..(i + 1) * len])
@@ -541,20 +519,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn narrow_weights_are_the_numbers_that_they_hold() {
-        let (k, columns) = (1030, 37);
-        let (x, w) = (numbers(9 * k, 3), numbers(columns * k, 4));
-        let half: Vec<f16> = w.iter().copied().map(f16::from_f32).collect();
-        let wide: Vec<f32> = half.iter().copied().map(f16::to_f32).collect();
-        let expected = linear(&x, &PackedWeights::new(WeightSlice::F32(&wide), k));
-        assert_eq!(linear(&x, &PackedWeights::new(WeightSlice::F16(&half), k)), expected);
-        let brain: Vec<bf16> = w.iter().copied().map(bf16::from_f32).collect();
-        let wide: Vec<f32> = brain.iter().copied().map(bf16::to_f32).collect();
-        let expected = linear(&x, &PackedWeights::new(WeightSlice::F32(&wide), k));
-        assert_eq!(linear(&x, &PackedWeights::new(WeightSlice::BF16(&brain), k)), expected);
     }
 
     #[test]
