@@ -64,7 +64,7 @@ fn round(x: &[f32; UNIT]) -> RoundedUnit {
     let greatest = f32::from_bits(amounts.into_iter().fold(0, u32::max));
     if greatest == 0.0 || !greatest.is_finite() {
         // 0 · 0, or no number.
-        return RoundedUnit { pairs: [0; HALF], sums: [0; 2], scale: greatest - greatest };
+        return RoundedUnit { pairs: [0; HALF], sums: [0; 2], scale: greatest * 0.0 };
     }
     let lift = if greatest < LIFTED_BELOW { LIFT } else { 1.0 };
     let factor = GREATEST / (greatest * lift);
