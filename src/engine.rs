@@ -54,6 +54,7 @@ mod branch;
 mod decision;
 mod engine_loop;
 mod engine_options;
+mod kv_cache_size;
 mod label_masses;
 mod label_search;
 mod label_trie;

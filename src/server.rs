@@ -80,10 +80,11 @@ use crate::json_schema;
 use crate::model::GenerationConfig;
 use crate::{Compiler, Limits};
 
-pub use admission::{DecisionBounds, ServerBounds};
+pub use admission::{DecisionBounds, GenerationBounds, ServerBounds};
 
 use admission::{ApiKeys, BodyReader};
 use app::App;
+use request::GenerationSettings;
 use response_store::ResponseStore;
 use worker::Worker;
 
@@ -175,10 +176,10 @@ impl Server {
             cors_origins,
             ignore_unknown_fields,
             formats,
-            defaults: generation_config
-                .as_ref()
-                .unwrap_or_else(|| engine.model().generation_config())
-                .into(),
+            generation: GenerationSettings::new(
+                generation_config.as_ref().unwrap_or_else(|| engine.model().generation_config()),
+                bounds.generation.clone(),
+            ),
             no_chat: engine.model().chat_template().err(),
             engine: engine.clone(),
             worker: Worker::start(engine, bounds.request_timeout, bounds.max_waiting)?,

@@ -121,7 +121,8 @@ struct EngineArgs {
     /// Texts that may wait; another request is told to come back [default: 256]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_waiting: Option<u32>,
-    /// Memory for the KV cache, in MiB: as much as it takes, up to this [default: 2048]
+    /// Memory for the KV cache, in MiB: as much as it takes, up to this [default: what all texts side by
+    /// side take with the model's whole context, and at most a quarter of the available memory]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
     kv_cache: Option<u32>,
     /// Tokens of prompts that one forward pass reads while nobody's text grows [default: 512]
@@ -145,7 +146,7 @@ impl EngineArgs {
         let megabytes = self.kv_cache.map(|megabytes| count(megabytes).saturating_mul(1 << 20));
         EngineOptions {
             max_running: or(self.max_running, default.max_running),
-            kv_cache_bytes: megabytes.unwrap_or(default.kv_cache_bytes),
+            kv_cache_bytes: megabytes.or(default.kv_cache_bytes),
             prefill_tokens: or(self.prefill_tokens, default.prefill_tokens),
             prefill_tokens_beside_decode: or(
                 self.prefill_tokens_beside_decode,
@@ -158,6 +159,7 @@ impl EngineArgs {
 }
 
 /// Bounds on what one client may take of the server.
+/// More than 12 fields: each is an option of its own.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Bounds")]
 struct BoundArgs {
@@ -174,6 +176,19 @@ struct BoundArgs {
     /// Memory for compiled constraints that are kept for requests with the same, in MiB [default: 256]
     #[arg(long, value_name = "MIB")]
     constraint_cache: Option<u32>,
+    /// Choices of a prompt, beams, and texts of which the best are answered: the greatest `n`,
+    /// `num_beams` and `best_of` [default: 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_choices: Option<u32>,
+    /// Stop strings of one request, and as many stop regexes [default: 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_stops: Option<u32>,
+    /// Prompts of one request for completions [default: 128]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_prompts: Option<u32>,
+    /// Random texts of one request for samples of a constraint [default: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_samples: Option<u32>,
     /// Questions of one request for decisions [default: 400]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_questions: Option<u32>,
@@ -235,6 +250,11 @@ impl BoundArgs {
         let megabytes =
             self.constraint_cache.map(|megabytes| count(megabytes).saturating_mul(1 << 20));
         bounds.constraint_cache_bytes = megabytes.unwrap_or(bounds.constraint_cache_bytes);
+        let generation = &mut bounds.generation;
+        generation.max_choices = self.max_choices.map_or(generation.max_choices, count);
+        generation.max_stops = self.max_stops.map_or(generation.max_stops, count);
+        generation.max_prompts = self.max_prompts.map_or(generation.max_prompts, count);
+        generation.max_samples = self.max_samples.map_or(generation.max_samples, count);
         let decisions = &mut bounds.decisions;
         decisions.max_questions = self.max_questions.map_or(decisions.max_questions, count);
         decisions.max_labels = self.max_labels.map_or(decisions.max_labels, count);
@@ -288,6 +308,13 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
              served; put its chat_template.jinja into the model folder and start again",
             engine.model().name()
         ));
+    }
+    if let Some(bytes) = engine.kv_cache_bytes() {
+        let chosen = match args.engine.kv_cache {
+            Some(_) => "",
+            None => ", chosen by the model and the available memory; --kv-cache sets another",
+        };
+        output::note(&format!("KV cache of up to {} MiB{chosen}", bytes.div_ceil(1 << 20)));
     }
     let server = Server::new(listener, engine, options)?;
     if !args.no_playground {

@@ -17,9 +17,12 @@ use std::time::Duration;
 pub struct EngineOptions {
     /// Texts that are worked on at a time; others wait. Each takes a row of a forward pass.
     pub max_running: usize,
-    /// Bytes of the KV cache. Taken as they are needed; texts are preempted when they are used up, and
-    /// read again later. Bounds the length of a text, too.
-    pub kv_cache_bytes: usize,
+    /// Greatest number of bytes of the KV cache. Taken as they are needed; texts are preempted when they
+    /// are used up, and read again later. Bounds the length of a text, too. `None` chooses: as many as
+    /// `max_running` texts of the model's whole context take, and at most a quarter of the memory that
+    /// is available when the engine gets its options
+    /// ([`Engine::kv_cache_bytes`](super::Engine::kv_cache_bytes)).
+    pub kv_cache_bytes: Option<usize>,
     /// Tokens of prompts that one forward pass reads while no text grows.
     pub prefill_tokens: usize,
     /// Tokens of prompts that one forward pass reads beside growing texts: more of them let new requests
@@ -38,7 +41,7 @@ impl Default for EngineOptions {
     fn default() -> Self {
         Self {
             max_running: 64,
-            kv_cache_bytes: 2 << 30,
+            kv_cache_bytes: None,
             prefill_tokens: 512,
             prefill_tokens_beside_decode: 32,
             prefix_cache: true,

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use super::decision::{Decision, Labels};
 use super::engine_loop::{EngineLoop, Inbox, NewSubmission, NewText};
 use super::engine_options::{EngineOptions, EngineStats};
+use super::kv_cache_size;
 use super::label_search::CONTEXTS_PER_PASS;
 use super::loop_state::{self, SubmissionId};
 use super::mailbox::{Mail, Mailbox};
@@ -64,17 +65,18 @@ impl Engine {
 
     /// An engine for a loaded model, whose KV cache is its own.
     pub fn new(model: Model) -> Self {
-        Self {
-            runner: ModelRunner::new(model.with_own_blocks()),
-            options: EngineOptions::default(),
-            shared: Arc::default(),
-        }
+        let runner = ModelRunner::new(model.with_own_blocks());
+        let options = kv_cache_size::sized(runner.model(), EngineOptions::default());
+        Self { runner, options, shared: Arc::default() }
     }
 
-    /// The engine with other settings. Requests that were submitted to it before stay with its clones.
+    /// The engine with other settings, and a KV cache of its own. Requests that were submitted to it before
+    /// stay with its clones.
     #[must_use]
     pub fn with_options(self, options: EngineOptions) -> Self {
-        Self { options, shared: Arc::default(), ..self }
+        let runner = self.runner.with_own_blocks();
+        let options = kv_cache_size::sized(runner.model(), options);
+        Self { runner, options, shared: Arc::default() }
     }
 
     /// The engine with a draft model for [`Speculation::Draft`](super::Speculation::Draft).
@@ -99,6 +101,12 @@ impl Engine {
     /// The model.
     pub fn model(&self) -> &Model {
         self.runner.model()
+    }
+
+    /// Greatest number of bytes of the KV cache: those of the options, or those that were chosen; `None`
+    /// on devices other than the CPU, where nothing bounds it.
+    pub fn kv_cache_bytes(&self) -> Option<usize> {
+        self.options.kv_cache_bytes.filter(|_| self.model().kv_blocks().is_some())
     }
 
     /// The vocabulary that constraints must be compiled for.

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::engine_options::{EngineOptions, EngineStats};
+use super::kv_cache_size::SPARE_BLOCKS;
 use super::model_runner::{ModelRunner, TokenizedPrompt};
 use super::prefix_cache::{BlockKey, PrefixCache};
 use super::response::Passes;
@@ -13,10 +14,6 @@ use super::sequence::Sequence;
 use super::task::Task;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Chunk, Model};
-
-/// Blocks that are kept free of a text's greatest length: for guesses beyond it, and for the block
-/// that is copied where texts part.
-const SPARE_BLOCKS: usize = 4;
 
 /// The name of a submitted request.
 pub(crate) type SubmissionId = u64;
@@ -293,8 +290,10 @@ impl Resources for LoopState {
 /// The blocks of the KV cache: as many as its bytes hold, and enough for a short text.
 fn max_blocks(model: &Model, options: &EngineOptions) -> usize {
     // Other devices have no blocks, and no bound.
-    let bytes = model.kv_blocks().map(|blocks| blocks.bytes_per_block.max(1));
-    bytes.map_or(usize::MAX, |bytes| (options.kv_cache_bytes / bytes).max(2 * SPARE_BLOCKS))
+    let (Some(blocks), Some(bytes)) = (model.kv_blocks(), options.kv_cache_bytes) else {
+        return usize::MAX;
+    };
+    (bytes / blocks.bytes_per_block.max(1)).max(2 * SPARE_BLOCKS)
 }
 
 /// The greatest number of tokens, prompt and text, of each of so many texts of a request that are

@@ -44,6 +44,12 @@ impl ModelRunner {
         Self { model: Arc::new(model), draft: None, unconstrained_mask: Arc::new(mask) }
     }
 
+    /// The runner with KV blocks of its own for its caches: those of clones count apart.
+    pub(crate) fn with_own_blocks(mut self) -> Self {
+        self.model = Arc::new(Model::clone(&self.model).with_own_blocks());
+        self
+    }
+
     /// The greatest number of tokens, prompt and text, that the positions of a request hold for.
     ///
     /// In a model with LongRoPE a text that fits into the original context with its prompt and its

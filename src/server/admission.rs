@@ -14,5 +14,5 @@ mod connections;
 
 pub(super) use api_keys::ApiKeys;
 pub(super) use bodies::{BodyPermit, BodyReader};
-pub use bounds::{DecisionBounds, ServerBounds};
+pub use bounds::{DecisionBounds, GenerationBounds, ServerBounds};
 pub(super) use connections::serve;

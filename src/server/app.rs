@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::admission::{ApiKeys, BodyReader, ServerBounds};
 use super::api_error::ApiError;
 use super::refusals::RefusalCounts;
-use super::request::GenerationDefaults;
+use super::request::GenerationSettings;
 use super::response_store::ResponseStore;
 use super::worker::Worker;
 use crate::Compiler;
@@ -38,8 +38,7 @@ pub(super) struct App {
     /// Whether fields that are not known are left out instead of refused.
     pub(super) ignore_unknown_fields: bool,
     pub(super) formats: MessageFormats,
-    /// The settings of generation for what a request does not say.
-    pub(super) defaults: GenerationDefaults,
+    pub(super) generation: GenerationSettings,
     /// The error that answers conversations if the model has no chat template.
     pub(super) no_chat: Option<Error>,
     pub(super) worker: Worker,

@@ -28,7 +28,7 @@ pub(super) async fn completions(
 ) -> Result<Response, ApiError> {
     let mut body = JsonBody::read(&app, request).await?;
     let value = std::mem::take(&mut body.value);
-    let read = || ChatRequest::read(value, &app.names, &app.defaults);
+    let read = || ChatRequest::read(value, &app.names, &app.generation);
     let (chat, ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
     let prepared = prepare(&app, body, chat).await?;
     let head = CompletionHead::new(app.name(), &prepared.protocol);

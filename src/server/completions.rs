@@ -27,7 +27,7 @@ pub(super) async fn completions(
     let mut body = JsonBody::read(&app, request).await?;
     let key = constraint_key(&body.value);
     let fields = Fields::new("", std::mem::take(&mut body.value))?;
-    let read = || CompletionRequest::read(fields, &app.names, &app.vocabulary, &app.defaults);
+    let read = || CompletionRequest::read(fields, &app.names, &app.vocabulary, &app.generation);
     let (read, ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
     let turn = if read.format.is_text() { None } else { Some(body.turn(&app).await?) };
     let (prepared, answer) = {

@@ -38,7 +38,7 @@ pub(super) async fn create(
 async fn answer(app: Arc<App>, request: HttpRequest) -> Result<Response, ApiError> {
     let mut body = JsonBody::read(&app, request).await?;
     let fields = Fields::new("", std::mem::take(&mut body.value))?;
-    let read = || ChatRequest::read(input::chat_body(fields)?, &app.names, &app.defaults);
+    let read = || ChatRequest::read(input::chat_body(fields)?, &app.names, &app.generation);
     let (chat, ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
     let prepared = chat::prepare(&app, body, chat).await?;
     let writer = MessageAnswer::new(&app, &prepared.protocol);
@@ -58,7 +58,7 @@ async fn count(app: Arc<App>, request: HttpRequest) -> Result<Response, ApiError
     let fields = Fields::new("", std::mem::take(&mut body.value))?;
     let read = || {
         let chat = input::chat_body_of_any_length(fields)?;
-        ChatRequest::read(chat, &app.names, &app.defaults)
+        ChatRequest::read(chat, &app.names, &app.generation)
     };
     let (chat, ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
     let prepared = chat::prepare(&app, body, chat).await?;

@@ -12,7 +12,7 @@ use axum::Json;
 use axum::extract::State;
 use serde_json::{Map, Value, json};
 
-use super::admission::DecisionBounds;
+use super::admission::ServerBounds;
 use super::app::App;
 
 /// The document before it is completed.
@@ -20,32 +20,46 @@ const DOCUMENT: &str = include_str!("openapi/document.json");
 
 /// Answers with the document.
 pub(super) async fn openapi(State(app): State<Arc<App>>) -> Json<Value> {
-    Json(document(&app.names, app.ignore_unknown_fields, &app.bounds.decisions))
+    Json(document(&app.names, app.ignore_unknown_fields, &app.bounds))
 }
 
 /// The document of a server of a model of these names.
-fn document(names: &[String], ignores_unknown: bool, decisions: &DecisionBounds) -> Value {
+fn document(names: &[String], ignores_unknown: bool, bounds: &ServerBounds) -> Value {
     // The file is a part of the program, and a test reads it.
     let mut document: Value = serde_json::from_str(DOCUMENT).unwrap_or_default();
     document["info"]["version"] = json!(env!("CARGO_PKG_VERSION"));
-    let schemas = document["components"]["schemas"].take();
+    let mut schemas = document["components"]["schemas"].take();
+    set_bounds(&mut schemas, bounds);
     let mut completed = Map::new();
     for (name, schema) in schemas.as_object().into_iter().flatten() {
         completed.insert(name.clone(), complete(schema, &schemas, names, ignores_unknown));
     }
     document["components"]["schemas"] = Value::Object(completed);
-    let bounds = [
+    document
+}
+
+/// Writes the bounds of the server into the schemas of fields.
+fn set_bounds(schemas: &mut Value, bounds: &ServerBounds) {
+    let (generation, decisions) = (&bounds.generation, &bounds.decisions);
+    for (place, most) in [
+        ("Length/properties/n/maximum", generation.max_choices),
+        ("Length/properties/best_of/maximum", generation.max_choices),
+        ("Length/properties/num_beams/maximum", generation.max_choices),
+        ("Length/properties/stop/anyOf/1/maxItems", generation.max_stops),
+        ("Length/properties/stop_regex/anyOf/1/maxItems", generation.max_stops),
+        ("MessageRequest/properties/stop_sequences/maxItems", generation.max_stops),
+        ("CompletionRequest/properties/prompt/anyOf/2/maxItems", generation.max_prompts),
+        ("CompletionRequest/properties/prompt/anyOf/3/maxItems", generation.max_prompts),
+        ("SampleRequest/properties/n/maximum", generation.max_samples),
         ("DecisionRequest/properties/questions/maxItems", decisions.max_questions),
-        ("DecisionRequest/properties/max_contexts/anyOf/0/maximum", decisions.max_contexts),
+        ("DecisionRequest/properties/max_contexts/maximum", decisions.max_contexts),
         ("Question/properties/choices/maxItems", decisions.max_labels),
         ("Question/properties/levels/maxItems", decisions.max_labels),
-    ];
-    for (place, most) in bounds {
-        if let Some(bound) = document.pointer_mut(&format!("/components/schemas/{place}")) {
+    ] {
+        if let Some(bound) = schemas.pointer_mut(&format!("/{place}")) {
             *bound = json!(most);
         }
     }
-    document
 }
 
 /// A schema with its groups; others stay as they are.
@@ -110,8 +124,9 @@ mod tests {
     use super::reader_check::{MODEL, check, names};
     use super::*;
     use crate::Vocabulary;
+    use crate::server::admission::{DecisionBounds, GenerationBounds};
     use crate::server::request::{
-        ChatRequest, CompletionRequest, DecisionRequest, Fields, GenerationDefaults, fields_taken,
+        ChatRequest, CompletionRequest, DecisionRequest, Fields, GenerationSettings, fields_taken,
         read_constraint,
     };
 
@@ -128,7 +143,7 @@ mod tests {
                 { "role": "assistant", "content": "a" },
                 { "role": "tool", "content": "a", "tool_call_id": "1" }],
             "stream": true, "stream_options": { "include_usage": true } });
-        let (defaults, bounds) = (GenerationDefaults::default(), DecisionBounds::default());
+        let (defaults, bounds) = (GenerationSettings::default(), DecisionBounds::default());
         check("ChatCompletionRequest", &[], || ChatRequest::read(chat, &names(), &defaults));
         let vocabulary = Vocabulary::from_tokens(vec![Some(b"a".to_vec())], &[], &[]).unwrap();
         let completion = json!({ "model": MODEL, "prompt": "a" });
@@ -165,15 +180,33 @@ mod tests {
 
     #[test]
     fn bounds_are_those_of_the_server() {
-        let bounds = DecisionBounds {
-            max_questions: 7,
-            max_labels: 8,
-            max_contexts: 9,
+        let bounds = ServerBounds {
+            generation: GenerationBounds {
+                max_choices: 3,
+                max_stops: 4,
+                max_prompts: 5,
+                max_samples: 6,
+            },
+            decisions: DecisionBounds {
+                max_questions: 7,
+                max_labels: 8,
+                max_contexts: 9,
+                ..Default::default()
+            },
             ..Default::default()
         };
         let document = document(&names(), false, &bounds);
         let shown = |place: &str| document.pointer(&format!("/components/schemas/{place}"));
         for (place, most) in [
+            ("ChatCompletionRequest/properties/n/anyOf/0/maximum", 3),
+            ("ResponseRequest/properties/best_of/anyOf/0/maximum", 3),
+            ("CompletionRequest/properties/num_beams/anyOf/0/maximum", 3),
+            ("ChatCompletionRequest/properties/stop/anyOf/0/anyOf/1/maxItems", 4),
+            ("ChatCompletionRequest/properties/stop_regex/anyOf/0/anyOf/1/maxItems", 4),
+            ("MessageRequest/properties/stop_sequences/anyOf/0/maxItems", 4),
+            ("CompletionRequest/properties/prompt/anyOf/2/maxItems", 5),
+            ("CompletionRequest/properties/prompt/anyOf/3/maxItems", 5),
+            ("SampleRequest/properties/n/anyOf/0/maximum", 6),
             ("DecisionRequest/properties/questions/maxItems", 7),
             ("Question/properties/choices/maxItems", 8),
             ("Question/properties/levels/maxItems", 8),
@@ -185,7 +218,7 @@ mod tests {
 
     #[test]
     fn routes_are_described() {
-        let document = document(&names(), false, &DecisionBounds::default());
+        let document = document(&names(), false, &ServerBounds::default());
         let routes = include_str!("routes.rs").split(".route(\"").skip(1);
         let mut count = 0;
         for path in routes.filter_map(|rest| rest.split('"').next()) {
@@ -208,7 +241,7 @@ mod tests {
                 _ => {}
             }
         }
-        let document = document(&names(), false, &DecisionBounds::default());
+        let document = document(&names(), false, &ServerBounds::default());
         let mut found = Vec::new();
         references(&document, &mut found);
         assert!(found.len() > 50);

@@ -44,7 +44,7 @@ pub(super) use decision::{DecisionRequest, Question, QuestionKind};
 pub(super) use fields::fields_taken;
 pub(super) use fields::{Fields, ignoring_unknown, wrong};
 pub(super) use generation_fields::{
-    GenerationDefaults, GenerationFields, StreamOptions, TokenBudget,
+    GenerationFields, GenerationSettings, StreamOptions, TokenBudget,
 };
 pub(super) use messages::{messages as read_messages, readable_messages};
 pub(super) use model_name::check_model;

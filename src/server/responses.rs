@@ -34,7 +34,7 @@ pub(super) async fn create(
     let fields = Fields::new("", std::mem::take(&mut body.value))?;
     let read = || {
         let (input, chat) = ResponseInput::read(fields, &app.responses)?;
-        Ok((input, ChatRequest::read(chat, &app.names, &app.defaults).map_err(input::renamed)?))
+        Ok((input, ChatRequest::read(chat, &app.names, &app.generation).map_err(input::renamed)?))
     };
     let ((input, chat), ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
     let prepared = chat::prepare(&app, body, chat).await.map_err(input::renamed)?;

@@ -7,7 +7,7 @@ use maskwright::regular::ChoiceList;
 use maskwright::server::ServerOptions;
 
 use crate::model_support::hey;
-use crate::{chat, serve, serve_by};
+use crate::{chat, send, serve, serve_by};
 
 /// Each setting under its conventional name reaches the decoding loop.
 #[test]
@@ -168,4 +168,54 @@ fn schemas_may_name_the_servers_lists() {
     assert!(["\"Hey\"", "\"He said \\\"y\\\"\""].contains(&text), "{answer}");
     let error = ask(json!({ "type": "string", "x-choices-from": "/etc/passwd" })).json();
     assert!(error["error"]["message"].as_str().unwrap().contains("no list"), "{error}");
+}
+
+/// The numbers that a request may ask for are the server's, and its document tells them.
+#[test]
+fn bounds_of_requests_are_the_server_s() {
+    let model = "http-settings-bounds";
+    let mut options = ServerOptions::default();
+    let bounds = &mut options.bounds.generation;
+    (bounds.max_choices, bounds.max_stops) = (20, 2);
+    (bounds.max_prompts, bounds.max_samples) = (3, 4);
+    let address = serve_by(hey(model), options);
+    let post = |path: &str, mut body: Value| {
+        body["model"] = json!(model);
+        let head = format!("POST {path} HTTP/1.1\r\nContent-Type: application/json");
+        send(address, &head, &body.to_string())
+    };
+    let message = json!([{ "role": "user", "content": "a" }]);
+    let chat = |more: Value| {
+        let mut body = json!({ "messages": message, "max_tokens": 1 });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        ("/v1/chat/completions", body)
+    };
+    let samples = |n: usize| ("/v1/constraints/sample", json!({ "regex": "[0-9]{3}", "n": n }));
+    let prompts =
+        |n: usize| ("/v1/completions", json!({ "prompt": vec!["a"; n], "max_tokens": 1 }));
+    for (path, body) in [
+        chat(json!({ "n": 20 })),
+        chat(json!({ "stop": ["a", "b"], "stop_regex": ["c", "d"] })),
+        chat(json!({ "num_beams": 20 })),
+        prompts(3),
+        samples(4),
+    ] {
+        let answer = post(path, body);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+    }
+    let stops = json!({ "messages": message, "max_tokens": 1, "stop_sequences": ["a", "b", "c"] });
+    for ((path, body), says) in [
+        (chat(json!({ "n": 21 })), "an integer from 1 to 20"),
+        (chat(json!({ "best_of": 21 })), "an integer from 1 to 20"),
+        (chat(json!({ "num_beams": 21 })), "an integer from 1 to 20"),
+        (chat(json!({ "stop": ["a", "b", "c"] })), "at most 2 strings"),
+        (chat(json!({ "stop_regex": ["a", "b", "c"] })), "at most 2 strings"),
+        (("/v1/messages", stops), "at most 2 strings"),
+        (prompts(4), "a list of at most 3 such"),
+        (samples(5), "an integer up to 4"),
+    ] {
+        let answer = post(path, body);
+        assert_eq!(answer.status, 400, "{}", answer.body);
+        assert!(answer.body.contains(says), "{says}: {}", answer.body);
+    }
 }

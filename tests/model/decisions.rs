@@ -149,6 +149,7 @@ fn decisions_beside_others_are_those_that_are_made_alone() {
     for (max_running, kv_cache_bytes, prefix_cache) in
         [(64, 1 << 30, true), (5, 1 << 30, false), (64, tight, true), (64, tight, false)]
     {
+        let kv_cache_bytes = Some(kv_cache_bytes);
         let options =
             EngineOptions { max_running, kv_cache_bytes, prefix_cache, ..Default::default() };
         let together = plain.clone().with_options(options);

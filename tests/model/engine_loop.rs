@@ -110,6 +110,25 @@ fn small_cache(engine: &Engine, blocks: usize) -> usize {
 const MOST_OPEN: usize = 400;
 
 #[test]
+fn the_kv_cache_is_as_large_as_its_texts_can_become() {
+    let plain = engine("loop-cache-size", EngineOptions::default());
+    let (blocks, context) = (plain.model().kv_blocks().unwrap(), plain.model().context_length());
+    for max_running in [1, 3] {
+        let engine =
+            plain.clone().with_options(EngineOptions { max_running, ..Default::default() });
+        let each = context.div_ceil(blocks.positions_per_block) + 5;
+        assert_eq!(engine.kv_cache_bytes(), Some(max_running * each * blocks.bytes_per_block));
+    }
+    // A text may fill the whole context.
+    let engine = plain.clone().with_options(EngineOptions { max_running: 1, ..Default::default() });
+    let prompt = Prompt::Tokens(vec![b'a'.into(); context - 3]);
+    let request = Request { max_tokens: context, ignore_eos: true, ..Request::new(prompt) };
+    assert_eq!(outcomes(&engine, &[request]).remove(0).tokens.len(), 3);
+    let given = EngineOptions { kv_cache_bytes: Some(1 << 20), ..Default::default() };
+    assert_eq!(plain.with_options(given).kv_cache_bytes(), Some(1 << 20));
+}
+
+#[test]
 fn texts_within_and_beyond_the_original_context_do_not_share_blocks() {
     // Prompts of up to 74 tokens, and texts of up to 40.
     let rope = json!({"rope_type": "longrope", "original_max_position_embeddings": 60,
@@ -173,7 +192,7 @@ fn texts_side_by_side_are_those_that_are_written_alone() {
     ] {
         let options = EngineOptions {
             max_running,
-            kv_cache_bytes,
+            kv_cache_bytes: Some(kv_cache_bytes),
             prefill_tokens,
             prefill_tokens_beside_decode: prefill_tokens,
             prefix_cache,
@@ -249,7 +268,7 @@ fn random_arrivals_lose_no_block_and_starve_nobody() {
         classes.iter().map(|r| outcomes(&plain, std::slice::from_ref(r)).remove(0)).collect();
     let options = EngineOptions {
         max_running: 24,
-        kv_cache_bytes: small_cache(&plain, 32),
+        kv_cache_bytes: Some(small_cache(&plain, 32)),
         prefill_tokens: 64,
         prefill_tokens_beside_decode: 32,
         ..EngineOptions::default()

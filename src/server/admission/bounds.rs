@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 /// Bounds on what clients can make a server hold, wait for or compute.
+///
+/// More than 12 fields: each is a setting of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerBounds {
@@ -33,8 +35,31 @@ pub struct ServerBounds {
     pub max_compiles: usize,
     /// Bytes of compiled constraints that are kept for requests with the same; 0 for none.
     pub constraint_cache_bytes: usize,
+    /// Bounds on one request for texts.
+    pub generation: GenerationBounds,
     /// Bounds on one request for decisions.
     pub decisions: DecisionBounds,
+}
+
+/// Numbers of what one request for texts may ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GenerationBounds {
+    /// Choices of a prompt, beams, and texts of which the best are answered: `n`, `num_beams` and
+    /// `best_of`. Each takes a place among the texts that are written.
+    pub max_choices: usize,
+    /// Stop strings, and as many stop regexes; OpenAI's limit is four.
+    pub max_stops: usize,
+    /// Prompts of one request for completions.
+    pub max_prompts: usize,
+    /// Random texts of one request for samples of a constraint.
+    pub max_samples: usize,
+}
+
+impl Default for GenerationBounds {
+    fn default() -> Self {
+        Self { max_choices: 16, max_stops: 16, max_prompts: 128, max_samples: 1000 }
+    }
 }
 
 /// Numbers of what one request for decisions may ask for.
@@ -77,6 +102,7 @@ impl Default for ServerBounds {
             max_waiting: 256,
             max_compiles: (cores - 1).max(1),
             constraint_cache_bytes: 256 << 20,
+            generation: GenerationBounds::default(),
             decisions: DecisionBounds::default(),
         }
     }

@@ -8,9 +8,6 @@ use crate::server::app::App;
 use crate::server::request::{Fields, read_constraint};
 use crate::{Compiler, Vocabulary};
 
-/// Greatest number of texts of one request.
-const MAX_TEXTS: usize = 1000;
-
 /// Greatest length of a text in bytes.
 const MAX_BYTES: usize = 1 << 16;
 
@@ -20,8 +17,9 @@ pub(super) fn answer(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
     let up_to = |most: usize| {
         move |value: &Value| usize::try_from(value.as_u64()?).ok().filter(|&n| n <= most)
     };
-    let wanted = format!("an integer up to {MAX_TEXTS}");
-    let n = fields.read("n", &wanted, up_to(MAX_TEXTS))?.unwrap_or(10);
+    let most = app.bounds.generation.max_samples;
+    let wanted = format!("an integer up to {most}");
+    let n = fields.read("n", &wanted, up_to(most))?.unwrap_or(most.min(10));
     let seed = fields.read("seed", "an integer from 0 up", Value::as_u64)?.unwrap_or(0);
     let wanted = format!("an integer up to {MAX_BYTES}");
     let default = Bounds::default();

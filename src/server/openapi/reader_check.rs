@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::document;
-use crate::server::admission::DecisionBounds;
+use crate::server::admission::ServerBounds;
 use crate::server::api_error::ApiError;
 use crate::server::request::fields_taken;
 
@@ -45,7 +45,7 @@ fn segments(name: &str) -> Vec<&str> {
 /// Checks the fields that a reader takes of a body against a schema: those that it reads are described,
 /// and those that are described are taken.
 pub(crate) fn check<T>(schema: &str, except: &[&str], read: impl FnOnce() -> Result<T, ApiError>) {
-    let document = document(&names(), false, &DecisionBounds::default());
+    let document = document(&names(), false, &ServerBounds::default());
     let (result, taken) = fields_taken(read);
     if let Err(error) = result {
         panic!("{schema}: {:?}", error.object());

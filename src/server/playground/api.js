@@ -128,14 +128,24 @@ export function curl(state, model) {
   return `curl ${location.origin}/v1/chat/completions \\\n  -H 'Content-Type: application/json'${auth} \\\n  -d '${body}'\n`;
 }
 
+// The value of a JSON text whose numbers are marked texts, so that it keeps all of their digits, where a number of
+// JavaScript has 53 bits; and the function that writes them as numbers again in what was made of the value.
+export function exactJson(text) {
+  let mark = "#";
+  while (JSON.stringify(JSON.parse(text)).includes(mark)) mark += "#";
+  const token = /"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*/g;
+  const value = JSON.parse(text.replace(token, (it) => (it.startsWith('"') ? it : `"${mark}${it}"`)));
+  return [value, (written) => written.replace(new RegExp(`"${mark}([^"]*)"`, "g"), "$1")];
+}
+
 export function python(state, model) {
-  const body = JSON.parse(chatBody(state, model));
+  const [body, unmarked] = exactJson(chatBody(state, model));
   const known = ["model", "messages", "temperature", "seed", "max_tokens", "response_format", "tools", "tool_choice"];
   const own = Object.fromEntries(Object.entries(body).filter(([name]) => !known.includes(name)));
   const lines = known
     .filter((name) => name in body)
-    .map((name) => `    ${name}=${literal(body[name], 1)},\n`);
-  if (Object.keys(own).length > 0) lines.push(`    extra_body=${literal(own, 1)},\n`);
+    .map((name) => `    ${name}=${unmarked(literal(body[name], 1))},\n`);
+  if (Object.keys(own).length > 0) lines.push(`    extra_body=${unmarked(literal(own, 1))},\n`);
   const auth = key ? 'os.environ["MASKWRIGHT_API_KEY"]' : '"none"';
   return `${key ? "import os\n\n" : ""}from openai import OpenAI\n\nclient = OpenAI(base_url="${location.origin}/v1", api_key=${auth})\nanswer = client.chat.completions.create(\n${lines.join("")})\nprint(answer.choices[0].message${state.kind === "tools" && state.masked ? ".tool_calls" : ".content"})\n`;
 }

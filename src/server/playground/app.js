@@ -161,10 +161,11 @@ async function sample(constraint, n) {
 
 // Calls of each tool with random arguments of its schema; a tool that takes a text has none.
 async function sampleCalls() {
-  const calls = JSON.parse($("constraint").value).map(async (tool) => {
+  const [tools, unmarked] = api.exactJson($("constraint").value);
+  const calls = tools.map(async (tool) => {
     const { name, parameters } = tool.function ?? tool.custom ?? {};
     if (tool.type !== "function") return [`${name}(…)`];
-    const schema = JSON.stringify(parameters ?? { type: "object", properties: {}, additionalProperties: false });
+    const schema = unmarked(JSON.stringify(parameters ?? { type: "object", properties: {}, additionalProperties: false }));
     const texts = await sample({ ...state(), kind: "schema", constraint: schema }, 2);
     return texts.map((text) => `${name}(${text})`);
   });

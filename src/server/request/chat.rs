@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::answer_format::{self, AnswerFormat};
 use super::constraint_key::constraint_key;
 use super::fields::Fields;
-use super::generation_fields::{GenerationDefaults, GenerationFields, LogprobsField};
+use super::generation_fields::{GenerationFields, GenerationSettings, LogprobsField};
 use super::harmless::ignore_harmless;
 use super::messages::messages;
 use super::model_name::require_model;
@@ -54,7 +54,7 @@ impl ChatRequest {
     pub(crate) fn read(
         body: Value,
         models: &[String],
-        defaults: &GenerationDefaults,
+        server: &GenerationSettings,
     ) -> Result<Self, ApiError> {
         let constraint_key = constraint_key(&body);
         let mut fields = Fields::new("", body)?;
@@ -67,7 +67,7 @@ impl ChatRequest {
         let template_variables = template::variables(&mut fields)?;
         check_prefill(&prefill, reasoning.is_some(), tools.is_some())?;
         tools::check_thinking(reasoning.as_ref(), &template_variables)?;
-        let generation = GenerationFields::read(&mut fields, LogprobsField::Chat, defaults)?;
+        let generation = GenerationFields::read(&mut fields, LogprobsField::Chat, server)?;
         ignore_or_refuse_rest(&mut fields)?;
         fields.finish()?;
         Ok(Self {
@@ -152,13 +152,14 @@ mod tests {
         if let (Value::Object(body), Value::Object(extra)) = (&mut body, extra) {
             body.extend(extra);
         }
-        ChatRequest::read(body, &["m".to_owned()], &GenerationDefaults::default())
+        ChatRequest::read(body, &["m".to_owned()], &GenerationSettings::default())
     }
 
     #[test]
     fn a_request_wins_over_the_model_s_settings() {
         let sampling = SamplingParams { temperature: 0.7, top_k: Some(20), ..Default::default() };
-        let defaults = GenerationDefaults { sampling, max_tokens: Some(9) };
+        let defaults =
+            GenerationSettings { sampling, max_tokens: Some(9), ..GenerationSettings::default() };
         let read = |extra: Value| {
             let mut body = json!({ "model": "m", "messages": [{ "role": "user", "content": "" }] });
             body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::answer_format::{self, AnswerFormat};
 use super::fields::{Fields, wrong};
-use super::generation_fields::{GenerationDefaults, GenerationFields, LogprobsField};
+use super::generation_fields::{GenerationFields, GenerationSettings, LogprobsField};
 use super::harmless::ignore_harmless;
 use super::model_name::require_model;
 use crate::engine::Prompt;
@@ -13,9 +13,6 @@ use crate::vocabulary::Vocabulary;
 
 /// Tokens of an answer where the request does not say; OpenAI's default.
 const DEFAULT_MAX_TOKENS: usize = 16;
-
-/// Greatest number of prompts of one request.
-const MAX_PROMPTS: usize = 128;
 
 /// Names of the special tokens that stand before the text in front of a gap, the text behind it, and
 /// what fills it, by families of models: Qwen, StarCoder, CodeLlama, DeepSeek.
@@ -41,19 +38,19 @@ impl CompletionRequest {
         mut fields: Fields,
         models: &[String],
         vocabulary: &Vocabulary,
-        defaults: &GenerationDefaults,
+        server: &GenerationSettings,
     ) -> Result<Self, ApiError> {
         require_model(&mut fields, models)?;
         let suffix = fields.string("suffix")?.filter(|suffix| !suffix.is_empty());
         let echo = fields.flag("echo")?.unwrap_or(false);
-        let mut prompts = prompts(&mut fields)?;
+        let mut prompts = prompts(&mut fields, server.bounds.max_prompts)?;
         if let Some(suffix) = &suffix {
             prompts = with_suffix(&prompts, suffix, vocabulary)?;
         }
         let format = answer_format::read(&mut fields)?;
         fields.only("trace", |value| value == false, "chat completions have it")?;
         let mut generation =
-            GenerationFields::read(&mut fields, LogprobsField::Completion, defaults)?;
+            GenerationFields::read(&mut fields, LogprobsField::Completion, server)?;
         if generation.budget.tokens.is_none() && generation.budget.field.is_none() {
             generation.budget.tokens = Some(DEFAULT_MAX_TOKENS);
         }
@@ -80,10 +77,10 @@ impl CompletionRequest {
     }
 }
 
-/// The prompts: a text, a list of texts, a list of token ids, or a list of such lists.
-fn prompts(fields: &mut Fields) -> Result<Vec<Prompt>, ApiError> {
+/// The prompts, at most so many: a text, a list of texts, a list of token ids, or a list of such lists.
+fn prompts(fields: &mut Fields, most: usize) -> Result<Vec<Prompt>, ApiError> {
     let wanted = format!(
-        "a string, a list of token ids, or a list of at most {MAX_PROMPTS} such, none of them empty"
+        "a string, a list of token ids, or a list of at most {most} such, none of them empty"
     );
     let prompts = fields.read("prompt", &wanted, |value| match value {
         Value::String(text) => Some(vec![Prompt::Text(text.clone())]),
@@ -102,7 +99,7 @@ fn prompts(fields: &mut Fields) -> Result<Vec<Prompt>, ApiError> {
     })?;
     match prompts {
         None => Err(ApiError::field("prompt", format!("is missing; write {wanted}"))),
-        Some(prompts) if prompts.is_empty() || prompts.len() > MAX_PROMPTS => {
+        Some(prompts) if prompts.is_empty() || prompts.len() > most => {
             Err(wrong("prompt", &wanted, &format!("{} of them", prompts.len()).into()))
         }
         Some(prompts) => Ok(prompts),

@@ -8,9 +8,6 @@ use crate::sampling::{ChainStep, PenaltyScope, SamplingParams};
 use super::fields::Fields;
 use crate::server::api_error::ApiError;
 
-/// Greatest number of beams, and of texts of which the best is answered.
-const MAX_TEXTS: u64 = 16;
-
 /// Greatest number of alternatives reported with each token; OpenAI's limit.
 const MAX_TOP_LOGPROBS: u64 = 20;
 
@@ -135,14 +132,15 @@ pub(super) fn completion_logprobs(fields: &mut Fields) -> Result<Option<usize>, 
     Ok(top.flatten())
 }
 
-/// All other settings of generation, as a request that has only them.
-pub(super) fn settings(fields: &mut Fields) -> Result<Request, ApiError> {
+/// All other settings of generation, as a request that has only them. `most` bounds the beams, and the
+/// texts of which the best is answered.
+pub(super) fn settings(fields: &mut Fields, most: usize) -> Result<Request, ApiError> {
     let off = Request::text("");
     let texts = |value: &Value| {
-        let n = value.as_u64().filter(|n| (1..=MAX_TEXTS).contains(n))?;
-        usize::try_from(n).ok()
+        let n = usize::try_from(value.as_u64()?).ok()?;
+        (1..=most).contains(&n).then_some(n)
     };
-    let wanted = format!("an integer from 1 to {MAX_TEXTS}");
+    let wanted = format!("an integer from 1 to {most}");
     let best_of = fields.read("best_of", &wanted, texts)?.unwrap_or(off.best_of);
     let width = fields.read("num_beams", &wanted, texts)?.filter(|&width| width > 1);
     let length_penalty = fields.read("length_penalty", "a number", |value| value.as_f64())?;

@@ -7,13 +7,8 @@ use super::generation;
 use crate::engine::{Prompt, Request};
 use crate::model::GenerationConfig;
 use crate::sampling::SamplingParams;
+use crate::server::admission::GenerationBounds;
 use crate::server::api_error::ApiError;
-
-/// Greatest number of answers to one request: each takes the model's thread in turn.
-const MAX_CHOICES: usize = 16;
-
-/// Greatest number of stop strings; OpenAI's limit is four.
-const MAX_STOPS: usize = 16;
 
 /// Greatest number of tokens to write, with the field that says so.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,16 +19,19 @@ pub(crate) struct TokenBudget {
     pub(crate) field: Option<&'static str>,
 }
 
-/// The settings of generation for what a request does not say.
+/// The server's settings of generation: values for what a request does not say, and bounds on what it
+/// says.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct GenerationDefaults {
+pub(crate) struct GenerationSettings {
     pub(crate) sampling: SamplingParams,
     pub(crate) max_tokens: Option<usize>,
+    pub(crate) bounds: GenerationBounds,
 }
 
-impl From<&GenerationConfig> for GenerationDefaults {
-    fn from(config: &GenerationConfig) -> Self {
-        Self { sampling: config.sampling(), max_tokens: config.max_new_tokens }
+impl GenerationSettings {
+    /// The settings that the model's makers recommend, and these bounds.
+    pub(crate) fn new(config: &GenerationConfig, bounds: GenerationBounds) -> Self {
+        Self { sampling: config.sampling(), max_tokens: config.max_new_tokens, bounds }
     }
 }
 
@@ -74,23 +72,25 @@ impl GenerationFields {
     pub(crate) fn read(
         fields: &mut Fields,
         logprobs: LogprobsField,
-        defaults: &GenerationDefaults,
+        server: &GenerationSettings,
     ) -> Result<Self, ApiError> {
+        let &GenerationBounds { max_choices, max_stops, .. } = &server.bounds;
         let top = match logprobs {
             LogprobsField::Chat => None,
             LogprobsField::Completion => generation::completion_logprobs(fields)?,
         };
-        let sampling = generation::sampling_params(fields, &defaults.sampling)?;
-        let mut settings = generation::settings(fields)?;
+        let sampling = generation::sampling_params(fields, &server.sampling)?;
+        let mut settings = generation::settings(fields, max_choices)?;
         if let Some(top) = top {
             (settings.logprobs, settings.top_logprobs) = (true, top);
         }
-        let budget = token_budget(fields, defaults.max_tokens)?;
-        let (stop, stop_regex) = (stops(fields, "stop")?, stops(fields, "stop_regex")?);
-        let wanted = format!("an integer from 1 to {MAX_CHOICES}");
+        let budget = token_budget(fields, server.max_tokens)?;
+        let stop = stops(fields, "stop", max_stops)?;
+        let stop_regex = stops(fields, "stop_regex", max_stops)?;
+        let wanted = format!("an integer from 1 to {max_choices}");
         let choices = fields.read("n", &wanted, |value| {
             let n = usize::try_from(value.as_u64()?).ok()?;
-            (1..=MAX_CHOICES).contains(&n).then_some(n)
+            (1..=max_choices).contains(&n).then_some(n)
         })?;
         let stream = fields.flag("stream")?.unwrap_or(false);
         let stream_options = stream_options(fields, stream)?;
@@ -154,9 +154,9 @@ fn token_budget(fields: &mut Fields, default: Option<usize>) -> Result<TokenBudg
     }
 }
 
-/// `stop` or `stop_regex`.
-fn stops(fields: &mut Fields, field: &str) -> Result<Vec<String>, ApiError> {
-    let wanted = format!("a string or a list of at most {MAX_STOPS} strings, none of them empty");
+/// `stop` or `stop_regex`, at most so many.
+fn stops(fields: &mut Fields, field: &str, most: usize) -> Result<Vec<String>, ApiError> {
+    let wanted = format!("a string or a list of at most {most} strings, none of them empty");
     let read = |value: &Value| {
         let strings: Vec<String> = match value {
             Value::String(string) => vec![string.clone()],
@@ -165,7 +165,7 @@ fn stops(fields: &mut Fields, field: &str) -> Result<Vec<String>, ApiError> {
             }
             _ => return None,
         };
-        let fine = strings.len() <= MAX_STOPS && strings.iter().all(|string| !string.is_empty());
+        let fine = strings.len() <= most && strings.iter().all(|string| !string.is_empty());
         fine.then_some(strings)
     };
     Ok(fields.read(field, &wanted, read)?.unwrap_or_default())
