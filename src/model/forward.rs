@@ -14,7 +14,7 @@ const MAX_TOKENS_PER_PASS: usize = 512;
 
 impl Model {
     /// The cache of a new sequence. In a model with LongRoPE (Phi-3) it is one within the original context
-    /// ([`Config::short_context`]); [`new_cache_for`](Self::new_cache_for) makes longer ones.
+    /// ([`Config::short_context`](super::Config::short_context)); [`new_cache_for`](Self::new_cache_for) makes longer ones.
     pub fn new_cache(&self) -> Result<KvCache> {
         self.decoder.new_cache().map_err(candle_error)
     }

@@ -36,7 +36,7 @@ impl Model {
     }
 
     /// [`encode_chat`](Self::encode_chat) with more variables for the template
-    /// ([`ChatTemplate::render_with`]).
+    /// ([`ChatTemplate::render_with`](super::ChatTemplate::render_with)).
     pub fn encode_chat_with(
         &self,
         messages: &[Message],
