@@ -66,6 +66,7 @@ mod model_runner;
 mod prefix_cache;
 mod preparation;
 mod prompt;
+mod prompt_logprobs;
 mod ranking;
 mod reasoning_budget;
 mod request;
@@ -83,6 +84,7 @@ pub use decision::{Decision, DecisionStop, Label, LabelEnd, LabelProbability, La
 pub use engine_options::{EngineOptions, EngineStats};
 pub use llm_engine::{Engine, SubmittedRequest};
 pub use message_format::{MessageFormats, Protocol};
+pub use prompt_logprobs::PromptToken;
 pub use reasoning_budget::Thinking;
 pub use request::{BeamSearch, EarlyStopping, Prompt, Request, Speculation};
 pub use response::{

@@ -87,6 +87,8 @@ mod weighted_select;
 
 pub use chain_step::ChainStep;
 pub use params::{PenaltyScope, SamplingParams};
+#[cfg(feature = "model")]
+pub(crate) use pressure::log_sum_exp;
 pub use pressure::{Pressure, Summary};
 pub use sampler::{Checked, Draw, Sampler};
 pub use steps::Candidate;

@@ -10,6 +10,7 @@
 //! [`Writer`] is lent to a thread and comes back with it.
 
 use super::model_runner::ModelRunner;
+use super::prompt_logprobs::{PromptScores, PromptToken, SCORED_POSITIONS};
 use super::response::{FinishReason, Passes, TextEvent};
 use super::scheduler::{BLOCK, TaskId, Unread};
 use super::sequence::Sequence;
@@ -86,6 +87,8 @@ pub(crate) struct Branch {
     /// The guesses that the pass in progress reads.
     reading: Option<DraftTree>,
     logits: Option<UnusedLogits>,
+    /// The log-probabilities of the prompt, if they are asked for.
+    scores: Option<PromptScores>,
     /// Whether the others have stopped waiting for its mask.
     pub(crate) is_late: bool,
 }
@@ -102,8 +105,24 @@ impl Branch {
             speculates,
             reading: None,
             logits: None,
+            scores: None,
             is_late: false,
         }
+    }
+
+    /// The text with log-probabilities of its prompt, and so many alternatives to each token.
+    pub(crate) fn with_prompt_scores(self, top: usize) -> Self {
+        Self { scores: Some(PromptScores::new(&self.tokens, top)), ..self }
+    }
+
+    /// Whether tokens of the prompt are to be measured, for which it is read from its beginning.
+    pub(crate) fn measures_prompt(&self) -> bool {
+        self.scores.as_ref().is_some_and(|scores| !scores.is_complete())
+    }
+
+    /// The tokens of the prompt, if all were measured.
+    pub(crate) fn take_prompt_scores(&mut self) -> Option<Vec<PromptToken>> {
+        self.scores.take().and_then(PromptScores::into_tokens)
     }
 
     /// A text that goes on with another token after this one.
@@ -225,13 +244,30 @@ impl Branch {
             return Chunk { tokens, parents, cache: &mut self.cache, logits: LogitRows::All };
         }
         let from = self.cache.len();
+        let measures = self.measures_prompt();
+        let most = if measures { most.min(SCORED_POSITIONS) } else { most };
         let to = self.readable().min(from + most);
-        let logits = if to == self.tokens.len() { LogitRows::Last } else { LogitRows::None };
+        let logits = match to == self.tokens.len() {
+            _ if measures => LogitRows::All,
+            true => LogitRows::Last,
+            false => LogitRows::None,
+        };
         Chunk { tokens: &self.tokens[from..to], parents: &[], cache: &mut self.cache, logits }
     }
 
     /// Ends the pass, whose logits these are.
-    pub(crate) fn end_read(&mut self, rows: Vec<Logits>, passes: &mut Passes) {
+    ///
+    /// Errors if logits that are measured are no numbers.
+    pub(crate) fn end_read(&mut self, mut rows: Vec<Logits>, passes: &mut Passes) -> Result<()> {
+        if let Some(scores) = self.scores.as_mut().filter(|scores| !scores.is_complete()) {
+            let first = self.cache.len() - rows.len();
+            for (position, row) in (first..).zip(&rows) {
+                scores.measure(position, row, &self.tokens)?;
+            }
+            // Those after the prompt's last token are drawn from.
+            let is_read = self.cache.len() == self.tokens.len();
+            rows = rows.pop().filter(|_| is_read).into_iter().collect();
+        }
         let tree = self.reading.take();
         if let (Some(last), false) = (self.tokens.last(), rows.is_empty()) {
             let tree = tree.unwrap_or_else(|| DraftTree::new(*last));
@@ -239,6 +275,7 @@ impl Branch {
             let from = self.tokens.len() - 1;
             self.logits = Some(UnusedLogits { rows, tree, path: vec![0], from });
         }
+        Ok(())
     }
 
     /// Whether logits and mask are there.
@@ -265,6 +302,10 @@ impl Branch {
         let (Some(writer), Some(unused)) = (&mut self.writer, &mut self.logits) else {
             return Ok(None);
         };
+        if writer.sequence.request.max_tokens == 0 {
+            self.logits = None;
+            return Ok(Some(FinishReason::Length));
+        }
         let node = unused.path[unused.path.len() - 1];
         let sequence = &mut writer.sequence;
         let drawn = sequence.step(&unused.rows[node], unused.tree.guess(node), events)?;

@@ -156,10 +156,16 @@ impl LoopState {
         let rows = self.runner.model().forward_batch(&mut chunks)?;
         drop(chunks);
         let mut counts: BTreeMap<TaskId, (bool, Passes)> = BTreeMap::new();
+        let mut failed = Vec::new();
         for ((branch, _, id), rows) in branches.into_iter().zip(rows) {
             let (has_logits, passes) = counts.entry(id).or_default();
-            *has_logits |= !rows.is_empty();
-            branch.end_read(rows, passes);
+            failed.extend(branch.end_read(rows, passes).err().map(|error| (id, error)));
+            *has_logits |= branch.has_logits();
+        }
+        for (id, error) in failed {
+            if let Some(entry) = self.tasks.get_mut(&id) {
+                entry.task.fail(error);
+            }
         }
         for (id, (has_logits, passes)) in counts {
             if let Some(entry) = self.tasks.get_mut(&id) {
@@ -247,7 +253,7 @@ impl Resources for LoopState {
             let tokens: usize = unread.iter().map(|unread| unread.tokens).sum();
             // A preempted text may wait for the draw from logits that it has.
             let Some(first) = unread.first().copied() else { continue };
-            if self.shares_prefixes {
+            if self.shares_prefixes && !entry.task.measures_prompt() {
                 let branches = entry.task.branches();
                 let factors = branches[0].cache().rotary_factors();
                 let keys = self.prefix.keys(Self::shared_part(branches[0].tokens()), factors);
@@ -266,7 +272,8 @@ impl Resources for LoopState {
         self.forget_unused_blocks();
         let entry = self.tasks.get_mut(&task)?;
         let mut cached = 0;
-        if self.shares_prefixes {
+        // Blocks have no logits, by which a prompt is measured.
+        if self.shares_prefixes && !entry.task.measures_prompt() {
             for branch in entry.task.branches_mut() {
                 let factors = branch.cache().rotary_factors();
                 let blocks = self.prefix.find(Self::shared_part(branch.tokens()), factors);
@@ -293,7 +300,8 @@ fn max_blocks(model: &Model, options: &EngineOptions) -> usize {
     let (Some(blocks), Some(bytes)) = (model.kv_blocks(), options.kv_cache_bytes) else {
         return usize::MAX;
     };
-    (bytes / blocks.bytes_per_block.max(1)).max(2 * SPARE_BLOCKS)
+    // A model without attention keeps nothing.
+    bytes.checked_div(blocks.bytes_per_block).map_or(usize::MAX, |n| n.max(2 * SPARE_BLOCKS))
 }
 
 /// The greatest number of tokens, prompt and text, of each of so many texts of a request that are

@@ -60,7 +60,8 @@ pub struct Request {
     pub special_tokens: bool,
     /// The settings of the sampler.
     pub sampling: SamplingParams,
-    /// Greatest number of tokens of the text, at least 1; the end token is not counted.
+    /// Greatest number of tokens of the text, at least 1 (0 beside
+    /// [`prompt_logprobs`](Self::prompt_logprobs)); the end token is not counted.
     pub max_tokens: usize,
     /// Under a constraint only tokens are written after which the text can still be completed
     /// within `max_tokens` and the model's context, so that it is never cut off (see
@@ -122,6 +123,11 @@ pub struct Request {
     pub logprobs: bool,
     /// Number of most probable allowed tokens in each step; above 0 steps are sent.
     pub top_logprobs: usize,
+    /// Measures how probable the model held each token of the prompt, with so many alternatives
+    /// ([`Response::prompt_logprobs`](super::Response::prompt_logprobs)). The prompt is read from its
+    /// beginning, also where it is in the prefix cache. [`max_tokens`](Self::max_tokens) may be 0 then:
+    /// nothing is written.
+    pub prompt_logprobs: Option<usize>,
 }
 
 /// The settings of beam search; names and meanings are Hugging Face's.
@@ -250,6 +256,7 @@ impl Request {
             trace: false,
             logprobs: false,
             top_logprobs: 0,
+            prompt_logprobs: None,
         }
     }
 
@@ -308,7 +315,7 @@ impl Request {
     /// Errors, naming the field, on values out of range and on fields that exclude each other.
     pub(crate) fn validate(&self) -> Result<()> {
         let error = |message: &str, help| Error::new(ErrorKind::Request, message).with_help(help);
-        if self.max_tokens == 0 {
+        if self.max_tokens == 0 && self.prompt_logprobs.is_none() {
             return Err(error("`max_tokens` is 0", "write a number from 1").at_field("max_tokens"));
         }
         if self.stop.iter().any(String::is_empty) {
@@ -340,6 +347,13 @@ impl Request {
                 ));
             }
         }
+        if self.prompt_logprobs.is_some() && (self.beam.is_some() || self.token_healing) {
+            return Err(error(
+                "`prompt_logprobs` goes with neither beams nor `token_healing`",
+                "leave one of them out",
+            )
+            .at_field("prompt_logprobs"));
+        }
         if let Some(labels) = &self.labels {
             labels.validate()?;
             let writes = [
@@ -354,6 +368,7 @@ impl Request {
                 ("stop", !self.stop.is_empty() || !self.stop_regex.is_empty()),
                 ("logprobs", self.is_traced()),
                 ("faithfulness", self.faithfulness),
+                ("prompt_logprobs", self.prompt_logprobs.is_some()),
             ];
             if let Some((field, _)) = writes.into_iter().find(|(_, is_set)| *is_set) {
                 let message = format!("`{field}` is for a text, and labels are read without one");

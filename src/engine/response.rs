@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::decision::Decision;
+use super::prompt_logprobs::PromptToken;
 use crate::constraint::Capture;
 use crate::sampling::Summary;
 
@@ -225,6 +226,9 @@ pub struct Response {
     /// The probabilities of the request's [labels](super::Request::labels); the text is then the name of
     /// the most probable one, and nothing was written.
     pub decision: Option<Decision>,
+    /// The tokens of the prompt, and how probable the model held them, if the request asks for
+    /// [`prompt_logprobs`](super::Request::prompt_logprobs).
+    pub prompt_logprobs: Option<Vec<PromptToken>>,
     /// Numbers of tokens.
     pub usage: Usage,
     /// Durations.

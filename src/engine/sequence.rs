@@ -352,6 +352,7 @@ impl Sequence {
             rejection: self.request.rejection.then_some(self.rejection),
             score: None,
             decision: None,
+            prompt_logprobs: None,
             usage,
             timing,
             passes,

@@ -70,6 +70,7 @@ impl Task {
             }
         };
         let (search, max_tokens) = (request.beam, request.max_tokens);
+        let prompt_logprobs = request.prompt_logprobs;
         if let Some(labels) = &request.labels {
             let ends = [runner.vocabulary().end_tokens(), &request.stop_token_ids].concat();
             let masses = LabelMasses::new(labels, ends);
@@ -81,7 +82,10 @@ impl Task {
         }
         let writer = Writer::new(sequence, drafter);
         let cache = runner.model().new_cache_for(context)?;
-        let branch = Branch::new(prompt.tokens, cache, writer);
+        let mut branch = Branch::new(prompt.tokens, cache, writer);
+        if let Some(top) = prompt_logprobs {
+            branch = branch.with_prompt_scores(top);
+        }
         let texts = match search {
             None => Texts::One(Box::new(branch)),
             Some(search) => Texts::Beams(Search::new(search, max_tokens, branch)),
@@ -128,6 +132,11 @@ impl Task {
         }
         let branches = self.branches().into_iter().enumerate();
         branches.filter_map(|(index, branch)| branch.unread(self.id, index)).collect()
+    }
+
+    /// Whether tokens of its prompt are to be measured, for which it is read from its beginning.
+    pub(crate) fn measures_prompt(&self) -> bool {
+        self.branches().into_iter().any(Branch::measures_prompt)
     }
 
     /// Begins, or goes on after a preemption; `cached` tokens need not be read.
@@ -223,8 +232,11 @@ impl Task {
         let ended = match &mut self.texts {
             Texts::One(branch) => {
                 let sequence = branch.take_sequence();
+                let mut scores = branch.take_prompt_scores();
                 let end = |sequence: Sequence| {
-                    (sequence.end(reason, timing, passes, &mut self.events), Vec::new())
+                    let mut response = sequence.end(reason, timing, passes, &mut self.events);
+                    response.prompt_logprobs = scores.take();
+                    (response, Vec::new())
                 };
                 sequence.map(end).into_iter().collect()
             }

@@ -77,6 +77,22 @@ impl Pressure {
     }
 }
 
+/// Logarithm of the sum of the exponentials of all logits: what [`Pressure::raw_logprob`] takes off a
+/// logit, bit for bit where the mask allows every token.
+///
+/// Errors if one of them is NaN or +∞, or if all are −∞.
+pub(crate) fn log_sum_exp(logits: &[f32]) -> Result<f64> {
+    let every = TokenMask::all(logits.len());
+    let mut maxima = Vec::new();
+    let scan = row_scan::scan(logits, every.words(), &mut maxima, MaximaPrecision::UpperBounds);
+    if let Some(token) = scan.broken {
+        return Err(steps::invalid_logit(token, logits[token as usize]));
+    }
+    let Some((_, best)) = scan.best else { return Err(steps::nothing_allowed(logits.len())) };
+    let row = MaskedRow { logits, words: every.words(), maxima: &maxima, temperature: 1.0 };
+    Ok(f64::from(best) + row.sum_of_exponentials(f64::from(best)).ln())
+}
+
 /// Scan and log-sum-exp over all tokens: `kept` and `constrained` are those of the allowed ones,
 /// `words` the mask of the others.
 fn rest(logits: &[f32], words: &[u32], kept: RowScan, constrained: f64) -> (RowScan, f64) {

@@ -17,6 +17,7 @@ use super::generation::{PreparedRequest, respond_as_stream, respond_as_whole};
 use super::request::{ChatRequest, apply_tools, ignoring_unknown, readable_messages};
 use super::response::{
     self, Choice, ChunkWriter, CompletionHead, MessageBuilder, WholeWriter, add_usage,
+    prompt_logprobs,
 };
 use super::work::{JsonBody, blocking};
 use super::worker::WorkerReply;
@@ -30,6 +31,7 @@ pub(super) async fn completions(
     let value = std::mem::take(&mut body.value);
     let read = || ChatRequest::read(value, &app.names, &app.generation);
     let (chat, ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
+    let prompt_logprobs = chat.generation.prompt_logprobs;
     let prepared = prepare(&app, body, chat).await?;
     let head = CompletionHead::new(app.name(), &prepared.protocol);
     let protocol = prepared.protocol.clone();
@@ -39,7 +41,7 @@ pub(super) async fn completions(
             respond_as_stream(&app, prepared, writer, &ignored).await
         }
         false => {
-            let writer = WholeCompletion::new(head, Arc::clone(&app), protocol);
+            let writer = WholeCompletion::new(head, Arc::clone(&app), protocol, prompt_logprobs);
             respond_as_whole(&app, prepared, writer, &ignored).await
         }
     }
@@ -109,12 +111,21 @@ struct WholeCompletion {
     open: BTreeMap<usize, (MessageBuilder, Vec<Value>)>,
     ended: BTreeMap<usize, Choice>,
     usage: Usage,
+    /// Alternatives to the tokens of the prompt, if they are told of.
+    prompt_logprobs: Option<usize>,
+    /// The tokens of the prompt.
+    prompt: Option<Value>,
 }
 
 impl WholeCompletion {
-    fn new(head: CompletionHead, app: Arc<App>, protocol: Protocol) -> Self {
+    fn new(
+        head: CompletionHead,
+        app: Arc<App>,
+        protocol: Protocol,
+        prompt_logprobs: Option<usize>,
+    ) -> Self {
         let (open, ended, usage) = (BTreeMap::new(), BTreeMap::new(), Usage::default());
-        Self { head, app, protocol, open, ended, usage }
+        Self { head, app, protocol, open, ended, usage, prompt_logprobs, prompt: None }
     }
 
     fn open(&mut self, index: usize) -> &mut (MessageBuilder, Vec<Value>) {
@@ -137,6 +148,12 @@ impl WholeWriter for WholeCompletion {
             }
             WorkerReply::Done(index, response) => {
                 add_usage(&mut self.usage, &response.usage);
+                // All choices have the same prompt.
+                if let (None, Some(top), Some(tokens)) =
+                    (&self.prompt, self.prompt_logprobs, &response.prompt_logprobs)
+                {
+                    self.prompt = Some(prompt_logprobs(&self.app.vocabulary, tokens, top));
+                }
                 self.open(index);
                 let Some((message, mut tokens)) = self.open.remove(&index) else { return };
                 // Tokens that a stop string cut off are not reported.
@@ -150,6 +167,10 @@ impl WholeWriter for WholeCompletion {
 
     fn finish(&mut self) -> Value {
         let choices: Vec<Choice> = std::mem::take(&mut self.ended).into_values().collect();
-        self.head.completion(&choices, &self.usage)
+        let mut object = self.head.completion(&choices, &self.usage);
+        if let Some(prompt) = self.prompt.take() {
+            object["prompt_logprobs"] = prompt;
+        }
+        object
     }
 }

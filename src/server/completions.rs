@@ -13,10 +13,14 @@ use super::api_error::ApiError;
 use super::app::App;
 use super::generation::{PreparedRequest, respond};
 use super::request::{CompletionRequest, Fields, constraint_key, ignoring_unknown};
-use super::response::{EventWriter, WholeWriter, now, unique_id, usage_object};
+use super::response::{
+    EventWriter, WholeWriter, now, prompt_logprobs, token_text, unique_id, usage_object,
+};
 use super::work::{JsonBody, blocking};
 use super::worker::WorkerReply;
-use crate::engine::{FinishReason, Prompt, Protocol, Request, Step, StopReason, Usage};
+use crate::engine::{
+    FinishReason, Prompt, PromptToken, Protocol, Request, Step, StopReason, Usage,
+};
 use crate::vocabulary::Vocabulary;
 
 /// Answers each prompt with one choice or several.
@@ -84,6 +88,9 @@ fn prepare(
         texts,
         choices_each: generation.choices,
         has_logprobs: generation.settings.logprobs,
+        top_logprobs: generation.settings.top_logprobs,
+        prompt_logprobs: generation.prompt_logprobs,
+        has_echo: echo,
         include_usage: generation.stream_options.include_usage,
         choices: BTreeMap::new(),
         usage: Usage::default(),
@@ -112,6 +119,11 @@ struct CompletionAnswer {
     /// Choices of each prompt.
     choices_each: usize,
     has_logprobs: bool,
+    top_logprobs: usize,
+    /// Alternatives to the tokens of the prompt, if they are told of by themselves.
+    prompt_logprobs: Option<usize>,
+    /// Whether choices begin with the prompt, and their log-probabilities with those of its tokens.
+    has_echo: bool,
     include_usage: bool,
     choices: BTreeMap<usize, CompletionChoice>,
     usage: Usage,
@@ -125,6 +137,10 @@ struct CompletionChoice {
     /// Bytes of text before what was not sent.
     offset: usize,
     tokens: Vec<Step>,
+    /// The end token that was drawn.
+    end_token: Option<Step>,
+    /// The tokens of the prompt, where they are told of.
+    prompt: Vec<PromptToken>,
     /// Number of tokens that were sent.
     sent: usize,
     end: Option<Value>,
@@ -147,8 +163,11 @@ impl CompletionAnswer {
                 Some(index)
             }
             WorkerReply::Step(index, step) => {
-                if !self.app.vocabulary.end_tokens().contains(&step.token) {
-                    self.choice(index).tokens.push(*step);
+                let is_end = self.app.vocabulary.end_tokens().contains(&step.token);
+                let choice = self.choice(index);
+                match is_end {
+                    true => choice.end_token = Some(*step),
+                    false => choice.tokens.push(*step),
                 }
                 None
             }
@@ -169,9 +188,14 @@ impl CompletionAnswer {
                     Some(StopReason::Text(text)) => json!(text),
                     Some(StopReason::Token(token)) => json!(token),
                 };
+                let has_echo = self.has_echo;
                 let choice = self.choice(index);
                 let kept = response.text_tokens.saturating_sub(choice.sent);
                 choice.tokens.truncate(kept);
+                // As in vLLM the last entry is that of a token that was drawn: evaluations of prompts
+                // take it off.
+                choice.tokens.extend(choice.end_token.take().filter(|_| has_echo));
+                choice.prompt = response.prompt_logprobs.unwrap_or_default();
                 choice.end = Some(json!({
                     "finish_reason": finish,
                     "stop_reason": stop_reason,
@@ -188,14 +212,17 @@ impl CompletionAnswer {
 
     /// The choice as an object, with what was not sent of it.
     fn take_choice(&mut self, index: usize) -> Value {
-        let has_logprobs = self.has_logprobs;
+        let (has_logprobs, top) = (self.has_logprobs, self.top_logprobs);
+        let (has_echo, prompt_top) = (self.has_echo, self.prompt_logprobs);
         let app = Arc::clone(&self.app);
         let choice = self.choice(index);
         let text = std::mem::take(&mut choice.text);
         let tokens = std::mem::take(&mut choice.tokens);
+        let prompt = std::mem::take(&mut choice.prompt);
+        let echoed = if has_echo { prompt.as_slice() } else { &[] };
         choice.sent += tokens.len();
         let logprobs = match has_logprobs {
-            true => logprobs(&app.vocabulary, &tokens, choice.offset),
+            true => logprobs(&app.vocabulary, (echoed, top), &tokens, choice.offset),
             false => Value::Null,
         };
         choice.offset += text.len();
@@ -206,6 +233,9 @@ impl CompletionAnswer {
             "logprobs": logprobs,
             "finish_reason": null,
         });
+        if let Some(top) = prompt_top {
+            object["prompt_logprobs"] = prompt_logprobs(&app.vocabulary, &prompt, top);
+        }
         if let (Some(Value::Object(end)), Some(object)) = (end, object.as_object_mut()) {
             object.extend(end);
         }
@@ -223,13 +253,29 @@ impl CompletionAnswer {
     }
 }
 
-/// OpenAI's four lists, for the tokens of a piece of text that begins at this offset.
-fn logprobs(vocabulary: &Vocabulary, tokens: &[Step], mut offset: usize) -> Value {
-    let text = |token: u32| match vocabulary.token_bytes(token) {
-        Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        None => vocabulary.token_name(token).into_owned(),
-    };
+/// OpenAI's four lists, for the tokens of a piece of text that begins at this offset: those of the prompt,
+/// with so many alternatives, before those that were drawn.
+fn logprobs(
+    vocabulary: &Vocabulary,
+    (prompt, top): (&[PromptToken], usize),
+    tokens: &[Step],
+    mut offset: usize,
+) -> Value {
+    let text = |token: u32| token_text(vocabulary, token);
     let (mut names, mut values, mut tops, mut offsets) = (vec![], vec![], vec![], vec![]);
+    for token in prompt {
+        offsets.push(json!(offset));
+        offset += vocabulary.token_bytes(token.token).map_or(0, <[u8]>::len);
+        names.push(json!(text(token.token)));
+        values.push(json!(token.logprob));
+        let own = token.logprob.map(|logprob| (token.token, logprob));
+        // Nothing tells how probable the first token was.
+        tops.push(own.map_or(Value::Null, |own| {
+            let all = token.top_logprobs.iter().take(top).chain([&own]);
+            let all = all.map(|&(token, logprob)| (text(token), json!(logprob)));
+            Value::Object(all.collect::<Map<String, Value>>())
+        }));
+    }
     for step in tokens {
         offsets.push(json!(offset));
         offset += vocabulary.token_bytes(step.token).map_or(0, <[u8]>::len);

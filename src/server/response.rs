@@ -4,11 +4,13 @@ mod custom_input;
 mod document;
 mod event_stream;
 mod json_string;
+mod prompt_logprobs;
 mod stream;
 mod typed_writer;
 
 pub(super) use custom_input::InputReader;
 pub(super) use event_stream::{EventStream, EventWriter};
+pub(super) use prompt_logprobs::{prompt_logprobs, token_text};
 pub(super) use stream::ChunkWriter;
 pub(super) use typed_writer::{TypedWriter, WholeWriter};
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 
 use crate::model_support::hey;
-use crate::{Answer, send, serve};
+use crate::{Answer, chat, send, serve};
 
 const HEAD: &str = "POST /v1/completions HTTP/1.1\r\nContent-Type: application/json";
 
@@ -83,7 +83,11 @@ fn completions_that_cannot_be_are_refused() {
         (json!({ "prompt": { "a": 1 } }), "prompt"),
         (json!({ "prompt": ["a", "b"], "best_of": 2 }), "prompt"),
         (json!({ "suffix": "x" }), "suffix"),
-        (json!({ "echo": true, "logprobs": 1 }), "echo"),
+        (json!({ "echo": true, "logprobs": 1, "stream": true }), "echo"),
+        (json!({ "prompt_logprobs": 1, "stream": true }), "prompt_logprobs"),
+        (json!({ "prompt_logprobs": 21 }), "prompt_logprobs"),
+        (json!({ "prompt_logprobs": 1, "num_beams": 2 }), "prompt_logprobs"),
+        (json!({ "max_tokens": 0 }), "max_tokens"),
         (json!({ "logprobs": 21 }), "logprobs"),
         (json!({ "messages": [] }), "messages"),
         (json!({ "regex": "(" }), "regex"),
@@ -92,4 +96,62 @@ fn completions_that_cannot_be_are_refused() {
         assert_eq!(answer.status, 400, "{fields}: {}", answer.body);
         assert_eq!(answer.json()["error"]["param"], param, "{fields}");
     }
+}
+
+/// The log-probabilities of a prompt are those of its tokens when they are drawn, in the shapes of OpenAI's
+/// older API (which evaluation harnesses read) and of vLLM.
+#[test]
+fn prompts_are_measured() {
+    let model = "http-completion-prompts";
+    let address = serve(hey(model), &[]);
+    let choice = |fields: Value| {
+        let answer = complete(address, model, &fields);
+        assert_eq!(answer.status, 200, "{fields}: {}", answer.body);
+        answer.json()["choices"][0].clone()
+    };
+    let drawn = choice(json!({ "logprobs": 2, "max_tokens": 2 }))["logprobs"].clone();
+    let echoed = choice(json!({ "prompt": ">He", "echo": true, "logprobs": 2, "max_tokens": 1 }));
+    assert_eq!(echoed["text"], ">Hey");
+    let echoed = &echoed["logprobs"];
+    assert_eq!(echoed["tokens"], json!([">", "H", "e", "y"]));
+    assert_eq!(echoed["text_offset"], json!([0, 1, 2, 3]));
+    assert_eq!(
+        (&echoed["token_logprobs"][0], &echoed["top_logprobs"][0]),
+        (&Value::Null, &Value::Null)
+    );
+    // A prompt is measured over all logits, a draw over those that have a token: here it is a thousandth.
+    let is_near = |a: &Value, b: &Value| (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 2e-3;
+    for index in [0, 1] {
+        let (told, own) = (&echoed["token_logprobs"][index + 1], &drawn["token_logprobs"][index]);
+        assert!(is_near(told, own), "{told} {own}");
+        let (told, own) = (&echoed["top_logprobs"][index + 1], &drawn["top_logprobs"][index]);
+        for (token, own) in own.as_object().unwrap() {
+            assert!(is_near(&told[token], own), "{token}: {told} {own}");
+        }
+    }
+    // The end token has an entry beside the prompt, so that the last one is always a drawn token's.
+    let ended = choice(json!({ "prompt": ">Hey", "echo": true, "logprobs": 1, "max_tokens": 1 }));
+    assert_eq!((&ended["text"], &ended["finish_reason"]), (&json!(">Hey"), &json!("stop")));
+    assert_eq!(ended["logprobs"]["tokens"].as_array().unwrap().len(), 5);
+    // Nothing is written where no token is wanted.
+    let read = choice(json!({ "prompt": ">He", "echo": true, "logprobs": 0, "max_tokens": 0 }));
+    assert_eq!((&read["text"], &read["finish_reason"]), (&json!(">He"), &json!("length")));
+    assert_eq!(read["logprobs"]["tokens"], json!([">", "H", "e"]));
+    assert_eq!(read["logprobs"]["top_logprobs"][1].as_object().unwrap().len(), 1);
+    assert_eq!(choice(json!({ "echo": true, "max_tokens": 0 }))["text"], ">");
+    // An improbable token has a rank and stands beside the most probable.
+    let measured = choice(json!({ "prompt": ">x", "prompt_logprobs": 1, "max_tokens": 1 }));
+    let measured = measured["prompt_logprobs"].as_array().unwrap().clone();
+    assert_eq!((measured.len(), &measured[0]), (2, &Value::Null));
+    let (x, h) = (&measured[1]["120"], &measured[1]["72"]);
+    assert_eq!(
+        (&h["rank"], &h["decoded_token"], &x["decoded_token"]),
+        (&json!(1), &json!("H"), &json!("x"))
+    );
+    assert!(x["rank"].as_u64().unwrap() > 1);
+    assert!(x["logprob"].as_f64().unwrap() < h["logprob"].as_f64().unwrap());
+    let answer = chat(address, model, json!({ "prompt_logprobs": 0, "max_tokens": 1 })).json();
+    let measured = answer["prompt_logprobs"].as_array().unwrap();
+    assert_eq!(measured.len() as u64, answer["usage"]["prompt_tokens"].as_u64().unwrap());
+    assert_eq!(measured[1].as_object().unwrap().len(), 1);
 }

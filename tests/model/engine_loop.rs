@@ -12,7 +12,8 @@ use std::time::Duration;
 use crate::llama::{config, random_tensors};
 use crate::model_support::{load, write_model};
 use maskwright::engine::{
-    BeamSearch, Engine, EngineOptions, Event, Listener, Request, Response, Speculation, Step,
+    BeamSearch, Engine, EngineOptions, Event, Listener, Prompt, Request, Response, Speculation,
+    Step,
 };
 use maskwright::sampling::SamplingParams;
 use maskwright::{Compiler, Constraint, Error};

@@ -16,6 +16,7 @@ mod llama;
 mod mock_hub;
 #[path = "../model_support/mod.rs"]
 mod model_support;
+mod prompt_logprobs;
 mod prompts;
 mod speculation;
 mod speculation_corpus;

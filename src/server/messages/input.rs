@@ -47,6 +47,7 @@ pub(super) fn chat_body_of_any_length(mut fields: Fields) -> Result<Value, ApiEr
         fields.only(name, |_| false, "it is a field of chat completions")?;
     }
     fields.only("n", |value| value == 1, "send several requests")?;
+    fields.only("prompt_logprobs", |value| value == false, "chat completions have it")?;
     fields.only("logprobs", |value| value == false, "chat completions have it")?;
     fields.only("trace", |value| value == false, "chat completions have it")?;
     fields.only("stream_options", |_| false, "a stream has its usage anyway")?;

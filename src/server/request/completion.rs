@@ -50,7 +50,7 @@ impl CompletionRequest {
         let format = answer_format::read(&mut fields)?;
         fields.only("trace", |value| value == false, "chat completions have it")?;
         let mut generation =
-            GenerationFields::read(&mut fields, LogprobsField::Completion, server)?;
+            GenerationFields::read(&mut fields, LogprobsField::Completion { echo }, server)?;
         if generation.budget.tokens.is_none() && generation.budget.field.is_none() {
             generation.budget.tokens = Some(DEFAULT_MAX_TOKENS);
         }
@@ -62,11 +62,6 @@ impl CompletionRequest {
         fields.finish()?;
         if echo && suffix.is_some() {
             return Err(ApiError::field("echo", "says nothing beside `suffix`; leave one out"));
-        }
-        if echo && generation.settings.logprobs {
-            let message = "beside `logprobs` would need those of the prompt, which are not computed; \
-                           leave one out";
-            return Err(ApiError::field("echo", message));
         }
         let settings = &generation.settings;
         if prompts.len() > 1 && (settings.best_of > 1 || settings.beam.is_some()) {

@@ -132,6 +132,19 @@ pub(super) fn completion_logprobs(fields: &mut Fields) -> Result<Option<usize>, 
     Ok(top.flatten())
 }
 
+/// `prompt_logprobs`: a number of alternatives to each token of the prompt; false is none.
+pub(super) fn prompt_logprobs(fields: &mut Fields) -> Result<Option<usize>, ApiError> {
+    let wanted = format!("an integer from 0 to {MAX_TOP_LOGPROBS}");
+    let top = fields.read("prompt_logprobs", &wanted, |value| match value {
+        Value::Bool(false) => Some(None),
+        value => {
+            let n = value.as_u64().filter(|n| *n <= MAX_TOP_LOGPROBS)?;
+            Some(Some(usize::try_from(n).ok()?))
+        }
+    })?;
+    Ok(top.flatten())
+}
+
 /// All other settings of generation, as a request that has only them. `most` bounds the beams, and the
 /// texts of which the best is answered.
 pub(super) fn settings(fields: &mut Fields, most: usize) -> Result<Request, ApiError> {

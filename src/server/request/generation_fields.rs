@@ -49,8 +49,11 @@ pub(crate) struct StreamOptions {
 pub(crate) enum LogprobsField {
     /// `logprobs` is a flag, and `top_logprobs` a number.
     Chat,
-    /// `logprobs` is a number.
-    Completion,
+    /// `logprobs` is a number, which beside `echo` counts for the prompt, too.
+    Completion {
+        /// Whether answers begin with the prompt.
+        echo: bool,
+    },
 }
 
 /// The settings of generation, which all endpoints that write texts read alike.
@@ -66,6 +69,8 @@ pub(crate) struct GenerationFields {
     pub(crate) choices: usize,
     pub(crate) stream: bool,
     pub(crate) stream_options: StreamOptions,
+    /// Alternatives to the tokens of the prompt, which are told of by themselves.
+    pub(crate) prompt_logprobs: Option<usize>,
 }
 
 impl GenerationFields {
@@ -77,14 +82,21 @@ impl GenerationFields {
         let &GenerationBounds { max_choices, max_stops, .. } = &server.bounds;
         let top = match logprobs {
             LogprobsField::Chat => None,
-            LogprobsField::Completion => generation::completion_logprobs(fields)?,
+            LogprobsField::Completion { .. } => generation::completion_logprobs(fields)?,
         };
         let sampling = generation::sampling_params(fields, &server.sampling)?;
         let mut settings = generation::settings(fields, max_choices)?;
         if let Some(top) = top {
             (settings.logprobs, settings.top_logprobs) = (true, top);
         }
-        let budget = token_budget(fields, server.max_tokens)?;
+        let echo = logprobs == (LogprobsField::Completion { echo: true });
+        let prompt_logprobs = generation::prompt_logprobs(fields)?;
+        let least = u64::from(!echo && prompt_logprobs.is_none());
+        let budget = token_budget(fields, server.max_tokens, least)?;
+        // Without a token to write the prompt alone is read.
+        let reads_prompt = echo && (settings.logprobs || budget.tokens == Some(0));
+        settings.prompt_logprobs =
+            prompt_logprobs.max(reads_prompt.then_some(settings.top_logprobs));
         let stop = stops(fields, "stop", max_stops)?;
         let stop_regex = stops(fields, "stop_regex", max_stops)?;
         let wanted = format!("an integer from 1 to {max_choices}");
@@ -94,6 +106,14 @@ impl GenerationFields {
         })?;
         let stream = fields.flag("stream")?.unwrap_or(false);
         let stream_options = stream_options(fields, stream)?;
+        if stream && prompt_logprobs.is_some() {
+            let message = "is only for an answer that is not streamed";
+            return Err(ApiError::field("prompt_logprobs", message));
+        }
+        if stream && echo && settings.logprobs {
+            let message = "beside `logprobs` is only for an answer that is not streamed";
+            return Err(ApiError::field("echo", message));
+        }
         let choices = choices.unwrap_or(1);
         let several = settings.beam.as_ref().map_or(settings.best_of, |beam| beam.width);
         if several > 1 && choices > several {
@@ -101,7 +121,17 @@ impl GenerationFields {
             let says = format!("is more than `{from}` {several}, of which the best are answered");
             return Err(ApiError::field("n", says));
         }
-        Ok(Self { sampling, settings, budget, stop, stop_regex, choices, stream, stream_options })
+        Ok(Self {
+            sampling,
+            settings,
+            budget,
+            stop,
+            stop_regex,
+            choices,
+            stream,
+            stream_options,
+            prompt_logprobs,
+        })
     }
 
     /// A request for one text with these settings, for a model of this context length.
@@ -117,15 +147,19 @@ impl GenerationFields {
     }
 }
 
-/// The tokens of an answer; `default` where the request says nothing of them.
-fn token_budget(fields: &mut Fields, default: Option<usize>) -> Result<TokenBudget, ApiError> {
+/// The tokens of an answer, from `least` up; `default` where the request says nothing of them.
+fn token_budget(
+    fields: &mut Fields,
+    default: Option<usize>,
+    least: u64,
+) -> Result<TokenBudget, ApiError> {
     // `Some(None)`: explicitly without limit.
     let mut read = |field| {
-        let wanted = "an integer from 1 up, or -1 for as many as fit";
-        fields.read(field, wanted, |value| match value.as_i64() {
+        let wanted = format!("an integer from {least} up, or -1 for as many as fit");
+        fields.read(field, &wanted, |value| match value.as_i64() {
             Some(-1) => Some(None),
             _ => {
-                let integer = value.as_u64().filter(|&integer| integer >= 1)?;
+                let integer = value.as_u64().filter(|&integer| integer >= least)?;
                 Some(Some(usize::try_from(integer).ok()?))
             }
         })

@@ -72,6 +72,7 @@ impl ResponseInput {
         let cure_of_begun = "end with the user; chat completions have it";
         fields.only("continue_final_message", |value| value == false, cure_of_begun)?;
         fields.only("n", |value| value == 1, "send several requests")?;
+        fields.only("prompt_logprobs", |value| value == false, "chat completions have it")?;
         // It bounds calls of tools that a server runs itself, of which there are none here.
         fields.ignore("max_tool_calls");
         fields.ignore("context_management");
