@@ -81,6 +81,7 @@ impl Pressure {
 /// logit, bit for bit where the mask allows every token.
 ///
 /// Errors if one of them is NaN or +∞, or if all are −∞.
+#[cfg(feature = "model")]
 pub(crate) fn log_sum_exp(logits: &[f32]) -> Result<f64> {
     let every = TokenMask::all(logits.len());
     let mut maxima = Vec::new();
