@@ -138,14 +138,9 @@ impl EngineLoop {
         self.submissions.is_empty()
     }
 
-    /// The figures of the loop now. The blocks that texts hold are counted every few steps.
-    pub(crate) fn stats(&mut self) -> EngineStats {
-        const COUNT_EVERY: u64 = 32;
-        let state = &mut self.state;
-        if self.submissions.is_empty() || state.stats.steps.is_multiple_of(COUNT_EVERY) {
-            state.count_held_blocks();
-        }
-        state.stats()
+    /// The figures of the loop now.
+    pub(crate) fn stats(&self) -> EngineStats {
+        self.state.stats()
     }
 
     /// Takes what is new, works on all requests for one forward pass, and tells what has come of it.
@@ -156,7 +151,6 @@ impl EngineLoop {
         };
         new.into_iter().for_each(|(id, new)| self.add(id, new));
         cancelled.into_iter().for_each(|id| self.cancel(id));
-        self.state.forget_unused_blocks();
         self.end_cancelled();
         self.take_prepared(Duration::ZERO);
         let grants = self.scheduler.plan(&mut self.state);

@@ -1,7 +1,6 @@
 //! The tasks of the loop and the blocks of the KV cache that they hold: reads them, shares prefixes,
 //! drops blocks, and tells the scheduler how much of all there is.
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::engine_options::{EngineOptions, EngineStats};
@@ -30,8 +29,6 @@ pub(super) struct LoopState {
     max_blocks: usize,
     pub(super) stats: EngineStats,
     next_task: TaskId,
-    /// The cached blocks that no text holds, counted since they last changed.
-    unused: Cell<Option<usize>>,
 }
 
 /// A task, and whose it is.
@@ -56,7 +53,6 @@ impl LoopState {
             shares_prefixes: options.prefix_cache,
             stats: EngineStats::default(),
             next_task: 0,
-            unused: Cell::new(None),
         }
     }
 
@@ -77,27 +73,17 @@ impl LoopState {
         Ok(())
     }
 
-    /// The figures now, but for the held blocks, which are those of the last count.
+    /// The figures now.
     pub(super) fn stats(&self) -> EngineStats {
         let running = self.tasks.values().filter(|entry| entry.task.is_running).count();
         EngineStats {
             running,
             waiting: self.tasks.len() - running,
             kv_blocks: self.max_blocks,
+            kv_blocks_held: self.blocks_in_use().saturating_sub(self.prefix.unused()),
             kv_blocks_cached: self.prefix.len(),
             ..self.stats
         }
-    }
-
-    /// Counts the blocks that texts hold.
-    pub(super) fn count_held_blocks(&mut self) {
-        self.forget_unused_blocks();
-        self.stats.kv_blocks_held = self.blocks_in_use().saturating_sub(self.unused_blocks());
-    }
-
-    /// Lets the blocks that the prefix cache alone holds be counted anew: texts may have ended.
-    pub(super) fn forget_unused_blocks(&self) {
-        self.unused.set(None);
     }
 
     fn model(&self) -> &Model {
@@ -106,13 +92,6 @@ impl LoopState {
 
     fn blocks_in_use(&self) -> usize {
         self.model().kv_blocks().map_or(0, |blocks| blocks.in_use)
-    }
-
-    /// The blocks that the prefix cache alone holds.
-    fn unused_blocks(&self) -> usize {
-        let unused = self.unused.get().unwrap_or_else(|| self.prefix.unused());
-        self.unused.set(Some(unused));
-        unused
     }
 
     /// Lets the model read what was planned; the tasks fail if it cannot.
@@ -229,12 +208,11 @@ impl Resources for LoopState {
 
     fn free_blocks(&self) -> usize {
         let free = self.max_blocks.saturating_sub(self.blocks_in_use());
-        free + self.unused_blocks()
+        free + self.prefix.unused()
     }
 
     fn preempt(&mut self, task: TaskId) {
         self.stats.preemptions += 1;
-        self.forget_unused_blocks();
         let Some(entry) = self.tasks.get_mut(&task) else { return };
         entry.task.is_running = false;
         for branch in entry.task.branches_mut() {
@@ -269,7 +247,6 @@ impl Resources for LoopState {
     }
 
     fn admit(&mut self, task: TaskId) -> Option<Unread> {
-        self.forget_unused_blocks();
         let entry = self.tasks.get_mut(&task)?;
         let mut cached = 0;
         // Blocks have no logits, by which a prompt is measured.

@@ -8,9 +8,14 @@
 //! sequence B   [0] [1] [3]          B copied [2] to [3] before it wrote into it
 //! ```
 //!
+//! A prefix cache holds blocks beside the tables. It counts those that no table holds, which it could give
+//! up, without a look at each: a block tells the counter when the first table takes it and when the last one
+//! lets go ([`SharedBlock::count_idle_in`]).
+//!
 //! The kernels say what lies where within a block: [`BlockLayout`].
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use maskwright_kernels::{BLOCK_POSITIONS, BlockLayout};
 
@@ -50,7 +55,15 @@ pub struct KvBlocks {
 struct Block {
     pool: Arc<BlockPool>,
     numbers: Box<[f32]>,
+    /// The tables that hold it.
+    tables: AtomicUsize,
+    /// Counts it while no table holds it.
+    idle: OnceLock<Arc<AtomicUsize>>,
 }
+
+/// The hold of one table on a block.
+#[derive(Debug)]
+struct TableBlock(Arc<Block>);
 
 /// A full block of a sequence's [`KvCache`](super::KvCache), held beside it: what a prefix cache
 /// keeps. Nobody can write to it as long as it is held; clones are one more holder of the same memory.
@@ -70,13 +83,58 @@ impl SharedBlock {
     pub fn is_only_holder(&self) -> bool {
         Arc::strong_count(&self.block) == 1
     }
+
+    /// Counts the block in `counter` while no cache holds it, from now on and until its end. The first call
+    /// decides. No other thread may take the block into a cache, or drop such a cache, during the call.
+    pub(crate) fn count_idle_in(&self, counter: &Arc<AtomicUsize>) {
+        let is_new = self.block.idle.set(Arc::clone(counter)).is_ok();
+        if is_new && self.block.tables.load(Ordering::Acquire) == 0 {
+            counter.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+}
+
+impl TableBlock {
+    /// One more table's hold on a block.
+    fn hold(block: &Arc<Block>) -> Self {
+        if block.tables.fetch_add(1, Ordering::AcqRel) == 0
+            && let Some(idle) = block.idle.get()
+        {
+            idle.fetch_sub(1, Ordering::AcqRel);
+        }
+        Self(Arc::clone(block))
+    }
+
+    /// The block to write to: a copy, if anyone else holds this one.
+    fn make_mut(&mut self) -> &mut Block {
+        if Arc::strong_count(&self.0) > 1 {
+            *self = Self(Arc::new(Block::clone(&self.0)));
+        }
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl Clone for TableBlock {
+    fn clone(&self) -> Self {
+        Self::hold(&self.0)
+    }
+}
+
+impl Drop for TableBlock {
+    fn drop(&mut self) {
+        if self.0.tables.fetch_sub(1, Ordering::AcqRel) == 1
+            && let Some(idle) = self.0.idle.get()
+        {
+            idle.fetch_add(1, Ordering::AcqRel);
+        }
+    }
 }
 
 /// The blocks of one sequence, in order.
 #[derive(Clone, Debug)]
 pub(in crate::model) struct BlockTable {
     pool: Arc<BlockPool>,
-    blocks: Vec<Arc<Block>>,
+    blocks: Vec<TableBlock>,
 }
 
 impl BlockPool {
@@ -110,6 +168,7 @@ impl BlockPool {
         drop(excess);
     }
 
+    /// A block that one table holds.
     fn take(self: &Arc<Self>) -> Block {
         let free = {
             let mut memory = self.memory();
@@ -117,7 +176,8 @@ impl BlockPool {
             memory.free.pop()
         };
         let numbers = free.unwrap_or_else(|| vec![0.0; self.numbers_per_block()].into());
-        Block { pool: Arc::clone(self), numbers }
+        let (tables, idle) = (AtomicUsize::new(1), OnceLock::new());
+        Block { pool: Arc::clone(self), numbers, tables, idle }
     }
 
     fn memory(&self) -> MutexGuard<'_, PoolMemory> {
@@ -141,6 +201,7 @@ impl Drop for Block {
 }
 
 impl Clone for Block {
+    /// A copy that one table holds.
     fn clone(&self) -> Self {
         let mut copy = self.pool.take();
         copy.numbers.copy_from_slice(&self.numbers);
@@ -156,34 +217,35 @@ impl BlockTable {
     /// The table that begins with these blocks. `None` if one is of another pool.
     pub(super) fn of(pool: &Arc<BlockPool>, blocks: &[SharedBlock]) -> Option<Self> {
         let is_ours = |shared: &SharedBlock| Arc::ptr_eq(&shared.block.pool, pool);
-        let blocks = blocks.iter().map(|shared| is_ours(shared).then(|| Arc::clone(&shared.block)));
+        let blocks =
+            blocks.iter().map(|shared| is_ours(shared).then(|| TableBlock::hold(&shared.block)));
         Some(Self { pool: Arc::clone(pool), blocks: blocks.collect::<Option<_>>()? })
     }
 
     /// One more holder of the block of this index, whose keys have turned by these factors.
     pub(super) fn share(&self, index: usize, factors: RotaryFactors) -> Option<SharedBlock> {
-        self.blocks.get(index).cloned().map(|block| SharedBlock { block, factors })
+        self.blocks.get(index).map(|held| SharedBlock { block: Arc::clone(&held.0), factors })
     }
 
     /// The greatest number of blocks that [`reserve`](Self::reserve) takes out of the pool.
     pub(super) fn blocks_to_reserve(&self, from: usize, to: usize) -> usize {
-        let is_shared = |block: &&Arc<Block>| Arc::strong_count(block) > 1;
+        let is_shared = |held: &&TableBlock| Arc::strong_count(&held.0) > 1;
         let copies = self.blocks.iter().skip(from / BLOCK_POSITIONS).filter(is_shared).count();
         copies + to.div_ceil(BLOCK_POSITIONS).saturating_sub(self.blocks.len())
     }
 
     /// The numbers of the blocks, in order.
     pub(super) fn blocks(&self) -> impl Iterator<Item = &[f32]> {
-        self.blocks.iter().map(|block| &*block.numbers)
+        self.blocks.iter().map(|held| &*held.0.numbers)
     }
 
     /// Makes room for the positions from `from` to `to`, in blocks that no other sequence holds.
     pub(in crate::model) fn reserve(&mut self, from: usize, to: usize) {
         for block in self.blocks.iter_mut().skip(from / BLOCK_POSITIONS) {
-            Arc::make_mut(block);
+            block.make_mut();
         }
         while self.blocks.len() * BLOCK_POSITIONS < to {
-            self.blocks.push(Arc::new(self.pool.take()));
+            self.blocks.push(TableBlock(Arc::new(self.pool.take())));
         }
     }
 
@@ -199,7 +261,7 @@ impl BlockTable {
         let row_len = layout.kv_heads * layout.width;
         let rows = keys.chunks_exact(row_len).zip(values.chunks_exact(row_len));
         for (position, (keys, values)) in (at..).zip(rows) {
-            let block = Arc::make_mut(&mut self.blocks[position / BLOCK_POSITIONS]);
+            let block = self.blocks[position / BLOCK_POSITIONS].make_mut();
             layout.write(&mut block.numbers, position % BLOCK_POSITIONS, keys, values);
         }
     }
@@ -224,9 +286,9 @@ impl BlockTable {
         let indices = |position: usize| {
             layers.iter().flat_map(move |layout| layout.position(position % BLOCK_POSITIONS))
         };
-        let source = &self.blocks[from / BLOCK_POSITIONS].numbers;
+        let source = &self.blocks[from / BLOCK_POSITIONS].0.numbers;
         let numbers: Vec<f32> = indices(from).map(|index| source[index]).collect();
-        let target = Arc::make_mut(&mut self.blocks[to / BLOCK_POSITIONS]);
+        let target = self.blocks[to / BLOCK_POSITIONS].make_mut();
         for (index, number) in indices(to).zip(numbers) {
             target.numbers[index] = number;
         }
@@ -257,7 +319,7 @@ mod tests {
     fn numbers(table: &BlockTable, len: usize) -> Vec<f32> {
         let number = |position: usize| {
             let (block, at) = (position / BLOCK_POSITIONS, position % BLOCK_POSITIONS);
-            let (shape, block) = (shape(), &table.blocks[block].numbers);
+            let (shape, block) = (shape(), &table.blocks[block].0.numbers);
             let first = block[shape.layers()[0].keys(0)][at];
             for (layer, layout) in shape.layers().iter().enumerate() {
                 for index in 0..6 {
@@ -285,10 +347,10 @@ mod tests {
         write(&mut table, 0, &count(0, 20));
         write(&mut table, 20, &count(20, 21));
         let mut fork = table.clone();
-        assert!(Arc::ptr_eq(&table.blocks[1], &fork.blocks[1]));
+        assert!(Arc::ptr_eq(&table.blocks[1].0, &fork.blocks[1].0));
         write(&mut fork, 21, &count(121, 140));
-        assert!(Arc::ptr_eq(&table.blocks[0], &fork.blocks[0]));
-        assert!(!Arc::ptr_eq(&table.blocks[1], &fork.blocks[1]));
+        assert!(Arc::ptr_eq(&table.blocks[0].0, &fork.blocks[0].0));
+        assert!(!Arc::ptr_eq(&table.blocks[1].0, &fork.blocks[1].0));
         write(&mut table, 21, &count(21, 23));
         assert_eq!(numbers(&table, 23), count(0, 23));
         assert_eq!(numbers(&fork, 40), [count(0, 21), count(121, 140)].concat());
@@ -335,6 +397,41 @@ mod tests {
         assert_eq!(counts(&pool), (0, 2));
         let bytes = 2 * 6 * 16 * 2 * 4;
         assert_eq!(pool.counts().bytes_per_block, bytes);
+    }
+
+    #[test]
+    fn idle_blocks_are_counted_as_tables_take_them_and_let_go() {
+        let pool = BlockPool::new(shape());
+        let counter = Arc::new(AtomicUsize::new(0));
+        let idle = || counter.load(Ordering::Acquire);
+        let mut table = BlockTable::new(&pool);
+        write(&mut table, 0, &count(0, 48));
+        let share = |table: &BlockTable, index| table.share(index, RotaryFactors::Short).unwrap();
+        let shared: Vec<SharedBlock> = (0..3).map(|index| share(&table, index)).collect();
+        shared.iter().for_each(|block| block.count_idle_in(&counter));
+        assert_eq!(idle(), 0);
+        // A second call counts nothing twice.
+        shared[0].count_idle_in(&counter);
+        let mut fork = table.clone();
+        drop(table);
+        assert_eq!(idle(), 0);
+        // Its copy of the last block is not the one that is shared.
+        fork.truncate(40);
+        write(&mut fork, 40, &count(40, 41));
+        assert_eq!(idle(), 1);
+        fork.truncate(16);
+        assert_eq!(idle(), 2);
+        let again = BlockTable::of(&pool, &shared).unwrap();
+        assert_eq!(idle(), 0);
+        drop((fork, again));
+        assert_eq!(idle(), 3);
+        // One that is shared when no table holds it any more is counted at once.
+        let mut table = BlockTable::new(&pool);
+        write(&mut table, 0, &count(0, 16));
+        let other = share(&table, 0);
+        drop(table);
+        other.count_idle_in(&counter);
+        assert_eq!(idle(), 4);
     }
 
     #[test]
