@@ -84,6 +84,8 @@ MXFP4 = {"quant_method": "mxfp4", "modules_to_not_convert": [
     "model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]}
 VISION = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
           "image_size": 28, "patch_size": 14}
+ROUTED = {"n_routed_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 16, "n_shared_experts": 1,
+          "norm_topk_prob": True, "routed_scaling_factor": 1.5}
 GPT2 = {"n_embd": 24, "n_layer": 3, "n_head": 6, "n_positions": 400}
 
 
@@ -205,6 +207,27 @@ CASES = {
                               shared_expert_intermediate_size=20, norm_topk_prob=True, qkv_bias=False,
                               use_sliding_window=True, sliding_window=9, max_window_layers=2,
                               num_hidden_layers=5),
+    "glm4_moe": case("glm4_moe", head_dim=8, use_qk_norm=True, attention_bias=True, first_k_dense_replace=1,
+                     num_nextn_predict_layers=0, **ROUTED),
+    "glm4_moe-groups": case("glm4_moe", head_dim=8, first_k_dense_replace=0, n_group=3, topk_group=2,
+                            partial_rotary_factor=0.25, num_nextn_predict_layers=1,
+                            **{**ROUTED, "norm_topk_prob": False, "n_shared_experts": 2}),
+    "dots1": case("dots1", head_dim=8, first_k_dense_replace=1, sliding_window=None, **ROUTED),
+    "dots1-windows": case("dots1", head_dim=10, n_group=2, topk_group=1, sliding_window=9, max_window_layers=1,
+                          attention_bias=True, tie_word_embeddings=True, **{**ROUTED, "num_experts_per_tok": 3}),
+    "ernie4_5_moe": case("ernie4_5_moe", moe_intermediate_size=16, moe_k=2, moe_num_experts=6,
+                         num_hidden_layers=5, moe_layer_interval=2),
+    "ernie4_5_moe-biases": case("ernie4_5_moe", moe_intermediate_size=16, moe_k=3, moe_num_experts=5,
+                                moe_num_shared_experts=1, use_bias=True, num_hidden_layers=4,
+                                moe_layer_start_index=1, moe_layer_end_index=2, head_dim=8, tie_word_embeddings=False),
+    "hunyuan_moe": case("hunyuan_v1_moe", head_dim=8, num_experts=5, moe_topk=2, tie_word_embeddings=True),
+    "hunyuan_moe-lists": case("hunyuan_v1_moe", head_dim=12, num_experts=6, moe_topk=[3, 3, 3],
+                              moe_intermediate_size=[40, 40, 40], num_shared_expert=[1, 1, 1],
+                              moe_layer_num_skipped=0, attention_bias=True, rope_scaling={
+                                  "type": "dynamic", "alpha": 1000.0, "factor": 1.0, "beta_fast": 32,
+                                  "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 0.0}),
+    "minimax_m2": case("minimax_m2", head_dim=8, rotary_dim=4, num_local_experts=6, num_experts_per_tok=2),
+    "solar_open": case("solar_open", head_dim=8, **{**ROUTED, "n_shared_experts": 1}),
     "olmoe": case("olmoe", num_experts=6, num_experts_per_tok=2),
     "olmoe-clip": case("olmoe", num_experts=6, num_experts_per_tok=3, clip_qkv=0.4, norm_topk_prob=True,
                        attention_bias=True),

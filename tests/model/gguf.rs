@@ -10,6 +10,7 @@ mod families;
 mod mxfp4;
 mod parts;
 mod rearranged;
+mod routed;
 
 use std::fs::File;
 use std::io::BufWriter;

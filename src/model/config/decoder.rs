@@ -61,6 +61,8 @@ pub(in crate::model) struct DecoderConfig {
     pub(in crate::model) head_bias: bool,
     /// The beginnings of tensor names, of which a checkpoint has one.
     pub(in crate::model) prefixes: &'static [Prefixes],
+    /// Layers after the last one that guess further tokens, for speculation: their tensors are left out.
+    pub(in crate::model) guessing_layers: usize,
     /// The beginnings of the names of tensors of other parts, such as an encoder of images.
     pub(in crate::model) other_parts: &'static [&'static str],
     /// The factor of embeddings.
@@ -355,13 +357,47 @@ pub(in crate::model) struct ExpertsConfig {
 }
 
 /// The weights of the chosen experts of a token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::model) enum ExpertWeighting {
     /// The softmax over all experts; its greatest are the chosen ones.
     OfAll,
     /// The softmax over all experts, divided by the sum of the chosen ones. The same as a softmax over the
     /// chosen ones.
     OfChosen,
+    /// Chosen by other numbers than they are weighted with.
+    Corrected(CorrectedChoice),
+}
+
+/// A choice of experts by their scores and a correction, which keeps experts equally busy, with weights of the
+/// scores alone: DeepSeek-V3 (DeepSeek-AI 2024, section 2.1.2).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::model) struct CorrectedChoice {
+    pub(in crate::model) scores: ExpertScores,
+    /// The tensor of a number for each expert, after the decoder layer's name.
+    pub(in crate::model) correction: &'static str,
+    /// Whether this tensor is a matrix of one row.
+    pub(in crate::model) is_correction_row: bool,
+    /// Groups of experts side by side; `None` for a choice among all.
+    pub(in crate::model) groups: Option<ExpertGroups>,
+    /// The least number that weights are divided by, which is their sum otherwise; `None` for weights as they are.
+    pub(in crate::model) least_sum: Option<f64>,
+    /// The factor of the weights.
+    pub(in crate::model) factor: f64,
+}
+
+/// The function from the output of a router to scores of experts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::model) enum ExpertScores {
+    Softmax,
+    Sigmoid,
+}
+
+/// Groups of experts of one size. A token's experts are of those groups whose two best are the best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::model) struct ExpertGroups {
+    pub(in crate::model) count: usize,
+    /// The groups of a token.
+    pub(in crate::model) chosen: usize,
 }
 
 /// The tensors of the experts of a mixture, named after the decoder layer.
@@ -389,6 +425,7 @@ pub(in crate::model) struct StackedExperts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::model) struct SharedExpert {
     pub(in crate::model) inner: usize,
+    pub(in crate::model) bias: bool,
     /// Gate, up and down.
     pub(in crate::model) projections: [&'static str; 3],
     /// Gate and up as one matrix, if they are.

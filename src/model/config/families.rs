@@ -24,6 +24,7 @@ mod phi;
 mod phi3;
 mod plain;
 mod qwen;
+mod routed;
 mod seed_oss;
 mod smollm3;
 mod stablelm;
@@ -45,7 +46,9 @@ pub(super) const FAMILIES: &[Family] = &[
     Family { model_type: "arcee", read: arcee::read },
     Family { model_type: "cohere", read: cohere2::read_cohere },
     Family { model_type: "cohere2", read: cohere2::read_cohere2 },
+    Family { model_type: "dots1", read: routed::read_dots1 },
     Family { model_type: "ernie4_5", read: ernie4_5::read },
+    Family { model_type: "ernie4_5_moe", read: ernie4_5::read_moe },
     Family { model_type: "exaone4", read: exaone4::read },
     Family { model_type: "gemma", read: gemma::read_gemma },
     Family { model_type: "gemma2", read: gemma::read_gemma2 },
@@ -55,14 +58,17 @@ pub(super) const FAMILIES: &[Family] = &[
     Family { model_type: "gemma4_text", read: gemma4::read },
     Family { model_type: "glm", read: glm4::read_glm },
     Family { model_type: "glm4", read: glm4::read_glm4 },
+    Family { model_type: "glm4_moe", read: routed::read_glm4_moe },
     Family { model_type: "gpt2", read: gpt2::read },
     Family { model_type: "gpt_neox", read: gpt_neox::read },
     Family { model_type: "gpt_oss", read: gpt_oss::read },
     Family { model_type: "granite", read: granite::read_granite },
     Family { model_type: "granitemoe", read: granite::read_granitemoe },
     Family { model_type: "granitemoeshared", read: granite::read_granitemoeshared },
-    Family { model_type: "hunyuan_v1_dense", read: hunyuan::read },
+    Family { model_type: "hunyuan_v1_dense", read: hunyuan::read_dense },
+    Family { model_type: "hunyuan_v1_moe", read: hunyuan::read_moe },
     Family { model_type: "llama", read: llama::read },
+    Family { model_type: "minimax_m2", read: routed::read_minimax_m2 },
     Family { model_type: "ministral3", read: ministral3::read },
     Family { model_type: "mistral", read: mistral::read },
     Family { model_type: "mistral3", read: text_part::read_mistral3 },
@@ -78,6 +84,7 @@ pub(super) const FAMILIES: &[Family] = &[
     Family { model_type: "qwen3_moe", read: experts::read_qwen3_moe },
     Family { model_type: "seed_oss", read: seed_oss::read },
     Family { model_type: "smollm3", read: smollm3::read },
+    Family { model_type: "solar_open", read: routed::read_solar_open },
     Family { model_type: "stablelm", read: stablelm::read },
     Family { model_type: "starcoder2", read: starcoder2::read },
 ];

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
 
-use super::errors::{config_error, shown};
+use super::errors::{config_error, refused, shown};
 use crate::error::{Error, Result};
 
 /// Greatest size of anything in a model; the product of two such sizes does not overflow.
@@ -41,6 +41,20 @@ impl<'a> ConfigFields<'a> {
     /// read.
     pub(super) fn ignore(&self, names: &[&str]) {
         self.read.borrow_mut().extend(names.iter().map(|name| (*name).to_owned()));
+    }
+
+    /// Reads members that say the same in every file of the family. Errors on one that says something else.
+    pub(super) fn must_be<const N: usize>(&self, members: [(&str, Value); N]) -> Result<()> {
+        for (name, expected) in members {
+            let is_other = |value: &&Value| match (value.as_f64(), expected.as_f64()) {
+                (Some(stated), Some(expected)) => stated != expected,
+                _ => **value != expected,
+            };
+            if let Some(value) = self.get(name).filter(is_other) {
+                return Err(refused(name, value, "is not supported").at_pointer(self.pointer(name)));
+            }
+        }
+        Ok(())
     }
 
     /// The own name of a member, unless the file has the usual one.

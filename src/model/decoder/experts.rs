@@ -10,6 +10,7 @@ use std::sync::Arc;
 use candle_core::Tensor;
 use maskwright_kernels::{BlockFormat, PackedWeights, WeightSlice};
 
+use super::corrected_choice;
 use super::gated::Gated;
 use super::linear::{Linear, Matrix, Vector};
 use super::mxfp4;
@@ -17,7 +18,8 @@ use crate::error::{self, Error, ErrorKind};
 use crate::model::candle_error::candle_error;
 use crate::model::checkpoint::{EXPERTS, GATE_UP, GATED, SHARED_EXPERT, Weights};
 use crate::model::config::decoder::{
-    ExpertStorage, ExpertWeighting, ExpertsConfig, GatedConfig, SharedExpert, StackedExperts,
+    CorrectedChoice, ExpertStorage, ExpertWeighting, ExpertsConfig, GatedConfig, SharedExpert,
+    StackedExperts,
 };
 
 /// Some gated parts and the router that chooses among them.
@@ -30,6 +32,8 @@ pub(super) struct Experts {
     pub(super) shared: Option<(Gated, Option<Linear>)>,
     /// A factor of the weight of each expert.
     pub(super) scales: Option<Vector>,
+    /// A number that is added to the score of each expert for the choice.
+    pub(super) correction: Option<Vector>,
 }
 
 impl Experts {
@@ -61,11 +65,24 @@ impl Experts {
         };
         let shared =
             config.shared.map(|shared| load_shared(&config, shared, hidden, weights, layer));
-        Ok(Self { config, router, experts, shared: shared.transpose()?, scales: None })
+        let correction = match &config.weighting {
+            ExpertWeighting::Corrected(choice) => {
+                Some(load_correction(choice, config.count, weights, layer)?)
+            }
+            ExpertWeighting::OfAll | ExpertWeighting::OfChosen => None,
+        };
+        let shared = shared.transpose()?;
+        Ok(Self { config, router, experts, shared, scales: None, correction })
     }
 
     /// The chosen experts of a row by its scores, in ascending order, and their weights.
     pub(super) fn choose(&self, scores: &[f32]) -> Vec<(usize, f32)> {
+        if let (ExpertWeighting::Corrected(choice), Some(correction)) =
+            (&self.config.weighting, &self.correction)
+        {
+            let correction = correction.numbers().unwrap_or_default();
+            return corrected_choice::choose(choice, correction, scores, self.config.chosen);
+        }
         let mut order: Vec<usize> = (0..scores.len()).collect();
         // Of equal scores the first.
         order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
@@ -74,7 +91,9 @@ impl Experts {
         let chosen = &order[..self.config.chosen.min(order.len())];
         let sum: f32 = match self.config.weighting {
             ExpertWeighting::OfAll => order.iter().map(|&expert| power(expert)).sum(),
-            ExpertWeighting::OfChosen => chosen.iter().map(|&expert| power(expert)).sum(),
+            ExpertWeighting::OfChosen | ExpertWeighting::Corrected(_) => {
+                chosen.iter().map(|&expert| power(expert)).sum()
+            }
         };
         let scales = self.scales.as_ref().and_then(|scales| scales.numbers().ok());
         let scale = |expert: usize| scales.map_or(1.0, |scales| scales[expert]);
@@ -85,6 +104,21 @@ impl Experts {
     }
 }
 
+/// Loads the numbers that are added to scores for the choice.
+fn load_correction(
+    choice: &CorrectedChoice,
+    count: usize,
+    weights: &Weights,
+    layer: &str,
+) -> error::Result<Vector> {
+    let name = format!("{layer}.{}", choice.correction);
+    if !choice.is_correction_row {
+        return Vector::load(weights, &name, count);
+    }
+    let row = weights.get(&name, &[1, count])?;
+    row.flatten_all().and_then(Vector::new).map_err(candle_error)
+}
+
 /// Loads the expert that every row has.
 fn load_shared(
     config: &ExpertsConfig,
@@ -93,10 +127,11 @@ fn load_shared(
     weights: &Weights,
     layer: &str,
 ) -> error::Result<(Gated, Option<Linear>)> {
-    let SharedExpert { inner, projections, fused, gate } = shared;
+    let SharedExpert { inner, bias, projections, fused, gate } = shared;
     let name = |projection: &str| format!("{layer}.{projection}");
     let is_apart = fused.is_some() && weights.is_gguf();
-    let gated = GatedConfig { inner, is_fused: fused.is_some() && !is_apart, ..config.expert };
+    let is_fused = fused.is_some() && !is_apart;
+    let gated = GatedConfig { inner, bias, is_fused, ..config.expert };
     let fused = name(fused.unwrap_or_default());
     let projections = match is_apart {
         true => GATED.map(|projection| name(&format!("{SHARED_EXPERT}.{projection}"))),

@@ -26,6 +26,11 @@ impl ConvertedModel {
         let object = config.as_object_mut().unwrap();
         let mut drop = |keys: &[&str]| object.retain(|key, _| !keys.contains(&&key[..]));
         match &model_type[..] {
+            // llama.cpp's code of it has no windows.
+            "dots1" => {
+                drop(&["max_window_layers"]);
+                config["sliding_window"] = Json::Null;
+            }
             "gemma" => {
                 drop(&["tie_word_embeddings"]);
                 tensors.retain(|name, _| name != "lm_head.weight");
@@ -67,15 +72,15 @@ impl ConvertedModel {
         Self { model_type, config, tensors }
     }
 
-    fn size(&self, key: &str) -> Option<usize> {
+    pub(super) fn size(&self, key: &str) -> Option<usize> {
         self.config[key].as_u64().map(|n| n as usize)
     }
 
-    fn number(&self, key: &str, usual: f64) -> Value {
+    pub(super) fn number(&self, key: &str, usual: f64) -> Value {
         Value::F32(self.config[key].as_f64().unwrap_or(usual) as f32)
     }
 
-    fn flag(&self, key: &str) -> bool {
+    pub(super) fn flag(&self, key: &str) -> bool {
         self.config[key].as_bool().unwrap_or(false)
     }
 
@@ -96,7 +101,7 @@ impl ConvertedModel {
         self.of_stream("hidden_size", "n_embd")
     }
 
-    fn head_width(&self) -> usize {
+    pub(super) fn head_width(&self) -> usize {
         self.size("head_dim").unwrap_or(self.hidden() / self.heads())
     }
 
@@ -117,7 +122,9 @@ impl ConvertedModel {
 
     fn theta(&self) -> f64 {
         let usual = match &self.model_type[..] {
-            "cohere" | "olmo3" => 5e5,
+            "cohere" | "ernie4_5_moe" | "olmo3" => 5e5,
+            "minimax_m2" => 5e6,
+            "solar_open" => 1e6,
             "gpt_oss" => 150_000.0,
             _ => 1e4,
         };
@@ -130,7 +137,7 @@ impl ConvertedModel {
         let mut set = |key: &str, value: Value| all.push((format!("{architecture}.{key}"), value));
         let u32 = |n: usize| Value::U32(n as u32);
         let text = |text: &str| Value::String(text.to_owned());
-        let layers = self.of_stream("num_hidden_layers", "n_layer");
+        let layers = self.of_stream("num_hidden_layers", "n_layer") + self.guessing_layers();
         let (hidden, width) = (self.hidden(), self.head_width());
         let model_type = &self.model_type[..];
         let inner = self.size("intermediate_size").or(self.size("n_inner")).unwrap_or(4 * hidden);
@@ -149,6 +156,9 @@ impl ConvertedModel {
             }
             "glm" => set(rms, Value::F32(1.5625e-7)),
             "gpt_oss" | "hunyuan_v1_dense" | "ministral3" | "olmo3" | "olmoe" => {
+                set(rms, Value::F32(1e-5));
+            }
+            "ernie4_5_moe" | "glm4_moe" | "hunyuan_v1_moe" | "solar_open" => {
                 set(rms, Value::F32(1e-5));
             }
             _ => set(rms, Value::F32(1e-6)),
@@ -183,7 +193,8 @@ impl ConvertedModel {
             }
         }
         let has_width = ["gemma", "glm", "gpt_oss", "hunyuan_v1_dense", "ministral3"];
-        if has_width.contains(&model_type) {
+        let is_routed = super::routed::FAMILIES.iter().any(|(family, _)| *family == model_type);
+        if has_width.contains(&model_type) || is_routed && self.size("head_dim").is_some() {
             set("attention.key_length", u32(width));
             set("attention.value_length", u32(width));
         }
@@ -236,7 +247,9 @@ impl ConvertedModel {
             _ => {}
         }
         let experts = self.size("num_experts").or(self.size("num_local_experts"));
-        if let Some(experts) = experts {
+        if is_routed {
+            self.of_routed(&mut set);
+        } else if let Some(experts) = experts {
             set("expert_count", u32(experts));
             let used = self.size("num_experts_per_tok").or(self.size("top_k_experts"));
             set("expert_used_count", u32(used.unwrap_or(2)));
@@ -333,6 +346,7 @@ impl ConvertedModel {
         for (name, (shape, values)) in &stacks {
             all.extend(self.converted(name, shape, values));
         }
+        all.extend(self.tensors_of_guessing_layers());
         if self.model_type == "gemma4_text" {
             let layers = self.size("num_hidden_layers").unwrap();
             let first_full = self.windowed(layers).iter().position(|windowed| !windowed).unwrap();
@@ -442,7 +456,7 @@ impl ConvertedModel {
         }
         let inside = stem.strip_prefix("layers.").or(stem.strip_prefix("h.")).unwrap();
         let (layer, part) = inside.split_once('.').unwrap();
-        let has_norms_after = ["gemma4_text", "gpt_oss", "olmo3"];
+        let has_norms_after = ["gemma4_text", "glm4_moe", "gpt_oss", "olmo3", "solar_open"];
         let own = match part {
             "post_attention_layernorm" if has_norms_after.contains(&&self.model_type[..]) => {
                 "post_attention_norm"
@@ -453,6 +467,7 @@ impl ConvertedModel {
             "router.scale" => return (format!("blk.{layer}.ffn_gate_inp"), "scale".into()),
             _ => INSIDE
                 .iter()
+                .chain(super::routed::INSIDE)
                 .find(|(name, _)| *name == part)
                 .map(|(_, own)| *own)
                 .unwrap_or_else(|| panic!("{part} of {}", self.model_type)),

@@ -113,7 +113,10 @@ impl Names<'_> {
         let inside = |name: &str| format!("{}.{layer}.{name}", architecture.outside.layers);
         let own = format!("{stem}.{kind}");
         if let Some((_, name)) = architecture.whole_names.iter().find(|(name, _)| *name == own) {
-            return vec![(inside(name), whole(index))];
+            // The one whose Hugging Face's tensor is a matrix.
+            let is_row = name.contains("moe_statics") && tensor.shape.len() == 1;
+            let extent = if is_row { Extent::Row } else { Extent::Whole };
+            return vec![(inside(name), TensorPlace { extent, ..whole(index) })];
         }
         if let Some(experts) = expert_names(architecture, stem, kind, tensor) {
             let place = |expert| TensorPlace { extent: Extent::Expert(expert), ..whole(index) };

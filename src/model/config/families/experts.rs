@@ -24,7 +24,7 @@ const QWEN3: Defaults = Defaults { kv_heads: Some(4), ..QWEN2 };
 const OLMOE: Defaults = Defaults { max_position_embeddings: 4096, eps: 1e-5, ..Defaults::LLAMA };
 
 /// The tensors of Qwen and OLMoE.
-const IN_MLP: ExpertStorage = ExpertStorage::Separate {
+pub(super) const IN_MLP: ExpertStorage = ExpertStorage::Separate {
     experts: "mlp.experts",
     projections: ["gate_proj", "up_proj", "down_proj"],
 };
@@ -73,6 +73,7 @@ pub(super) fn read_qwen2_moe(fields: &ConfigFields<'_>) -> Result<Config> {
     let inner = fields.size("shared_expert_intermediate_size")?.unwrap_or(5632);
     let shared = SharedExpert {
         inner,
+        bias: false,
         projections: [
             "mlp.shared_expert.gate_proj",
             "mlp.shared_expert.up_proj",
@@ -175,9 +176,14 @@ fn put_into_layers(
 /// The number of experts of a token.
 pub(super) fn chosen(fields: &ConfigFields<'_>, count: usize, default: usize) -> Result<usize> {
     let chosen = fields.size("num_experts_per_tok")?.unwrap_or(default);
-    if chosen > count {
-        let why = format!("is more than the {count} experts");
-        return Err(refused("num_experts_per_tok", &chosen.into(), &why));
-    }
+    refuse_too_many("num_experts_per_tok", chosen, count)?;
     Ok(chosen)
+}
+
+/// Errors if a key gives a token more experts than there are.
+pub(super) fn refuse_too_many(key: &str, chosen: usize, count: usize) -> Result<()> {
+    if chosen <= count {
+        return Ok(());
+    }
+    Err(refused(key, &chosen.into(), &format!("is more than the {count} experts")))
 }

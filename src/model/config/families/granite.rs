@@ -28,6 +28,7 @@ pub(super) fn read_granitemoeshared(fields: &ConfigFields<'_>) -> Result<Config>
     let inner = fields.integer("shared_intermediate_size", 0)?.unwrap_or(0);
     let shared = (inner > 0).then_some(SharedExpert {
         inner,
+        bias: false,
         projections: ["", "", "shared_mlp.output_linear"],
         fused: Some("shared_mlp.input_linear"),
         gate: None,

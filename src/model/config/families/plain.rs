@@ -147,6 +147,7 @@ pub(super) fn read_with_inner(
         layer_inputs: None,
         is_tie_assumed: false,
         head_bias: false,
+        guessing_layers: 0,
         other_parts: &[],
         embedding_scale: 1.0,
         layers: vec![layer; layers],

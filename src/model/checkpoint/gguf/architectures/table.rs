@@ -85,6 +85,16 @@ const SHARED_EXPERT_NAMES: &[(&str, &str)] = &[
     ("ffn_down_shexp", "shared_expert.down_proj"),
 ];
 
+/// Hugging Face's names of an expert that every token has, where its checkpoints speak of several.
+const SHARED_EXPERTS_NAMES: [(&str, &str); 3] = [
+    ("ffn_gate_shexp", "mlp.shared_experts.gate_proj"),
+    ("ffn_up_shexp", "mlp.shared_experts.up_proj"),
+    ("ffn_down_shexp", "mlp.shared_experts.down_proj"),
+];
+
+/// The correction of scores for the choice of experts.
+const CORRECTION: &[(&str, &str)] = &[("exp_probs_b.bias", "mlp.gate.e_score_correction_bias")];
+
 /// The names of norms after each part.
 const POST_NORMS: &[(&str, &str)] = &[
     ("post_attention_norm", "post_attention_layernorm"),
@@ -101,6 +111,10 @@ const fn stacked(router: &'static str) -> Option<(&'static str, &'static str, [&
 
 /// The experts of Qwen and OLMoE.
 const IN_MLP: Option<(&str, &str, [&str; 3])> = Some(("mlp.gate", "mlp.experts", GATED));
+
+/// The experts of Mixtral and MiniMax.
+const MIXTRAL: Option<(&str, &str, [&str; 3])> =
+    Some(("block_sparse_moe.gate", "block_sparse_moe.experts", ["w1", "w3", "w2"]));
 
 const GRANITE_NUMBERS: &[Number] = &[
     required("logit_scale", "logits_scaling"),
@@ -124,7 +138,7 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
         name: "mixtral",
         model_type: "mixtral",
         has_interleaved_heads: true,
-        experts: Some(("block_sparse_moe.gate", "block_sparse_moe.experts", ["w1", "w3", "w2"])),
+        experts: MIXTRAL,
         windows: Windows::All,
         ..PLAIN
     },
@@ -159,8 +173,26 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
         ..PLAIN
     },
     Architecture {
+        name: "dots1",
+        model_type: "dots1",
+        layer_names: &SHARED_EXPERTS_NAMES,
+        whole_names: CORRECTION,
+        experts: IN_MLP,
+        biases: &[ATTENTION_BIAS],
+        ..PLAIN
+    },
+    Architecture {
         name: "ernie4_5",
         model_type: "ernie4_5",
+        biases: &[("use_bias", &["attn_q", "ffn_down"])],
+        ..PLAIN
+    },
+    Architecture {
+        name: "ernie4_5-moe",
+        model_type: "ernie4_5_moe",
+        layer_names: &SHARED_EXPERTS_NAMES,
+        whole_names: &[("exp_probs_b.bias", "mlp.moe_statics.e_score_correction_bias")],
+        experts: IN_MLP,
         biases: &[("use_bias", &["attn_q", "ffn_down"])],
         ..PLAIN
     },
@@ -239,6 +271,21 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
         ..PLAIN
     },
     Architecture {
+        // Without norms of heads and dense layers Solar Open.
+        name: "glm4moe",
+        model_type: "glm4_moe",
+        layer_names: &[
+            ("post_attention_norm", "post_attention_layernorm"),
+            SHARED_EXPERTS_NAMES[0],
+            SHARED_EXPERTS_NAMES[1],
+            SHARED_EXPERTS_NAMES[2],
+        ],
+        whole_names: CORRECTION,
+        experts: IN_MLP,
+        biases: &[("attention_bias", &["attn_q", "attn_qkv"])],
+        ..PLAIN
+    },
+    Architecture {
         name: "gpt-oss",
         model_type: "gpt_oss",
         layer_names: &[("post_attention_norm", "post_attention_layernorm")],
@@ -302,6 +349,27 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
             ("attn_k_norm", "self_attn.key_layernorm"),
         ],
         biases: &[ATTENTION_BIAS],
+        ..PLAIN
+    },
+    Architecture {
+        name: "hunyuan-moe",
+        model_type: "hunyuan_v1_moe",
+        layer_names: &[
+            ("attn_q_norm", "self_attn.query_layernorm"),
+            ("attn_k_norm", "self_attn.key_layernorm"),
+            ("ffn_gate_shexp", "mlp.shared_mlp.gate_proj"),
+            ("ffn_up_shexp", "mlp.shared_mlp.up_proj"),
+            ("ffn_down_shexp", "mlp.shared_mlp.down_proj"),
+        ],
+        experts: Some(("mlp.gate.wg", "mlp.experts", GATED)),
+        biases: &[ATTENTION_BIAS],
+        ..PLAIN
+    },
+    Architecture {
+        name: "minimax-m2",
+        model_type: "minimax_m2",
+        whole_names: &[("exp_probs_b.bias", "block_sparse_moe.e_score_correction_bias")],
+        experts: MIXTRAL,
         ..PLAIN
     },
     Architecture {

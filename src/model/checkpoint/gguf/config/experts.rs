@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::gguf_model::{GgufModel, Members};
 use crate::error::Result;
 
-/// Sets the keys of a mixture. Errors on experts of architectures that have none.
-pub(super) fn set(source: &GgufModel<'_>, config: &mut Members) -> Result<()> {
+/// Sets the keys of a mixture. Errors on experts of architectures that have none. So many layers at the end
+/// guess further tokens.
+pub(super) fn set(source: &GgufModel<'_>, guessing: usize, config: &mut Members) -> Result<()> {
     const COUNT: &str = "expert_count";
     const USED: &str = "expert_used_count";
     let GgufModel { keys, architecture, .. } = source;
@@ -33,10 +34,26 @@ pub(super) fn set(source: &GgufModel<'_>, config: &mut Members) -> Result<()> {
             set("top_k_experts", json!(used));
             set("moe_intermediate_size", json!(width));
         }
-        "gpt_oss" | "granitemoe" | "mixtral" => {
+        "gpt_oss" | "granitemoe" | "minimax_m2" | "mixtral" => {
             set("num_local_experts", json!(count));
             set("num_experts_per_tok", json!(used));
             set("intermediate_size", json!(width));
+        }
+        "dots1" | "glm4_moe" => {
+            set("n_routed_experts", json!(count));
+            set("num_experts_per_tok", json!(used));
+            set("moe_intermediate_size", json!(width));
+            set("num_nextn_predict_layers", json!(guessing));
+        }
+        "ernie4_5_moe" => {
+            set("moe_num_experts", json!(count));
+            set("moe_k", json!(used));
+            set("moe_intermediate_size", json!(width));
+        }
+        "hunyuan_v1_moe" => {
+            set("num_experts", json!(count));
+            set("moe_topk", json!(used));
+            set("moe_intermediate_size", json!(width));
         }
         _ => {
             set("num_experts", json!(count));
@@ -47,21 +64,96 @@ pub(super) fn set(source: &GgufModel<'_>, config: &mut Members) -> Result<()> {
         }
     }
     match (architecture.model_type, shared) {
-        (_, None) => {}
-        ("qwen2_moe", Some(width)) => set("shared_expert_intermediate_size", json!(width)),
+        ("dots1" | "glm4_moe", _) => routed(source, config),
+        ("ernie4_5_moe", _) => ernie4_5(source, config),
+        ("hunyuan_v1_moe", _) => hunyuan(source, config),
+        ("minimax_m2", None) => must_score(source, SIGMOID),
+        (_, None) => Ok(()),
+        ("qwen2_moe", Some(width)) => {
+            set("shared_expert_intermediate_size", json!(width));
+            Ok(())
+        }
         ("granitemoe", Some(width)) => {
             set("model_type", json!("granitemoeshared"));
             set("shared_intermediate_size", json!(width));
+            Ok(())
         }
         _ => {
             let reason = "is not known of this architecture";
-            return Err(keys.refused("expert_shared_feed_forward_length", reason));
+            Err(keys.refused("expert_shared_feed_forward_length", reason))
         }
+    }
+}
+
+/// llama.cpp's numbers of functions from the outputs of a router to scores.
+const SOFTMAX: usize = 1;
+const SIGMOID: usize = 2;
+
+/// Errors on another function of scores than an architecture has. Files may leave it out.
+fn must_score(GgufModel { keys, .. }: &GgufModel<'_>, function: usize) -> Result<()> {
+    const FUNCTION: &str = "expert_gating_func";
+    match keys.size(FUNCTION)? {
+        Some(stated) if stated != 0 && stated != function => {
+            Err(keys.refused(FUNCTION, &format!("is {stated}: {function} is supported")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The number of experts that every token has, as one.
+fn shared_count(GgufModel { keys, .. }: &GgufModel<'_>) -> Result<usize> {
+    Ok(keys.size("expert_shared_count")?.unwrap_or(0))
+}
+
+/// The keys of a router with corrected scores: groups, weights, layers without experts.
+fn routed(source: &GgufModel<'_>, config: &mut Members) -> Result<()> {
+    must_score(source, SIGMOID)?;
+    let GgufModel { keys, architecture, .. } = source;
+    config.set("n_shared_experts", json!(shared_count(source)?));
+    let dense = keys.size("leading_dense_block_count")?.unwrap_or(0);
+    config.set("first_k_dense_replace", json!(dense));
+    let is_normed = keys.flag("expert_weights_norm")?.unwrap_or(false);
+    config.set("norm_topk_prob", json!(is_normed));
+    let scale = keys.number("expert_weights_scale")?.filter(|scale| *scale != 0.0);
+    config.set("routed_scaling_factor", json!(scale.unwrap_or(1.0)));
+    for (own, name) in
+        [("expert_group_count", "n_group"), ("expert_group_used_count", "topk_group")]
+    {
+        if let Some(count) = keys.size(own)?.filter(|count| *count > 0) {
+            config.set(name, json!(count));
+        }
+    }
+    if architecture.model_type == "glm4_moe" {
+        config.set("use_qk_norm", json!(source.has_in_layer("attn_q_norm.weight")));
+    } else {
+        // llama.cpp has no windows of these.
+        config.set("sliding_window", Value::Null);
     }
     Ok(())
 }
 
-/// The width that a projection of the first layer reads.
+/// The layers of Ernie 4.5 with experts, and those that every token has.
+fn ernie4_5(source: &GgufModel<'_>, config: &mut Members) -> Result<()> {
+    must_score(source, SOFTMAX)?;
+    let keys = &source.keys;
+    let step = keys.size("interleave_moe_layer_step")?.filter(|step| *step > 0);
+    config.set("moe_layer_interval", json!(step.unwrap_or(1)));
+    let dense = keys.size("leading_dense_block_count")?.unwrap_or(0);
+    config.set("moe_layer_start_index", json!(dense));
+    // The length that files state beside the number comes from other settings: tensors have that of experts.
+    config.set("moe_num_shared_experts", json!(shared_count(source)?));
+    Ok(())
+}
+
+/// The expert of Hunyuan that every token has.
+fn hunyuan(source: &GgufModel<'_>, config: &mut Members) -> Result<()> {
+    config.set("num_shared_expert", json!(shared_count(source)?.max(1)));
+    Ok(())
+}
+
+/// The width that a projection reads in the first layer that has it.
 fn inner(source: &GgufModel<'_>, name: &str) -> Option<usize> {
-    source.directory.find(&format!("blk.0.{name}"))?.shape.last().copied()
+    let end = format!(".{name}");
+    let tensor = source.directory.tensors.iter().find(|tensor| tensor.name.ends_with(&end))?;
+    tensor.shape.last().copied()
 }

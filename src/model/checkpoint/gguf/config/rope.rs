@@ -22,7 +22,9 @@ pub(super) fn set(source: &GgufModel<'_>, head_width: usize, config: &mut Member
     config.set("partial_rotary_factor", json!(ratio(rotated, head_width)));
     let mut scaling = scaling(source, Some(source.context()?))?;
     match architecture.model_type {
-        "hunyuan_v1_dense" => return hunyuan(source, (theta, rotated), scaling, config),
+        "hunyuan_v1_dense" | "hunyuan_v1_moe" => {
+            return hunyuan(source, (theta, rotated), scaling, config);
+        }
         "ministral3" => scaling = ministral3(source, scaling, config)?,
         // Without an object the family's own scaling would be meant.
         "gpt_oss" => {
