@@ -177,3 +177,52 @@ def test_tokenizers_by_name_and_by_shape(llg):
     for tokenizer in (llg.LLTokenizer("byte"), llg.LLTokenizer(Wrapper())):
         matcher = llg.LLMatcher(tokenizer, 'start: "ab" | "ac"')
         assert matcher.validate_tokens([97, 99]) == 2 and matcher.validate_tokens([98]) == 0
+
+
+def test_the_tokenizer_of_bytes(llg):
+    tokenizer = llg.LLTokenizer("byte")
+    assert tokenizer.vocab_size == 262 and tokenizer.eos_tokens == [261]
+    assert [token for token in range(262) if tokenizer.is_special_token(token)] == list(range(255, 262))
+    matcher = llg.LLMatcher(tokenizer, 'start: "a" <|tool|> "b"')
+    assert matcher.validate_tokens([97, 256, 98, 261]) >= 3 and matcher.validate_tokens([97, 257]) == 1
+
+
+def test_masks_after_an_error_end_the_text(llg, arrays, tokenizer):
+    """A text that went wrong takes no other text of its batch with it."""
+    wrong = llg.LLMatcher(tokenizer, "start: (", log_level=0)
+    refused = llg.LLMatcher(tokenizer, 'start: "ab"', log_level=0)
+    good = llg.LLMatcher(tokenizer, 'start: "ab"', log_level=0)
+    assert not refused.consume_token(98) and allowed(wrong, arrays) == allowed(refused, arrays) == [256]
+    bitmask = arrays.allocate_token_bitmask(3, 258)
+    arrays.fill_next_token_bitmask_par(llg.LLExecutor(), [(wrong, 0), (good, 1), (refused, 2)], bitmask)
+    assert bitmask[0, 8] & 3 == bitmask[2, 8] & 3 == 1 and bitmask[1, 3] == 1 << 1 and bitmask[1, 8] & 3 == 0
+    bias = wrong.compute_logit_bias()
+    assert [token for token in range(258) if bias[token]] == [256]
+    for tokens in ([300], [97, 300]):
+        matcher = llg.LLMatcher(tokenizer, 'start: "ab"', log_level=0)
+        assert matcher.validate_tokens(tokens) == 0
+        assert not matcher.consume_tokens(tokens) and "out of range" in matcher.get_error()
+
+
+def test_batches_at_an_address(llg, arrays, tokenizer):
+    executor = llg.LLExecutor()
+    one, other = (llg.LLMatcher(tokenizer, f'start: "{text}"', log_level=0) for text in ("ab", "cd"))
+    bitmask = arrays.allocate_token_bitmask(4, 258)
+    address, row = bitmask.ctypes.data, 4 * bitmask.shape[1]
+    executor.unsafe_compute_mask_ptr([(one, 2), (other, 0)], address, row, 4)
+    assert bitmask[2, 3] == 1 << 1 and bitmask[0, 3] == 1 << 3 and (bitmask[[1, 3]] == -1).all()
+    executor.unsafe_compute_mask_ptr_with_draft_token([(one, 0, [97]), (other, 2, [98])], address, row, 4)
+    assert bitmask[1, 3] == 1 << 2 and bitmask[2, 3] == 1 << 3
+    for wrong, error in [
+        (([(one, 0)], 0, row, 4), ValueError),
+        (([(one, 0)], address + 1, row, 4), ValueError),
+        (([(one, 0)], address, row + 4, 4), ValueError),
+        (([(one, 4)], address, row, 4), ValueError),
+        (([], address, row, 4), ValueError),
+        (([(one, 0, 1)], address, row, 4), ValueError),
+        (([(one, 0), (one, 1)], address, row, 4), RuntimeError),
+        (([one], address, row, 4), TypeError),
+        (([(tokenizer, 0)], address, row, 4), TypeError),
+    ]:
+        with pytest.raises(error):
+            executor.unsafe_compute_mask_ptr(*wrong)
