@@ -9,7 +9,8 @@ fn the_header_is_current() {
     let config = cbindgen::Config::from_file(folder.join("cbindgen.toml"));
     let builder = cbindgen::Builder::new().with_config(config.expect("cbindgen.toml is read"));
     // Modules are read with the file that declares them; one that is also named is in the header twice.
-    let bindings = builder.with_src(folder.join("src/lib.rs")).generate().expect("the sources are read");
+    let bindings =
+        builder.with_src(folder.join("src/lib.rs")).generate().expect("the sources are read");
     let mut header = Vec::new();
     bindings.write(&mut header);
     let header = String::from_utf8(header).expect("a header is text");
