@@ -31,7 +31,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     lines: Option<PathBuf>,
     /// Writes the text in the tokens of this vocabulary, each allowed by the mask: a
-    /// tokenizer.json, .tiktoken or .gguf file, or `tiny`; without it, in single bytes
+    /// tokenizer.json, .tiktoken or .gguf file, a model of the hub (ORG/NAME, without its weights), or `tiny`; without it, in single bytes
     #[arg(long, value_name = "T")]
     tokenizer: Option<String>,
     /// Format of the answer [default: text, and json for each of many lines]

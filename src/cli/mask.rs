@@ -20,7 +20,8 @@ pub(super) struct Args {
     /// The text before the tokens
     #[arg(long, value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
     prefix: String,
-    /// Whose tokens: a tokenizer.json, .tiktoken or .gguf file, or `tiny`
+    /// Whose tokens: a tokenizer.json, .tiktoken or .gguf file, a model of the hub (ORG/NAME, without its
+    /// weights), or `tiny`
     #[arg(long, value_name = "T")]
     tokenizer: String,
     /// Say of this token why it is allowed or not, instead of listing those that are: an id, or

@@ -1,12 +1,13 @@
 //! Progress of what may take minutes: downloads, and loading a model. indicatif draws on standard
 //! error, and only on a terminal.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use maskwright::error::Result;
-use maskwright::model::{HubOptions, ModelSource};
+use maskwright::model::{DownloadProgress, HubOptions, ModelSource, Repository};
 
 /// Interval at which a spinner turns.
 const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
@@ -14,8 +15,26 @@ const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
 /// The model's folder or file: of one of the hub, that in the cache, into which it is downloaded.
 pub(crate) fn located(source: ModelSource) -> Result<ModelSource> {
     let ModelSource::Hub(repository) = source else { return Ok(source) };
+    let options = HubOptions::from_env()?;
+    let path = with_bars(|progress| repository.locate(&options, progress))?;
+    Ok(match path.is_dir() {
+        true => ModelSource::Folder(path),
+        false => ModelSource::Gguf(path),
+    })
+}
+
+/// The tokenizer of a model of the hub in the cache, into which it is downloaded without the weights.
+pub(crate) fn located_tokenizer(repository: &Repository) -> Result<PathBuf> {
+    let options = HubOptions::from_env()?;
+    with_bars(|progress| repository.locate_tokenizer(&options, progress))
+}
+
+/// Runs downloads with a bar for each file.
+fn with_bars(
+    download: impl FnOnce(&mut dyn FnMut(DownloadProgress<'_>)) -> Result<PathBuf>,
+) -> Result<PathBuf> {
     let mut bar: Option<(String, ProgressBar)> = None;
-    let path = repository.locate(&HubOptions::from_env()?, &mut |state| {
+    let path = download(&mut |state| {
         let is_new = bar.as_ref().is_none_or(|(file, _)| file != state.file);
         if is_new {
             let style =
@@ -37,10 +56,7 @@ pub(crate) fn located(source: ModelSource) -> Result<ModelSource> {
     if let Some((_, bar)) = bar {
         bar.finish_and_clear();
     }
-    path.map(|path| match path.is_dir() {
-        true => ModelSource::Folder(path),
-        false => ModelSource::Gguf(path),
-    })
+    path
 }
 
 /// A spinner with the time that loading takes; none for the embedded model, which takes none.

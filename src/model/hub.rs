@@ -43,6 +43,7 @@ pub use settings::HubOptions;
 
 use crate::error::{Error, ErrorKind, Result};
 use cache::RepositoryCache;
+use selection::Wanted;
 
 /// The state of a download, told whenever more of a file has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,36 +83,77 @@ impl Repository {
         options: &HubOptions,
         progress: &mut dyn FnMut(DownloadProgress<'_>),
     ) -> Result<PathBuf> {
+        self.locate_part(Wanted::Model(self.file()), options, progress)
+    }
+
+    /// The tokenizer.json of the repository in the cache: like [`locate`](Self::locate), but of all files
+    /// the tokenizer's alone, and of those of its model that name end tokens. Whether the repository holds
+    /// weights does not matter.
+    ///
+    /// ```no_run
+    /// use maskwright::Vocabulary;
+    /// use maskwright::model::{HubOptions, Repository};
+    /// let repository: Repository = "Qwen/Qwen3-235B-A22B".parse()?;
+    /// let path = repository.locate_tokenizer(&HubOptions::from_env()?, &mut |_| {})?;
+    /// let vocabulary = Vocabulary::from_file(path)?;
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    ///
+    /// Errors as `locate` does; on a repository without a tokenizer.json; and where a GGUF file was named,
+    /// whose tokenizer comes with the weights.
+    pub fn locate_tokenizer(
+        &self,
+        options: &HubOptions,
+        progress: &mut dyn FnMut(DownloadProgress<'_>),
+    ) -> Result<PathBuf> {
+        if let Some(file) = self.file() {
+            let message = format!("`{file}` has the tokenizer and the weights in one file");
+            return Err(Error::new(ErrorKind::Request, message).with_help(format!(
+                "name the model that it was made of, or give the path of the file where `hf download \
+                 {} {file}` has put it",
+                self.id()
+            )));
+        }
+        self.locate_part(Wanted::Tokenizer, options, progress)
+    }
+
+    fn locate_part(
+        &self,
+        wanted: Wanted<'_>,
+        options: &HubOptions,
+        progress: &mut dyn FnMut(DownloadProgress<'_>),
+    ) -> Result<PathBuf> {
         let cache = RepositoryCache::new(options.cache(), self.id());
         let cached = cache
             .commit(self.revision())
-            .and_then(|commit| selection::cached(&cache.snapshot(&commit), self.file()).ok());
+            .and_then(|commit| selection::cached(&cache.snapshot(&commit), wanted).ok());
         // A commit never changes; a branch may have moved.
         if let Some(path) = &cached
             && (cache::is_commit(self.revision()) || options.is_offline())
         {
             return Ok(path.clone());
         }
-        self.download(options, &cache, cached, progress)
+        self.download(wanted, options, &cache, cached, progress)
     }
 
     #[cfg(feature = "hub")]
     fn download(
         &self,
+        wanted: Wanted<'_>,
         options: &HubOptions,
         cache: &RepositoryCache,
         cached: Option<PathBuf>,
         progress: &mut dyn FnMut(DownloadProgress<'_>),
     ) -> Result<PathBuf> {
         if options.is_offline() {
-            return Err(self.not_cached(cache, "HF_HUB_OFFLINE is set"));
+            return Err(self.not_cached(wanted, cache, "HF_HUB_OFFLINE is set"));
         }
         let hub = client::HubClient::new(options);
         match (hub.listing(self), cached) {
-            (Ok(listing), _) => download::snapshot(&hub, self, cache, &listing, progress),
+            (Ok(listing), _) => download::snapshot(&hub, (self, wanted), cache, &listing, progress),
             (Err(failure), Some(cached)) if failure.is_unreachable() => Ok(cached),
             (Err(failure), None) if failure.is_unreachable() => {
-                Err(self.not_cached(cache, &failure.error().to_string()))
+                Err(self.not_cached(wanted, cache, &failure.error().to_string()))
             }
             (Err(failure), _) => Err(failure.into_error()),
         }
@@ -120,23 +162,24 @@ impl Repository {
     #[cfg(not(feature = "hub"))]
     fn download(
         &self,
+        wanted: Wanted<'_>,
         _: &HubOptions,
         cache: &RepositoryCache,
         cached: Option<PathBuf>,
         _: &mut dyn FnMut(DownloadProgress<'_>),
     ) -> Result<PathBuf> {
         cached.ok_or_else(|| {
-            self.not_cached(cache, "this program was built without the feature `hub`")
+            self.not_cached(wanted, cache, "this program was built without the feature `hub`")
         })
     }
 
     /// The error for a model that is not in the cache, where it cannot be downloaded.
-    fn not_cached(&self, cache: &RepositoryCache, reason: &str) -> Error {
+    fn not_cached(&self, wanted: Wanted<'_>, cache: &RepositoryCache, reason: &str) -> Error {
         let folder = cache.folder().display();
         let commit = cache.commit(self.revision());
         let state = match commit.map(|commit| cache.snapshot(&commit)) {
             None => format!("`{}` is not in the cache ({folder})", self.id()),
-            Some(snapshot) => match selection::cached(&snapshot, self.file()) {
+            Some(snapshot) => match selection::cached(&snapshot, wanted) {
                 Err(missing) => format!("{}: {missing}", snapshot.display()),
                 Ok(_) => format!("`{}` is in the cache", self.id()),
             },
@@ -145,10 +188,13 @@ impl Repository {
             "there is no folder `{}`; {state}; and it cannot be downloaded: {reason}",
             self.id()
         );
-        let files = match self.file() {
-            Some(file) => format!("`{file}`"),
-            None => "config.json, tokenizer.json, tokenizer_config.json and the safetensors files"
-                .to_owned(),
+        let files = match wanted {
+            Wanted::Tokenizer => "tokenizer.json and tokenizer_config.json".to_owned(),
+            Wanted::Model(Some(file)) => format!("`{file}`"),
+            Wanted::Model(None) => {
+                "config.json, tokenizer.json, tokenizer_config.json and the safetensors files"
+                    .to_owned()
+            }
         };
         Error::new(ErrorKind::Model, message).with_help(format!(
             "put {files} into a folder and give its path, or copy {folder} from a machine where \

@@ -51,6 +51,41 @@ fn processes_that_start_together_download_a_model_once() {
     );
 }
 
+#[test]
+fn a_tokenizer_of_the_hub_needs_no_weights() {
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli-tokenizer-cache");
+    let _ = std::fs::remove_dir_all(&cache);
+    let model = cache.join("models--test--tiny");
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    let snapshot = model.join("snapshots").join(commit);
+    for folder in [snapshot.clone(), model.join("refs")] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    std::fs::write(model.join("refs/main"), commit).unwrap();
+    let tiny = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/model/tiny");
+    for file in ["tokenizer.json", "tokenizer_config.json"] {
+        std::fs::copy(tiny.join(file), snapshot.join(file)).unwrap();
+    }
+    let mask = |tokenizer: &str| {
+        let mut command =
+            command(&["mask", "--choice", "yes", "--choice", "no", "--tokenizer", tokenizer]);
+        command.env("HF_HUB_CACHE", &cache).env("HF_HUB_OFFLINE", "1");
+        ran(command.output().unwrap())
+    };
+    let (found, own) = (mask("test/tiny"), mask("tiny"));
+    assert_eq!((found.code, found.out, found.err), (0, own.out, own.err));
+    for (tokenizer, parts) in [
+        ("test/other", &["`test/other` is not in the cache", "put tokenizer.json"][..]),
+        ("test/tiny:a.gguf", &["`a.gguf` has the tokenizer and the weights in one file"]),
+        // The ending of a file.
+        ("test/tokenizer.json", &["test/tokenizer.json: No such file", "ORG/NAME on the hub"]),
+    ] {
+        let ran = mask(tokenizer);
+        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{}", ran.err);
+        assert!(parts.iter().all(|part| ran.err.contains(part)), "{}", ran.err);
+    }
+}
+
 /// The first of these texts, and of what `--output json` says.
 fn written(model: &str, args: &[&str]) -> Value {
     let all = [&["generate", "--raw", "--prompt", "x", "--model", model, "--output", "json"], args];

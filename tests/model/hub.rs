@@ -59,6 +59,27 @@ fn a_cached_model_needs_no_network() {
     assert!(error.contains("not in the cache"), "{error}");
 }
 
+#[test]
+fn a_cached_tokenizer_needs_no_weights() {
+    let cache = filled("hub-cached-tokenizer");
+    let options = HubOptions::new(&cache).offline(true);
+    let snapshot = cache.join("models--test--tiny/snapshots").join(COMMIT);
+    let tokenizer =
+        |name: &str| name.parse::<Repository>().unwrap().locate_tokenizer(&options, &mut |_| {});
+    for file in ["model.safetensors", "config.json"] {
+        assert_eq!(tokenizer("test/tiny").unwrap(), snapshot.join("tokenizer.json"));
+        std::fs::remove_file(snapshot.join(file)).unwrap();
+    }
+    assert_eq!(tokenizer("test/tiny").unwrap(), snapshot.join("tokenizer.json"));
+    std::fs::remove_file(snapshot.join("tokenizer.json")).unwrap();
+    let error = tokenizer("test/tiny").unwrap_err().to_string();
+    for part in ["`tokenizer.json` is not there", "put tokenizer.json and tokenizer_config.json"] {
+        assert!(error.contains(part), "{error}");
+    }
+    let error = tokenizer("test/tiny:a.gguf").unwrap_err().to_string();
+    assert!(error.contains("`a.gguf` has the tokenizer and the weights in one file"), "{error}");
+}
+
 #[cfg(feature = "hub")]
 mod online {
     use std::sync::Mutex;
@@ -119,6 +140,38 @@ mod online {
         assert_eq!(located("test/tiny", &nowhere).unwrap(), path);
         hub.change(|state| state.busy = 100);
         assert_eq!(located("test/tiny", &options).unwrap(), path);
+    }
+
+    #[test]
+    fn a_tokenizer_alone_is_downloaded_without_weights() {
+        let hub = MockHub::with_tiny();
+        let options = options(&hub, "hub-tokenizer");
+        let repository: Repository = "test/tiny".parse().unwrap();
+        let locate = || repository.locate_tokenizer(&options, &mut |_| {});
+        let path = locate().unwrap();
+        let snapshot = options.cache().join("models--test--tiny/snapshots").join(COMMIT);
+        assert_eq!(path, snapshot.join("tokenizer.json"));
+        let vocabulary = maskwright::Vocabulary::from_file(&path).unwrap();
+        let tiny = Model::load(&ModelOptions::default()).unwrap();
+        assert_eq!(vocabulary.end_tokens(), tiny.vocabulary().end_tokens());
+        let asked = hub.asked("GET");
+        assert!(asked.contains(&resolve("config.json")), "{asked:?}");
+        assert!(!asked.iter().any(|path| path.ends_with(".safetensors")), "{asked:?}");
+        // Again: the branch is looked up, and nothing else.
+        assert_eq!(locate().unwrap(), path);
+        assert_eq!(hub.asked("GET"), ["/api/models/test/tiny/revision/main"]);
+        // A tokenizer is no model, whose weights are missing.
+        assert!(located("test/tiny", &options.clone().offline(true)).is_err());
+        assert_eq!(located("test/tiny", &options).unwrap(), snapshot);
+        assert!(hub.asked("GET").contains(&resolve("model.safetensors")));
+        hub.change(|state| {
+            let files = state.repositories.get_mut("test/tiny").unwrap();
+            files.remove("tokenizer.json");
+            files.insert("tokenizer.model".to_owned(), vec![1]);
+        });
+        std::fs::remove_dir_all(options.cache()).unwrap();
+        let error = locate().unwrap_err().to_string();
+        assert!(error.contains("is not there, but `tokenizer.model`"), "{error}");
     }
 
     #[test]

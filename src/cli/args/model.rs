@@ -1,12 +1,13 @@
 //! The options that name a model or a vocabulary.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cli::{output, progress};
 use maskwright::Vocabulary;
 use maskwright::engine::Engine;
 use maskwright::error::Result;
-use maskwright::model::{DType, Device, Model, ModelOptions, ModelSource};
+use maskwright::model::{DType, Device, Model, ModelOptions, ModelSource, Repository};
 use maskwright::vocabulary::cache_folder;
 
 /// The model and its device.
@@ -72,24 +73,41 @@ fn warn_of_another_tokenizer(vocabulary: &Vocabulary) {
     }
 }
 
-/// The vocabulary of `--tokenizer`: the embedded model's, or a file's.
+/// The vocabulary of `--tokenizer`: the embedded model's, a file's, or that of a model of the hub.
 pub(crate) fn vocabulary(tokenizer: &str) -> Result<Arc<Vocabulary>> {
-    match tokenizer {
-        "tiny" => Ok(Arc::clone(Model::load(&ModelOptions::default())?.vocabulary())),
-        file => {
-            let loaded = match cache_folder() {
-                Some(folder) => Vocabulary::from_file_indexed(file, folder),
-                None => Vocabulary::from_file(file),
-            };
-            let vocabulary = loaded.map_err(|error| match error.help() {
-                Some(_) => error,
-                None => {
-                    error.with_help("give a tokenizer.json, .tiktoken or .gguf file, or `tiny`")
-                }
-            })?;
-            warn(&vocabulary);
-            Ok(Arc::new(vocabulary))
-        }
+    let Some(file) = tokenizer_file(tokenizer)? else {
+        return Ok(Arc::clone(Model::load(&ModelOptions::default())?.vocabulary()));
+    };
+    let loaded = match cache_folder() {
+        Some(folder) => Vocabulary::from_file_indexed(&file, folder),
+        None => Vocabulary::from_file(&file),
+    };
+    let vocabulary = loaded.map_err(|error| match error.help() {
+        Some(_) => error,
+        None => error.with_help(
+            "give a tokenizer.json, .tiktoken or .gguf file, a folder with a tokenizer.json, ORG/NAME \
+             on the hub, or `tiny`",
+        ),
+    })?;
+    warn(&vocabulary);
+    Ok(Arc::new(vocabulary))
+}
+
+/// The file that `--tokenizer` names; `None` for the embedded model. Whatever exists, or has the ending of a
+/// file, is a file, and no name on the hub.
+pub(crate) fn tokenizer_file(tokenizer: &str) -> Result<Option<PathBuf>> {
+    const ENDINGS: [&str; 4] = ["json", "tiktoken", "gguf", "model"];
+    if tokenizer == "tiny" {
+        return Ok(None);
+    }
+    let path = Path::new(tokenizer);
+    let ending = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
+    let is_file = path.exists()
+        || !tokenizer.contains(':')
+            && ENDINGS.iter().any(|known| ending.as_deref() == Some(known.as_ref()));
+    match tokenizer.parse::<Repository>() {
+        Ok(repository) if !is_file => progress::located_tokenizer(&repository).map(Some),
+        _ => Ok(Some(path.to_owned())),
     }
 }
 

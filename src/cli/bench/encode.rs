@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokenizers::utils::SysRegex;
 
+use crate::cli::args::model::tokenizer_file;
 use crate::cli::input;
 use maskwright::Vocabulary;
 use maskwright::error::{Error, ErrorKind, Result};
@@ -56,9 +57,9 @@ pub(super) struct Encoder {
 impl Encoder {
     /// The encoder for `--tokenizer`. Errors if the file holds a tokenizer that cannot be used.
     pub(super) fn new(tokenizer: &str, vocabulary: Arc<Vocabulary>) -> Result<Self> {
-        let method = match tokenizer {
-            "tiny" => EncodeMethod::Model(Box::new(Model::load(&ModelOptions::default())?)),
-            file => of_file(Path::new(file), &vocabulary)?,
+        let method = match tokenizer_file(tokenizer)? {
+            None => EncodeMethod::Model(Box::new(Model::load(&ModelOptions::default())?)),
+            Some(file) => of_file(&file, &vocabulary)?,
         };
         Ok(Self { vocabulary, method, respelled: 0 })
     }

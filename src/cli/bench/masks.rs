@@ -34,7 +34,8 @@ pub(super) struct Args {
     /// folder of such files
     #[arg(long, value_name = "DIR|FILE")]
     corpus: PathBuf,
-    /// Whose tokens: a tokenizer.json, .tiktoken or .gguf file, or `tiny`
+    /// Whose tokens: a tokenizer.json, .tiktoken or .gguf file, a model of the hub (ORG/NAME, without its
+    /// weights), or `tiny`
     #[arg(long, value_name = "T")]
     tokenizer: String,
     /// Measures a random sample of this many schemas

@@ -18,32 +18,43 @@ use super::DownloadProgress;
 use super::cache::{RepositoryCache, is_commit};
 use super::client::{HubClient, HubFailure, Listing, RemoteFile};
 use super::repository::Repository;
-use super::selection::{self, Selection};
+use super::selection::{self, Selection, Wanted};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Brings all files that a model needs into the cache, and returns its folder or its GGUF file.
+/// Brings all files that are wanted of a repository into the cache, and returns the folder or the file.
 pub(super) fn snapshot(
     hub: &HubClient,
-    repository: &Repository,
+    (repository, wanted): (&Repository, Wanted<'_>),
     cache: &RepositoryCache,
     listing: &Listing,
     progress: &mut dyn FnMut(DownloadProgress<'_>),
 ) -> Result<PathBuf> {
     let refuse = |reason: String| {
-        Error::new(ErrorKind::Model, format!("`{}`: {reason}", repository.id())).with_help(
-            "a model has config.json, tokenizer.json and safetensors files, or is a GGUF file",
-        )
+        let help = match wanted {
+            Wanted::Model(_) => {
+                "a model has config.json, tokenizer.json and safetensors files, or is a GGUF file"
+            }
+            Wanted::Tokenizer => {
+                "name a repository with a tokenizer.json; the `transformers` library converts other \
+                 tokenizers to it"
+            }
+        };
+        Error::new(ErrorKind::Model, format!("`{}`: {reason}", repository.id())).with_help(help)
     };
-    let selection = selection::choose(&listing.files, repository.file()).map_err(refuse)?;
+    let selection = selection::choose(&listing.files, wanted).map_err(refuse)?;
     let snapshot = cache.snapshot(&listing.commit);
     let mut fetch = |file: &String| {
         let download = Download { hub, repository, commit: &listing.commit, file };
         download.store_in(cache, progress)
     };
     let path = match &selection {
+        Selection::Tokenizer(files) => {
+            files.iter().try_for_each(&mut fetch)?;
+            snapshot.join(files.first().map_or("", String::as_str))
+        }
         Selection::Folder(files) => {
             files.iter().try_for_each(&mut fetch)?;
             snapshot

@@ -1,4 +1,4 @@
-//! The files of a repository that a model needs.
+//! The files of a repository that a model needs, or its tokenizer alone.
 //!
 //! A repository holds more than that: weights of other libraries, quantised copies, pictures. Of a
 //! folder's files the readers of `model` want those of [`DOCUMENTS`], and the safetensors files.
@@ -23,15 +23,36 @@ const DOCUMENTS: [&str; 9] = [
 /// The number of [`DOCUMENTS`] that must be there.
 const REQUIRED: usize = 2;
 
+/// The files of a tokenizer, the first of which must be there; the others name its end tokens.
+const OF_TOKENIZER: [&str; 6] = [
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "generation_config.json",
+    "config.json",
+    "added_tokens.json",
+];
+
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 
 /// Most GGUF files that a message lists.
 const MAX_LISTED: usize = 12;
 
+/// The part of a repository that is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted<'a> {
+    /// The model in it, of which the GGUF file may be named.
+    Model(Option<&'a str>),
+    /// The tokenizer alone.
+    Tokenizer,
+}
+
 /// The files that a model needs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Selection {
+    /// A folder with these files, the first of which is to be opened.
+    Tokenizer(Vec<String>),
     /// A folder with these files.
     Folder(Vec<String>),
     /// A folder with these files and the shards that the last one, an index, names.
@@ -40,18 +61,18 @@ pub(super) enum Selection {
     Gguf(Vec<String>),
 }
 
-/// Chooses among the files of a repository; `wanted` is the GGUF file that was named.
+/// Chooses among the files of a repository.
 ///
 /// Errors with what is amiss.
 #[cfg(feature = "hub")]
-pub(super) fn choose(names: &[String], wanted: Option<&str>) -> Result<Selection, String> {
+pub(super) fn choose(names: &[String], wanted: Wanted<'_>) -> Result<Selection, String> {
     select(&|name| names.iter().any(|found| found == name), names, wanted)
 }
 
-/// The folder or the GGUF file of a snapshot on disk, if all that a model needs is there.
+/// The folder or the file of a snapshot on disk, if all that is wanted of it is there.
 ///
 /// Errors with what is missing.
-pub(super) fn cached(snapshot: &Path, wanted: Option<&str>) -> Result<PathBuf, String> {
+pub(super) fn cached(snapshot: &Path, wanted: Wanted<'_>) -> Result<PathBuf, String> {
     // A link to nothing does not exist.
     let has = |name: &str| snapshot.join(name).exists();
     let entries = std::fs::read_dir(snapshot).into_iter().flatten().flatten();
@@ -62,6 +83,7 @@ pub(super) fn cached(snapshot: &Path, wanted: Option<&str>) -> Result<PathBuf, S
         None => Ok(()),
     };
     match select(&has, &names, wanted)? {
+        Selection::Tokenizer(_) => Ok(snapshot.join(OF_TOKENIZER[0])),
         Selection::Folder(_) => Ok(snapshot.to_owned()),
         Selection::Sharded(_) => {
             let index = std::fs::read(snapshot.join(INDEX)).map_err(|error| error.to_string())?;
@@ -95,8 +117,12 @@ pub(super) fn shards(index: &[u8]) -> Result<Vec<String>, String> {
 fn select(
     has: &dyn Fn(&str) -> bool,
     names: &[String],
-    wanted: Option<&str>,
+    wanted: Wanted<'_>,
 ) -> Result<Selection, String> {
+    let wanted = match wanted {
+        Wanted::Model(file) => file,
+        Wanted::Tokenizer => return tokenizer(has, names),
+    };
     let ggufs = || names.iter().filter(|name| is_first_part(name)).collect::<Vec<_>>();
     if let Some(file) = wanted {
         let parts = parts(file);
@@ -129,6 +155,28 @@ fn select(
     };
     let other = other.map_or(String::new(), |other| format!(", but `{other}`"));
     Err(format!("`{missing}` is not there{other}{}", listed(&ggufs())))
+}
+
+/// The files of a tokenizer.
+fn tokenizer(has: &dyn Fn(&str) -> bool, names: &[String]) -> Result<Selection, String> {
+    let [first, ..] = OF_TOKENIZER;
+    if has(first) {
+        let files = OF_TOKENIZER.iter().filter(|name| has(name));
+        return Ok(Selection::Tokenizer(files.map(|name| (*name).to_owned()).collect()));
+    }
+    let others = ["tokenizer.model", ".tiktoken", "vocab.json"];
+    let other = others.iter().find_map(|end| names.iter().find(|name| name.ends_with(end)));
+    let is_gguf = names.iter().any(|name| name.to_ascii_lowercase().ends_with(".gguf"));
+    let instead = match other {
+        Some(other) => format!(", but `{other}`"),
+        None if is_gguf => {
+            "; its GGUF files have the tokenizer beside the weights: name the model that they were \
+             made of, or give the path of one"
+                .to_owned()
+        }
+        None => String::new(),
+    };
+    Err(format!("`{first}` is not there{instead}"))
 }
 
 /// The GGUF files of which one may be named, in words.
@@ -177,7 +225,27 @@ mod tests {
 
     fn chosen(names: &[&str], wanted: Option<&str>) -> Result<Selection, String> {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        select(&|name| names.iter().any(|found| found == name), &names, wanted)
+        select(&|name| names.iter().any(|found| found == name), &names, Wanted::Model(wanted))
+    }
+
+    #[test]
+    fn a_tokenizer_alone_needs_no_weights() {
+        let chosen = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            select(&|name| names.iter().any(|found| found == name), &names, Wanted::Tokenizer)
+        };
+        let all = ["README.md", "config.json", "model.safetensors", "tokenizer.json", "x.gguf"];
+        let needed = ["tokenizer.json", "config.json"].map(str::to_owned).to_vec();
+        assert_eq!(chosen(&all), Ok(Selection::Tokenizer(needed)));
+        for (names, said) in [
+            (&["config.json", "tokenizer.model"][..], "but `tokenizer.model`"),
+            (&["config.json", "qwen.tiktoken"], "but `qwen.tiktoken`"),
+            (&["a.gguf"], "name the model that they were made of"),
+            (&["README.md"], "`tokenizer.json` is not there"),
+        ] {
+            let error = chosen(names).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
     }
 
     #[test]
