@@ -247,6 +247,53 @@ mod tests {
     }
 
     #[test]
+    fn routers_are_refused_by_the_key_that_is_not_supported() {
+        let ling = json!({"num_experts": 8, "moe_intermediate_size": 8, "score_function": "sigmoid",
+            "moe_router_enable_expert_bias": true, "n_group": 2, "topk_group": 1,
+            "partial_rotary_factor": 0.5});
+        for (model_type, fields, expected) in [
+            ("glm4_moe", json!({"n_group": 3}), "at /n_group: `n_group`: 3 does not divide 128"),
+            ("glm4_moe", json!({"n_group": 64, "topk_group": 3}), "at /topk_group: "),
+            ("glm4_moe", json!({"num_experts_per_tok": 129}), "is more than the 128 experts"),
+            ("dots1", json!({}), "`n_routed_experts` is missing"),
+            ("solar_open", json!({"scoring_func": "softmax"}), "at /scoring_func: "),
+            ("minimax_m2", json!({"attn_type_list": [1, 1, 0, 1, 1]}), "at /attn_type_list: "),
+            ("minimax_m2", json!({"rotary_dim": 200}), "is more than the 128 dimensions"),
+            ("ernie4_5_moe", json!({"moe_k": 65}), "at /moe_k: "),
+            ("ernie4_5_moe", json!({"moe_layer_end_index": -2}), "at /moe_layer_end_index: "),
+            ("hunyuan_v1_moe", json!({"moe_topk": [1, 1, 1, 1, 2]}), "and the same in all"),
+            ("hunyuan_v1_moe", json!({"moe_layer_num_skipped": 1}), "at /moe_layer_num_skipped: "),
+            ("bailing_moe", json!({"norm_head": true}), "at /norm_head: "),
+            ("bailing_moe", json!({"partial_rotary_factor": null}), "at /partial_rotary_factor: "),
+            ("bailing_moe", json!({"rotary_dim": 8}), "`partial_rotary_factor` says otherwise"),
+            ("bailing_moe", json!({"norm_topk_prob": false}), "a sigmoid router is normed"),
+            ("bailing_moe", json!({"n_group": null}), "at /n_group: "),
+            ("bailing_moe", json!({"scoring_func": "softmax"}), "`score_function` says otherwise"),
+            (
+                "bailing_moe",
+                json!({"score_function": "softmax", "moe_router_enable_expert_bias": false,
+                "n_group": 1, "routed_scaling_factor": 2.0}),
+                "at /routed_scaling_factor: ",
+            ),
+            ("bailing_moe_v2", json!({}), ""),
+        ] {
+            let mut all = json!({"model_type": model_type, "num_key_value_heads": 8});
+            for more in [ling.clone(), fields] {
+                let Value::Object(more) = more else { return };
+                let is_own = model_type.starts_with("bailing") || more.len() < 7;
+                if let Value::Object(all) = &mut all
+                    && is_own
+                {
+                    all.extend(more);
+                }
+            }
+            let error = refusal(all);
+            assert!(error.contains(expected), "{model_type}: {error}");
+            assert_eq!(error.is_empty(), expected.is_empty(), "{model_type}: {error}");
+        }
+    }
+
+    #[test]
     fn parts_of_a_model_are_refused_by_their_place() {
         let Value::Object(base) = base() else { return };
         let text = |model_type: &str| {

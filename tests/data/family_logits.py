@@ -10,6 +10,7 @@ versions: python 3.11, torch 2.13.0, transformers 5.23.0, safetensors 0.8.0, num
 
 import json
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -86,6 +87,10 @@ VISION = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "n
           "image_size": 28, "patch_size": 14}
 ROUTED = {"n_routed_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 16, "n_shared_experts": 1,
           "norm_topk_prob": True, "routed_scaling_factor": 1.5}
+LING2 = {"head_dim": 8, "num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 16,
+         "num_shared_experts": 1, "first_k_dense_replace": 1, "partial_rotary_factor": 0.5, "use_qk_norm": True,
+         "score_function": "sigmoid", "moe_router_enable_expert_bias": True, "norm_topk_prob": True,
+         "routed_scaling_factor": 2.5, "rope_theta": 600000.0}
 GPT2 = {"n_embd": 24, "n_layer": 3, "n_head": 6, "n_positions": 400}
 
 
@@ -228,6 +233,12 @@ CASES = {
                                   "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 0.0}),
     "minimax_m2": case("minimax_m2", head_dim=8, rotary_dim=4, num_local_experts=6, num_experts_per_tok=2),
     "solar_open": case("solar_open", head_dim=8, **{**ROUTED, "n_shared_experts": 1}),
+    # Families that the library has no class of, computed by another one's: see `twin`.
+    "bailing": case("bailing_moe", num_experts=5, num_shared_experts=0, moe_intermediate_size=16, norm_topk_prob=True,
+                    num_experts_per_tok=3),
+    "bailing2": case("bailing_moe_v2", **LING2, n_group=1, topk_group=1),
+    "bailing2-groups": case("bailing_moe_v2", **{**LING2, "use_qk_norm": False, "first_k_dense_replace": 0},
+                            n_group=3, topk_group=2, use_qkv_bias=True),
     "olmoe": case("olmoe", num_experts=6, num_experts_per_tok=2),
     "olmoe-clip": case("olmoe", num_experts=6, num_experts_per_tok=3, clip_qkv=0.4, norm_topk_prob=True,
                        attention_bias=True),
@@ -279,9 +290,52 @@ def unpacked(shapes):
     return weights
 
 
+def twin(config):
+    """The config of a model of another family that computes the same; `None` for the families of the library."""
+    same = {key: config[key] for key in BASE if key in config}
+    if config["model_type"] == "bailing_moe":
+        return {"model_type": "mixtral", **same, "intermediate_size": config["moe_intermediate_size"],
+                "num_local_experts": config["num_experts"], "sliding_window": None, "rms_norm_eps": 1e-5,
+                "num_experts_per_tok": config["num_experts_per_tok"], "rope_theta": 10000.0}
+    if config["model_type"] == "bailing_moe_v2":
+        keys = ["head_dim", "num_experts_per_tok", "moe_intermediate_size", "first_k_dense_replace", "use_qk_norm",
+                "partial_rotary_factor", "norm_topk_prob", "routed_scaling_factor", "rope_theta", "n_group",
+                "topk_group"]
+        return {"model_type": "glm4_moe", **same, **{key: config[key] for key in keys}, "rms_norm_eps": 1e-5,
+                "n_routed_experts": config["num_experts"], "n_shared_experts": config["num_shared_experts"],
+                "attention_bias": config.get("use_qkv_bias", False), "num_nextn_predict_layers": 0}
+    return None
+
+
+def of_twin(shapes):
+    """The tensors of a family without a class by those of its twin, whose `shapes` they replace."""
+    parts = {}
+    for key in sorted(shapes, key=lambda key: "qkv".find(key.rsplit("_proj", 1)[0][-1])):
+        own = key
+        for pattern, name in [
+            (r"embed_tokens", "word_embeddings"), (r"self_attn\.[qkv]_proj", "attention.query_key_value"),
+            (r"self_attn\.o_proj", "attention.dense"), (r"self_attn\.q_norm", "attention.query_layernorm"),
+            (r"self_attn\.k_norm", "attention.key_layernorm"), (r"e_score_correction_bias", "expert_bias"),
+            (r"block_sparse_moe", "mlp"), (r"\.w1\.", ".gate_proj."), (r"\.w3\.", ".up_proj."),
+            (r"\.w2\.", ".down_proj."),
+        ]:
+            own = re.sub(pattern, name, own)
+        parts.setdefault(own, []).append(key)
+    weights, own_shapes = {}, {}
+    for own, keys in parts.items():
+        own_shapes[own] = [sum(shapes[key][0] for key in keys), *shapes[keys[0]][1:]]
+        rest = numbers(own, own_shapes[own])
+        for key in keys:
+            weights[key], rest = rest[:shapes[key][0]], rest[shapes[key][0]:]
+    shapes.clear()
+    shapes.update(dict(sorted(own_shapes.items())))
+    return weights
+
+
 def logits(name, config):
     auto = AutoModelForImageTextToText if "text_config" in config else AutoModelForCausalLM
     plain = {key: value for key, value in config.items() if key != "quantization_config"}
+    plain = twin(config) or plain
     with tempfile.TemporaryDirectory() as made, tempfile.TemporaryDirectory() as folder:
         for place in (made, folder):
             pathlib.Path(place, "config.json").write_text(json.dumps(plain))
@@ -289,7 +343,9 @@ def logits(name, config):
         auto.from_config(AutoConfig.from_pretrained(made)).save_pretrained(made)
         with safe_open(pathlib.Path(made, "model.safetensors"), "np") as file:
             shapes = {key: file.get_slice(key).get_shape() for key in sorted(file.keys())}
-        if plain == config:
+        if twin(config):
+            weights = of_twin(shapes)
+        elif plain == config:
             weights = {key: numbers(key, shape) for key, shape in shapes.items()}
         else:
             weights = unpacked(shapes)

@@ -4,6 +4,7 @@
 //! version 5. Each begins as a [plain] decoder and states its differences.
 
 mod arcee;
+mod bailing;
 mod cohere2;
 mod ernie4_5;
 mod exaone4;
@@ -44,6 +45,8 @@ pub(super) struct Family {
 /// All families.
 pub(super) const FAMILIES: &[Family] = &[
     Family { model_type: "arcee", read: arcee::read },
+    Family { model_type: "bailing_moe", read: bailing::read },
+    Family { model_type: "bailing_moe_v2", read: bailing::read },
     Family { model_type: "cohere", read: cohere2::read_cohere },
     Family { model_type: "cohere2", read: cohere2::read_cohere2 },
     Family { model_type: "dots1", read: routed::read_dots1 },

@@ -68,6 +68,13 @@ impl Attention {
             _ if config.kv_of_layer.is_some() => Projections::Queries(queries()?),
             ProjectionLayout::Separate => separate()?,
             ProjectionLayout::FusedByHead if weights.is_gguf() => separate()?,
+            // Converters take some of them apart.
+            ProjectionLayout::Fused
+                if weights.is_gguf()
+                    && !weights.has(&format!("{layer}.{}.weight", names.fused)) =>
+            {
+                separate()?
+            }
             ProjectionLayout::ValuesAreKeys => {
                 Projections::Separate { queries: queries()?, keys: keys()?, values: None }
             }

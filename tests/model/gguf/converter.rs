@@ -158,7 +158,8 @@ impl ConvertedModel {
             "gpt_oss" | "hunyuan_v1_dense" | "ministral3" | "olmo3" | "olmoe" => {
                 set(rms, Value::F32(1e-5));
             }
-            "ernie4_5_moe" | "glm4_moe" | "hunyuan_v1_moe" | "solar_open" => {
+            "bailing_moe" | "bailing_moe_v2" | "ernie4_5_moe" | "glm4_moe" | "hunyuan_v1_moe"
+            | "solar_open" => {
                 set(rms, Value::F32(1e-5));
             }
             _ => set(rms, Value::F32(1e-6)),
@@ -405,6 +406,9 @@ impl ConvertedModel {
             ([rows, columns], "gpt2") if own.starts_with("blk.") => {
                 one(vec![*columns, *rows], transposed(values, 1, *rows, *columns))
             }
+            (_, "bailing_moe") if own.ends_with("attn_qkv") => {
+                self.taken_apart(&own, &kind, shape, values)
+            }
             (_, "gpt_neox") if own.ends_with("attn_qkv") => {
                 let (heads, width) = (self.heads(), self.head_width());
                 let row = values.len() / shape[0];
@@ -442,7 +446,7 @@ impl ConvertedModel {
         };
         let stem = stem.trim_start_matches("model.");
         let outside = match stem {
-            "embed_tokens" | "wte" | "embed_in" => Some("token_embd"),
+            "embed_tokens" | "wte" | "embed_in" | "word_embeddings" => Some("token_embd"),
             "wpe" => Some("position_embd"),
             "norm" | "final_layernorm" | "ln_f" | "final_layer_norm" => Some("output_norm"),
             "lm_head" | "embed_out" => Some("output"),

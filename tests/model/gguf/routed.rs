@@ -5,11 +5,13 @@ use candle_core::quantized::GgmlDType;
 use candle_core::quantized::gguf_file::Value;
 
 use super::converter::ConvertedModel;
-use super::{load, logits, quantised, write};
+use super::{interleaved, load, logits, quantised, write};
 use crate::families::{Case, numbers};
 
 /// The families, and llama.cpp's name of each.
 pub(super) const FAMILIES: &[(&str, &str)] = &[
+    ("bailing_moe", "bailingmoe"),
+    ("bailing_moe_v2", "bailingmoe2"),
     ("dots1", "dots1"),
     ("ernie4_5_moe", "ernie4_5-moe"),
     ("glm4_moe", "glm4moe"),
@@ -20,11 +22,16 @@ pub(super) const FAMILIES: &[(&str, &str)] = &[
 
 /// Hugging Face's names inside layers, and llama.cpp's.
 pub(super) const INSIDE: &[(&str, &str)] = &[
+    ("attention.dense", "attn_output"),
+    ("attention.key_layernorm", "attn_k_norm"),
+    ("attention.query_key_value", "attn_qkv"),
+    ("attention.query_layernorm", "attn_q_norm"),
     ("block_sparse_moe.e_score_correction", "exp_probs_b"),
     ("block_sparse_moe.experts.w1", "ffn_gate_exps"),
     ("block_sparse_moe.experts.w2", "ffn_down_exps"),
     ("block_sparse_moe.experts.w3", "ffn_up_exps"),
     ("block_sparse_moe.gate", "ffn_gate_inp"),
+    ("mlp.gate.expert", "exp_probs_b"),
     ("mlp.gate.e_score_correction", "exp_probs_b"),
     ("mlp.gate.wg", "ffn_gate_inp"),
     ("mlp.moe_statics.e_score_correction", "exp_probs_b"),
@@ -61,6 +68,30 @@ impl ConvertedModel {
         (layers..layers + self.guessing_layers()).flat_map(tensors).collect()
     }
 
+    /// Queries, keys and values of Ling 1, whose pairs the converter puts side by side.
+    pub(super) fn taken_apart(
+        &self,
+        own: &str,
+        kind: &str,
+        shape: &[usize],
+        values: &[f32],
+    ) -> Vec<(String, Vec<usize>, Vec<f32>)> {
+        let before = own.trim_end_matches("attn_qkv");
+        let (heads, kv_heads) =
+            (self.size("num_attention_heads").unwrap(), self.size("num_key_value_heads").unwrap());
+        let row = values.len() / shape[0];
+        let mut from = 0;
+        [("attn_q", heads, true), ("attn_k", kv_heads, true), ("attn_v", kv_heads, false)]
+            .map(|(stem, heads, turns)| {
+                let rows = heads * self.head_width();
+                let part = &values[from * row..(from + rows) * row];
+                from += rows;
+                let part = if turns { interleaved(part, rows, heads) } else { part.to_vec() };
+                (format!("{before}{stem}.{kind}"), [&[rows], &shape[1..]].concat(), part)
+            })
+            .into()
+    }
+
     /// The metadata of a mixture.
     pub(super) fn of_routed(&self, set: &mut impl FnMut(&str, Value)) {
         let u32 = |n: usize| Value::U32(n as u32);
@@ -92,6 +123,19 @@ impl ConvertedModel {
                     }
                 }
             }
+            "bailing_moe" | "bailing_moe_v2" => {
+                set("vocab_size", u32(size("vocab_size").unwrap()));
+                set("expert_shared_count", u32(size("num_shared_experts").unwrap()));
+                set("leading_dense_block_count", u32(size("first_k_dense_replace").unwrap_or(0)));
+                set("expert_weights_scale", self.number("routed_scaling_factor", 1.0));
+                set("expert_weights_norm", Value::Bool(self.flag("norm_topk_prob")));
+                if self.config["score_function"] == "sigmoid" {
+                    set("expert_gating_func", Value::U32(2));
+                    set("expert_shared_feed_forward_length", u32(inner));
+                    set("expert_group_count", u32(size("n_group").unwrap()));
+                    set("expert_group_used_count", u32(size("topk_group").unwrap()));
+                }
+            }
             "ernie4_5_moe" => {
                 set("interleave_moe_layer_step", u32(size("moe_layer_interval").unwrap_or(1)));
                 set("leading_dense_block_count", u32(size("moe_layer_start_index").unwrap_or(1)));
@@ -114,6 +158,10 @@ impl ConvertedModel {
                 set("expert_gating_func", Value::U32(2));
                 set("nextn_predict_layers", u32(self.guessing_layers()));
                 let turning = (width as f64 * part.unwrap_or(0.5)) as usize;
+                set("rope.dimension_count", u32(turning));
+            }
+            "bailing_moe" | "bailing_moe_v2" => {
+                let turning = (width as f64 * part.unwrap_or(1.0)) as usize;
                 set("rope.dimension_count", u32(turning));
             }
             "solar_open" => set("rope.dimension_count", u32(width)),

@@ -41,7 +41,7 @@ pub(super) fn config_json(
         (keys.required("embedding_length")?, keys.required("attention.head_count")?);
     // Layers at the end that guess further tokens, for speculation.
     let guessing = match architecture.model_type {
-        "glm4_moe" => keys.size("nextn_predict_layers")?.unwrap_or(0),
+        "bailing_moe_v2" | "glm4_moe" => keys.size("nextn_predict_layers")?.unwrap_or(0),
         _ => 0,
     };
     let layers = keys.required("block_count")?.saturating_sub(guessing);

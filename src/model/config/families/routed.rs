@@ -134,7 +134,7 @@ pub(super) fn read_minimax_m2(fields: &ConfigFields<'_>) -> Result<Config> {
 }
 
 /// The number that the library adds to sums of weights, which is nothing beside a sum.
-const LEAST_SUM: f64 = 1e-20;
+pub(super) const LEAST_SUM: f64 = 1e-20;
 
 /// Some experts that every token has, as one.
 pub(super) const SHARED_EXPERTS: SharedExpert = SharedExpert {
@@ -221,7 +221,7 @@ fn add_experts(
 }
 
 /// `n_group` and `topk_group`: the groups of experts, and those of a token.
-fn groups(
+pub(super) fn groups(
     fields: &ConfigFields<'_>,
     count: usize,
     of_token: usize,

@@ -17,6 +17,15 @@ const OUTSIDE: OutsideNames = OutsideNames {
     ],
 };
 
+const OUTSIDE_BAILING: OutsideNames = OutsideNames {
+    layers: "model.layers",
+    tensors: &[
+        ("token_embd", "model.word_embeddings"),
+        ("output_norm", "model.norm"),
+        ("output", "lm_head"),
+    ],
+};
+
 const OUTSIDE_PHI: OutsideNames = OutsideNames {
     layers: "model.layers",
     tensors: &[
@@ -70,6 +79,8 @@ const PLAIN: Architecture = Architecture {
 };
 
 const ATTENTION_BIAS: (&str, &[&str]) = ("attention_bias", &["attn_q", "attn_output"]);
+const BAILING_BIASES: &[(&str, &[&str])] =
+    &[("use_qkv_bias", &["attn_q", "attn_qkv"]), ("use_bias", &["attn_output"])];
 const MLP_BIAS: (&str, &[&str]) = ("mlp_bias", &["ffn_down"]);
 
 const GEMMA_NAMES: &[(&str, &str)] = &[
@@ -147,6 +158,39 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
         model_type: "arcee",
         has_interleaved_heads: true,
         biases: &[ATTENTION_BIAS, MLP_BIAS],
+        ..PLAIN
+    },
+    Architecture {
+        name: "bailingmoe",
+        model_type: "bailing_moe",
+        outside: &OUTSIDE_BAILING,
+        has_interleaved_heads: true,
+        layer_names: &[
+            ("attn_output", "attention.dense"),
+            SHARED_EXPERTS_NAMES[0],
+            SHARED_EXPERTS_NAMES[1],
+            SHARED_EXPERTS_NAMES[2],
+        ],
+        experts: IN_MLP,
+        biases: BAILING_BIASES,
+        ..PLAIN
+    },
+    Architecture {
+        name: "bailingmoe2",
+        model_type: "bailing_moe_v2",
+        outside: &OUTSIDE_BAILING,
+        layer_names: &[
+            ("attn_qkv", "attention.query_key_value"),
+            ("attn_q_norm", "attention.query_layernorm"),
+            ("attn_k_norm", "attention.key_layernorm"),
+            ("attn_output", "attention.dense"),
+            SHARED_EXPERTS_NAMES[0],
+            SHARED_EXPERTS_NAMES[1],
+            SHARED_EXPERTS_NAMES[2],
+        ],
+        whole_names: &[("exp_probs_b.bias", "mlp.gate.expert_bias")],
+        experts: IN_MLP,
+        biases: BAILING_BIASES,
         ..PLAIN
     },
     Architecture {

@@ -65,6 +65,7 @@ pub(super) fn set(source: &GgufModel<'_>, guessing: usize, config: &mut Members)
     }
     match (architecture.model_type, shared) {
         ("dots1" | "glm4_moe", _) => routed(source, config),
+        ("bailing_moe" | "bailing_moe_v2", _) => bailing(source, (width, guessing), config),
         ("ernie4_5_moe", _) => ernie4_5(source, config),
         ("hunyuan_v1_moe", _) => hunyuan(source, config),
         ("minimax_m2", None) => must_score(source, SIGMOID),
@@ -108,8 +109,20 @@ fn shared_count(GgufModel { keys, .. }: &GgufModel<'_>) -> Result<usize> {
 /// The keys of a router with corrected scores: groups, weights, layers without experts.
 fn routed(source: &GgufModel<'_>, config: &mut Members) -> Result<()> {
     must_score(source, SIGMOID)?;
-    let GgufModel { keys, architecture, .. } = source;
+    let GgufModel { architecture, .. } = source;
     config.set("n_shared_experts", json!(shared_count(source)?));
+    set_router(source, config)?;
+    if architecture.model_type == "glm4_moe" {
+        config.set("use_qk_norm", json!(source.has_in_layer("attn_q_norm.weight")));
+    } else {
+        // llama.cpp has no windows of these.
+        config.set("sliding_window", Value::Null);
+    }
+    Ok(())
+}
+
+/// Layers without experts, weights and groups.
+fn set_router(GgufModel { keys, .. }: &GgufModel<'_>, config: &mut Members) -> Result<()> {
     let dense = keys.size("leading_dense_block_count")?.unwrap_or(0);
     config.set("first_k_dense_replace", json!(dense));
     let is_normed = keys.flag("expert_weights_norm")?.unwrap_or(false);
@@ -123,11 +136,32 @@ fn routed(source: &GgufModel<'_>, config: &mut Members) -> Result<()> {
             config.set(name, json!(count));
         }
     }
-    if architecture.model_type == "glm4_moe" {
-        config.set("use_qk_norm", json!(source.has_in_layer("attn_q_norm.weight")));
-    } else {
-        // llama.cpp has no windows of these.
-        config.set("sliding_window", Value::Null);
+    Ok(())
+}
+
+/// The routers of Ling, and the layers that have them.
+fn bailing(
+    source: &GgufModel<'_>,
+    (width, guessing): (Option<usize>, usize),
+    config: &mut Members,
+) -> Result<()> {
+    let GgufModel { architecture, directory, .. } = source;
+    let is_first = architecture.model_type == "bailing_moe";
+    must_score(source, if is_first { SOFTMAX } else { SIGMOID })?;
+    config.set("score_function", json!(if is_first { "softmax" } else { "sigmoid" }));
+    let has_correction = directory.tensors.iter().any(|t| t.name.ends_with(".exp_probs_b.bias"));
+    config.set("moe_router_enable_expert_bias", json!(has_correction));
+    config.set("use_qk_norm", json!(source.has_in_layer("attn_q_norm.weight")));
+    let shared = shared_count(source)?;
+    config.set("num_shared_experts", json!(shared));
+    // The width of all together is that of the tensors, whichever files state.
+    let together = inner(source, "ffn_down_shexp.weight");
+    let of_one = together.and_then(|together| together.checked_div(shared)).or(width);
+    config.set("moe_shared_expert_intermediate_size", json!(of_one));
+    config.set("num_nextn_predict_layers", json!(guessing));
+    set_router(source, config)?;
+    if !is_first && !config.0.contains_key("n_group") {
+        config.set("n_group", json!(1));
     }
     Ok(())
 }
