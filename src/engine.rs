@@ -29,7 +29,7 @@
 //! | `reasoning_budget`, `stop_stream`, `stop_patterns` | what a step feeds: the count of reasoning tokens, and the text that can be shown |
 //! | `speculation` | guesses that one forward pass reads together |
 //! | `response` | events while a text grows, and the response |
-//! | `message_format` | reasoning and tool calls in a message |
+//! | `message_format`, `begun_answer` | reasoning and tool calls in a message, and its beginning |
 //!
 //! One text alone goes the way of many. A text does not depend on what is written beside it.
 //!
@@ -50,6 +50,7 @@
 //! ```
 
 mod beam_search;
+mod begun_answer;
 mod branch;
 mod decision;
 mod engine_loop;
@@ -80,6 +81,7 @@ mod submission;
 mod task;
 mod token_healing;
 
+pub use begun_answer::{MessageStart, OpenedReasoning};
 pub use decision::{Decision, DecisionStop, Label, LabelEnd, LabelProbability, Labels};
 pub use engine_options::{EngineOptions, EngineStats};
 pub use llm_engine::{Engine, SubmittedRequest};

@@ -81,7 +81,7 @@ pub use generation_config::GenerationConfig;
 pub use hub::{DownloadProgress, HubOptions, Repository};
 pub use kv_cache::{KvBlocks, KvCache, RotaryFactors, SharedBlock};
 pub use logits::Logits;
-pub use prompt_encoding::SpecialNames;
+pub use prompt_encoding::{PromptPart, SpecialNames};
 pub use tokenization::{Canonical, Tokenizer};
 
 use crate::error::{Error, ErrorKind, Result, shortened};

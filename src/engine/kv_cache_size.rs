@@ -23,12 +23,17 @@ pub(super) const SPARE_BLOCKS: usize = 4;
 /// The options with a size of the KV cache.
 pub(super) fn sized(model: &Model, options: EngineOptions) -> EngineOptions {
     let chosen = || {
-        let all = model.kv_blocks().map(|blocks| {
-            bytes_of_texts(blocks, options.max_running.max(1), model.context_length())
-        });
-        all.map(|all| all.min(share_of_memory()))
+        let texts = (options.max_running.max(1), model.context_length());
+        chosen_bytes(model.kv_blocks()?, texts, share_of_memory())
     };
     EngineOptions { kv_cache_bytes: options.kv_cache_bytes.or_else(chosen), ..options }
+}
+
+/// Bytes for so many texts of so many tokens in so much memory; `None` for a model that keeps nothing of a
+/// text, as one without layers, which needs no bound.
+fn chosen_bytes(blocks: KvBlocks, (texts, tokens): (usize, usize), memory: usize) -> Option<usize> {
+    let all = bytes_of_texts(blocks, texts, tokens);
+    (blocks.bytes_per_block > 0).then(|| all.min(memory))
 }
 
 /// Bytes of so many texts of so many tokens, with the blocks that each keeps free.
@@ -58,6 +63,15 @@ mod tests {
         let blocks = KvBlocks { in_use: 0, free: 0, bytes_per_block: 100, positions_per_block: 16 };
         assert_eq!(bytes_of_texts(blocks, 3, 33), 3 * (3 + 5) * 100);
         assert_eq!(bytes_of_texts(blocks, usize::MAX, 33), usize::MAX);
+    }
+
+    #[test]
+    fn a_model_without_layers_has_no_bound() {
+        let blocks = KvBlocks { in_use: 0, free: 0, bytes_per_block: 0, positions_per_block: 16 };
+        assert_eq!(chosen_bytes(blocks, (64, 2048), 1 << 30), None);
+        let blocks = KvBlocks { bytes_per_block: 1 << 10, ..blocks };
+        assert_eq!(chosen_bytes(blocks, (1, 16), 1 << 30), Some(6 << 10));
+        assert_eq!(chosen_bytes(blocks, (1, 16), 99), Some(99));
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The format of a model's messages: reasoning, then tool calls or an answer.
 
+use super::begun_answer::{self, MessageStart, OpenedReasoning};
 use super::llm_engine::Engine;
 use super::reasoning_budget::Thinking;
-use super::request::Request;
+use super::request::{Prompt, Request};
 use crate::constraint::Compiler;
 use crate::error::Result;
+use crate::model::PromptPart;
 use crate::tools::{
     AfterReasoning, MessageReader, ReasoningFormat, ReasoningStart, Tool, ToolCalls, ToolFormat,
 };
@@ -55,6 +57,38 @@ impl MessageFormats {
         }
     }
 
+    /// Begins the message of a request, which must have its prompt and its tools already, with `prefill`, the
+    /// caller's beginning of the message or of its answer (empty for none), and says what the model goes on with.
+    ///
+    /// A chat template may end in the tag that opens the reasoning: an answer that is begun closes it first, and
+    /// so does [`OpenedReasoning::Close`]. A beginning that has the tag itself goes on with the reasoning, or with
+    /// the answer behind it. Where the model goes on with its reasoning, the message is to be read by
+    /// [`Protocol::with_reasoning`], or a constraint would begin inside of it.
+    ///
+    /// Errors if the prompt cannot be made.
+    pub fn begin(
+        &self,
+        engine: &Engine,
+        request: &mut Request,
+        prefill: String,
+        opened: OpenedReasoning,
+    ) -> Result<MessageStart> {
+        let template = match &request.prompt {
+            Prompt::Chat(_) => engine.model().chat_template().ok(),
+            Prompt::Text(_) if !request.raw => engine.model().chat_template().ok(),
+            _ => None,
+        };
+        let format = template.and_then(|template| {
+            self.reasoning.clone().or_else(|| ReasoningFormat::of_template(template.text()))
+        });
+        let Some(format) = format else {
+            request.prefill = prefill;
+            return Ok(MessageStart::Message);
+        };
+        let prompt = engine.prompt(request)?;
+        Ok(begun_answer::begin(&format, &prompt, prefill, opened, request))
+    }
+
     /// Errors if a format that is given has special tokens that the vocabulary lacks.
     pub fn check(&self, compiler: &Compiler) -> Result<()> {
         if let Some(format) = &self.tools {
@@ -97,7 +131,11 @@ impl Protocol {
             None => ReasoningFormat::named("think")?,
         };
         let vocabulary = engine.vocabulary();
-        let (start, begin) = match reasoning.is_open_after(&engine.prompt(request)?) {
+        let is_open = match request.begun.last() {
+            Some(part) => matches!(part, PromptPart::Content(_)),
+            None => reasoning.is_open_after(&engine.prompt(request)?),
+        };
+        let (start, begin) = match is_open {
             true => (ReasoningStart::Prompt, None),
             false => (ReasoningStart::Message, Some(reasoning.begin(vocabulary)?)),
         };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::request::{Prompt, Request};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Message, Model, SpecialNames};
+use crate::model::{Message, Model, PromptPart, SpecialNames};
 
 /// The tokens of the prompt: at least one, and the model's context has room for one more.
 ///
@@ -23,7 +23,7 @@ pub(crate) fn tokens_of_any_length(model: &Model, request: &Request) -> Result<V
     let names = if request.parse_special { SpecialNames::AsTokens } else { SpecialNames::AsText };
     let chat = |messages: &[Message]| {
         let (tools, variables) = (request.tools.as_ref(), &request.template_variables);
-        model.encode_begun_chat(messages, tools, variables, names, &request.prefill)
+        model.encode_begun_chat(messages, tools, variables, names, &request.beginning())
     };
     let (mut tokens, templated) = match &request.prompt {
         Prompt::Chat(messages) => (chat(messages)?, true),
@@ -36,7 +36,7 @@ pub(crate) fn tokens_of_any_length(model: &Model, request: &Request) -> Result<V
         Prompt::Text(text) => (model.encode_text(text, names)?, false),
         Prompt::Tokens(tokens) => (tokens.clone(), false),
     };
-    if !request.prefill.is_empty() && !templated {
+    if !request.beginning().is_empty() && !templated {
         let message = "`prefill` begins the answer to a conversation, and there is none";
         return Err(Error::new(ErrorKind::Request, message)
             .with_help("write it at the prompt's end")
@@ -56,8 +56,10 @@ pub(crate) fn tokens_of_any_length(model: &Model, request: &Request) -> Result<V
 pub(crate) fn text<'r>(model: &Model, request: &'r Request) -> Result<Cow<'r, str>> {
     let chat = |messages: &[Message]| {
         let (template, tools) = (model.chat_template()?, request.tools.as_ref());
-        let prompt = template.render_with(messages, true, tools, &request.template_variables)?;
-        Ok(Cow::Owned(prompt + &request.prefill))
+        let mut prompt =
+            template.render_with(messages, true, tools, &request.template_variables)?;
+        prompt.extend(request.beginning().iter().map(PromptPart::text));
+        Ok(Cow::Owned(prompt))
     };
     match &request.prompt {
         Prompt::Chat(messages) => chat(messages),

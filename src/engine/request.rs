@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::constraint::{Constraint, Matcher};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Message;
+use crate::model::{Message, PromptPart};
 use crate::sampling::SamplingParams;
 
 use super::decision::Labels;
@@ -42,6 +42,10 @@ pub struct Request {
     /// The beginning of the answer, which stands at the prompt's end and is no part of the text: the model goes on from
     /// it, and so does the constraint, whose text it begins. Empty for none.
     pub prefill: String,
+    /// Text between the chat template's and [`prefill`](Self::prefill), which the constraint does not read: the
+    /// tags of reasoning that is begun or closed, and the reasoning itself
+    /// ([`MessageFormats::begin`](super::MessageFormats::begin)).
+    pub begun: Vec<PromptPart>,
     /// Reads names of special tokens in the content of the prompt (messages, tools, a text that is
     /// not [`raw`](Self::raw)) as these tokens. Off by default: then they are text, and only the
     /// chat template writes special tokens, so that content cannot end a turn.
@@ -199,6 +203,13 @@ impl Request {
         }
     }
 
+    /// Everything that stands in the prompt behind the chat template's text.
+    pub(crate) fn beginning(&self) -> Vec<PromptPart> {
+        let prefill = Some(&self.prefill).filter(|prefill| !prefill.is_empty());
+        let prefill = prefill.map(|prefill| PromptPart::Content(prefill.clone()));
+        self.begun.iter().cloned().chain(prefill).collect()
+    }
+
     /// A matcher of the constraint that has read the beginning of the answer.
     ///
     /// Errors if the constraint has no text that begins with it.
@@ -230,6 +241,7 @@ impl Request {
             prompt,
             raw: false,
             prefill: String::new(),
+            begun: Vec::new(),
             parse_special: false,
             tools: None,
             template_variables: serde_json::Map::new(),

@@ -16,6 +16,24 @@ pub enum SpecialNames {
     AsTokens,
 }
 
+/// A part of what stands in a prompt behind the text of the chat template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PromptPart {
+    /// Text as the template would write it, in which names of special tokens are these tokens.
+    Template(String),
+    /// Content, in which they are text, unless [`SpecialNames`] says otherwise.
+    Content(String),
+}
+
+impl PromptPart {
+    /// The text.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Template(text) | Self::Content(text) => text,
+        }
+    }
+}
+
 impl Model {
     /// The tokens of a conversation, as the chat template writes it, ending where the assistant is
     /// to speak. `tools` is a list of OpenAI's tool objects.
@@ -44,7 +62,7 @@ impl Model {
         variables: &serde_json::Map<String, serde_json::Value>,
         names: SpecialNames,
     ) -> Result<Vec<u32>> {
-        self.encode_begun_chat(messages, tools, variables, names, "")
+        self.encode_begun_chat(messages, tools, variables, names, &[])
     }
 
     /// [`encode_chat_with`](Self::encode_chat_with), and the beginning of the answer.
@@ -54,22 +72,35 @@ impl Model {
         tools: Option<&serde_json::Value>,
         variables: &serde_json::Map<String, serde_json::Value>,
         names: SpecialNames,
-        begun: &str,
+        begun: &[PromptPart],
     ) -> Result<Vec<u32>> {
         let template = self.chat_template()?;
-        let prompt = template.render_with(messages, true, tools, variables)? + begun;
+        let mut prompt = template.render_with(messages, true, tools, variables)?;
+        prompt.extend(begun.iter().map(PromptPart::text));
         self.check_length(&prompt)?;
         if names == SpecialNames::AsTokens {
             return self.tokenizer.encode_prompt(&prompt, false);
         }
         // Names in the beginning of the answer are text as in the messages.
         let mut messages = chat_template::with_parsed_arguments(messages);
-        messages.push(Message::new("assistant", begun));
+        let count = messages.len();
+        messages.extend(begun.iter().filter_map(|part| match part {
+            PromptPart::Template(_) => None,
+            PromptPart::Content(text) => Some(Message::new("assistant", text)),
+        }));
         match self.control_tokens.disguise(&messages, tools, template.text())? {
             Some(DisguisedConversation { mut messages, tools, stand_ins }) => {
-                let begun = messages.pop().map_or_else(String::new, |message| message.content);
-                let prompt =
-                    template.render_with(&messages, true, tools.as_ref(), variables)? + &begun;
+                let mut contents = messages.split_off(count).into_iter();
+                let mut prompt =
+                    template.render_with(&messages, true, tools.as_ref(), variables)?;
+                for part in begun {
+                    match part {
+                        PromptPart::Template(text) => prompt.push_str(text),
+                        PromptPart::Content(_) => {
+                            prompt.extend(contents.next().map(|message| message.content));
+                        }
+                    }
+                }
                 self.encode_as_text(&prompt, Some(&stand_ins), false)
             }
             None => self.encode_as_text(&prompt, None, false),

@@ -14,7 +14,9 @@ use super::admission::BodyPermit;
 use super::api_error::ApiError;
 use super::app::App;
 use super::generation::{PreparedRequest, respond_as_stream, respond_as_whole};
-use super::request::{ChatRequest, apply_tools, ignoring_unknown, readable_messages};
+use super::request::{
+    ChatRequest, MessageRequest, apply_tools, ignoring_unknown, readable_messages,
+};
 use super::response::{
     self, Choice, ChunkWriter, CompletionHead, MessageBuilder, WholeWriter, add_usage,
     prompt_logprobs,
@@ -54,7 +56,7 @@ pub(super) async fn prepare(
     mut body: JsonBody,
     mut chat: ChatRequest,
 ) -> Result<PreparedRequest, ApiError> {
-    chat.think_by_template(&app.engine)?;
+    chat.think_by_template(&app.engine);
     if let Some(error) = &app.no_chat {
         return Err(ApiError::no_chat_template(error));
     }
@@ -91,14 +93,13 @@ fn compile(
     let prompt = Prompt::Chat(readable_messages(&app.engine, messages));
     let mut request = Request {
         parse_special: app.parse_special,
-        prefill,
         template_variables,
         ..generation.request(prompt, app.context_length)
     };
     let mut format = format.with_cache(Arc::clone(&app.constraints), constraint_key);
     let compiler = format.configure(&app.compiler)?;
-    let tool_fields = (tools, reasoning, &format);
-    let protocol = apply_tools((&app.engine, &app.formats), &compiler, tool_fields, &mut request)?;
+    let message = MessageRequest { tools, reasoning, format: &format, prefill };
+    let protocol = apply_tools((&app.engine, &app.formats), &compiler, message, &mut request)?;
     PreparedRequest::new(app, vec![request], protocol, &generation, permit)
 }
 

@@ -13,7 +13,7 @@ use super::request::{DecisionRequest, Fields, Question, QuestionKind, ignoring_u
 use super::response::{now, unique_id};
 use super::work::{JsonBody, blocking, with_ignored};
 use super::worker::{RequestedTexts, WorkerReply};
-use crate::engine::{Decision, DecisionStop, LabelProbability, Usage};
+use crate::engine::{Decision, DecisionStop, LabelProbability, OpenedReasoning, Usage};
 
 /// Answers all questions, in their order.
 pub(super) async fn decide(
@@ -27,10 +27,19 @@ pub(super) async fn decide(
     if let (true, Some(error)) = (read.is_chat(), &app.no_chat) {
         return Err(ApiError::no_chat_template(error));
     }
-    let texts = RequestedTexts::Each(read.requests(app.parse_special));
+    let mut requests = read.requests(app.parse_special);
     let mut replies = {
         let (app, permit) = (Arc::clone(&app), body.permit.take());
-        blocking(move || app.worker.submit(&texts, permit)).await??
+        blocking(move || {
+            for request in &mut requests {
+                // Labels are answers: they stand behind reasoning that the chat template opens.
+                let begun =
+                    app.formats.begin(&app.engine, request, String::new(), OpenedReasoning::Close);
+                begun.map_err(|error| ApiError::from_engine(&error))?;
+            }
+            app.worker.submit(&RequestedTexts::Each(requests), permit)
+        })
+        .await??
     };
     let mut answers = vec![Value::Null; read.questions.len()];
     let mut usage = Usage::default();

@@ -1,6 +1,8 @@
 //! Formats of reasoning, as data: free text in a model's thinking tags, before the constrained
 //! answer.
 
+use std::sync::LazyLock;
+
 use serde::Deserialize;
 
 use super::pieces::{self, Slots};
@@ -88,6 +90,21 @@ const REASONING_FORMATS: [&str; 8] = [
     include_str!("reasoning_formats/think.json"),
 ];
 
+/// The known formats, read once: every request for a conversation asks for that of the chat template.
+static KNOWN: LazyLock<Vec<ReasoningFormat>> = LazyLock::new(|| {
+    REASONING_FORMATS.iter().filter_map(|text| ReasoningFormat::read(text).ok()).collect()
+});
+
+/// The text that ends the reasoning.
+#[cfg(feature = "model")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ClosingText {
+    /// The closing tag.
+    pub(crate) tag: String,
+    /// The text behind it and before the answer: optional line breaks, and tags of the answer.
+    pub(crate) after: String,
+}
+
 impl ReasoningFormat {
     /// A known format by its name (`think`, `mistral`, `gpt-oss`) or by an alias: that of vLLM's or
     /// SGLang's parser (`qwen3`, `deepseek_r1`).
@@ -122,10 +139,13 @@ impl ReasoningFormat {
         }
     }
 
-    /// The format whose mark a chat template holds; `None` if it holds none.
+    /// The format whose mark a chat template holds, or else the text that opens it; `None` if it holds none.
     pub fn of_template(template: &str) -> Option<Self> {
-        let known = REASONING_FORMATS.iter().filter_map(|text| Self::read(text).ok());
-        known.into_iter().find(|reasoning| template.contains(&reasoning.mark))
+        let opens = |reasoning: &&Self| {
+            reasoning.opening_text().is_some_and(|opening| template.contains(&opening))
+        };
+        let marked = KNOWN.iter().find(|reasoning| template.contains(&reasoning.mark));
+        marked.or_else(|| KNOWN.iter().find(opens)).cloned()
     }
 
     /// Name of the format.
@@ -135,16 +155,20 @@ impl ReasoningFormat {
 
     /// Whether a prompt ends in the opening tag, so that the message begins inside of it.
     pub fn is_open_after(&self, prompt: &str) -> bool {
-        let mut opening = String::new();
-        for piece in &self.open {
-            match piece {
-                Piece::Text(name) | Piece::Tag { tag: name } | Piece::Token { token: name } => {
-                    opening.push_str(name);
-                }
-                _ => return false,
-            }
-        }
-        prompt.trim_end().ends_with(opening.trim_end())
+        self.opening_text().is_some_and(|opening| prompt.trim_end().ends_with(opening.trim_end()))
+    }
+
+    /// The text that opens the reasoning; `None` if the format does not fix it.
+    pub(crate) fn opening_text(&self) -> Option<String> {
+        spelled(&self.open)
+    }
+
+    /// The text that ends the reasoning, before an answer; `None` if the format does not fix it.
+    #[cfg(feature = "model")]
+    pub(crate) fn closing_text(&self) -> Option<ClosingText> {
+        let tag = spelled(std::slice::from_ref(&self.close))?;
+        let after = spelled(&self.after)? + &spelled(&self.answer)?;
+        Some(ClosingText { tag, after })
     }
 
     /// Grammar of the prefix of a message: reasoning in its tags.
@@ -226,6 +250,21 @@ impl ReasoningFormat {
     }
 }
 
+/// The text of pieces, optional ones included; `None` if one stands for several texts.
+fn spelled(pieces: &[Piece]) -> Option<String> {
+    let mut text = String::new();
+    for piece in pieces {
+        match piece {
+            Piece::Text(name) | Piece::Tag { tag: name } | Piece::Token { token: name } => {
+                text.push_str(name);
+            }
+            Piece::Optional { optional } => text.push_str(&spelled(optional)?),
+            _ => return None,
+        }
+    }
+    Some(text)
+}
+
 fn marker(piece: &Piece, vocabulary: &Vocabulary) -> Result<Marker> {
     match (pieces::text(piece, vocabulary), pieces::special_token(piece, vocabulary), piece) {
         (Some(text), ..) => Ok(Marker::Bytes(text.into())),
@@ -255,6 +294,8 @@ mod tests {
         let think = ReasoningFormat::of_template("{{ '<think>' }} … split('</think>')").unwrap();
         assert_eq!(think.name(), "think");
         assert!(think.is_open_after("<|assistant|><think>\n") && !think.is_open_after("<think>x"));
+        let opened = ReasoningFormat::of_template("{{ '<|assistant|><think>' }}").unwrap();
+        assert_eq!(opened.name(), "think");
         assert!(ReasoningFormat::of_template("no tags").is_none());
         let kimi = ReasoningFormat::named("kimi_k3").unwrap();
         assert!(kimi.is_open_after("<|open|>think<|sep|>") && !kimi.is_open_after("<|sep|>"));

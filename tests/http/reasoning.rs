@@ -117,3 +117,142 @@ fn a_variable_of_the_template_switches_reasoning_on() {
     let answer = chat(serve(hey(plain), &[]), plain, fields(true));
     assert!(answer.json()["choices"][0]["message"]["reasoning_content"].is_null());
 }
+
+/// A chat template that ends in the opening tag, as DeepSeek R1's and Qwen3 Thinking's do.
+const OPENING: &str = "{% for m in messages %}{{ m.content }}{% endfor %}<think>";
+
+/// The message and the usage of an answer to `x`.
+fn answered(address: std::net::SocketAddr, model: &str, fields: Value) -> (Value, Value) {
+    let answer = chat(address, model, fields.clone());
+    assert_eq!(answer.status, 200, "{fields}: {}", answer.body);
+    let answer = answer.json();
+    (answer["choices"][0]["message"].clone(), answer["usage"].clone())
+}
+
+#[test]
+fn a_constraint_waits_for_the_end_of_reasoning_that_the_template_opens() {
+    let model = "http-reasoning-opened";
+    let address = serve_with(model, OPENING);
+    let seven =
+        json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": { "const": 7 } } });
+    // Without a constraint what it writes is reasoning, which it may end or not.
+    let (message, usage) = answered(address, model, json!({}));
+    assert_eq!((&message["reasoning_content"], &message["content"]), (&json!("Hey"), &json!("")));
+    assert_eq!(usage["completion_tokens_details"]["reasoning_tokens"], 3, "{usage}");
+    let open = usage["prompt_tokens"].as_u64().unwrap();
+    let (message, _) =
+        answered(address, model, json!({ "response_format": seven, "max_tokens": 40 }));
+    assert_eq!(message["content"], "7", "{message}");
+    assert!(message["reasoning_content"].as_str().unwrap().starts_with("Hey"), "{message}");
+    // The same streamed.
+    let fields = json!({ "response_format": seven, "max_tokens": 40, "stream": true });
+    let (mut text, mut thought) = (String::new(), String::new());
+    for event in chat(address, model, fields).events() {
+        let Ok(event) = serde_json::from_str::<Value>(&event) else { continue };
+        let delta = &event["choices"][0]["delta"];
+        text += delta["content"].as_str().unwrap_or_default();
+        thought += delta["reasoning_content"].as_str().unwrap_or_default();
+    }
+    assert_eq!(text, "7");
+    assert!(thought.starts_with("Hey"), "{thought}");
+    // Calls of tools stand behind it, too.
+    let fields = json!({ "tools": two_tools(), "tool_choice": "required", "max_tokens": 200,
+        "parallel_tool_calls": false });
+    let (message, _) = answered(address, model, fields);
+    assert_eq!(message["tool_calls"].as_array().unwrap().len(), 1, "{message}");
+    assert!(message["reasoning_content"].as_str().unwrap().starts_with("Hey"), "{message}");
+    // Who wants no reasoning has it closed in the prompt.
+    for none in [
+        json!({ "reasoning_effort": "none" }),
+        json!({ "chat_template_kwargs": { "enable_thinking": false } }),
+    ] {
+        let mut fields = json!({ "response_format": seven });
+        fields.as_object_mut().unwrap().extend(none.as_object().unwrap().clone());
+        let (message, usage) = answered(address, model, fields);
+        assert_eq!(
+            (&message["content"], &message["reasoning_content"]),
+            (&json!("7"), &Value::Null)
+        );
+        assert_eq!(usage["completion_tokens"], 1, "{usage}");
+        let closed = open + "</think>\n\n".len() as u64;
+        assert_eq!(usage["prompt_tokens"], closed, "{none}: {usage}");
+    }
+}
+
+#[test]
+fn a_message_that_is_begun_says_whether_its_reasoning_is_over() {
+    let model = "http-reasoning-begun";
+    let address = serve_with(model, &format!("{OPENING}{{{{ '\\n' }}}}"));
+    let begun = |prefill: &str, extra: Value| {
+        let mut fields = json!({ "continue_final_message": true, "add_generation_prompt": false,
+            "messages": [{ "role": "user", "content": "x" },
+                { "role": "assistant", "content": prefill }], "max_tokens": 40 });
+        fields.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        fields
+    };
+    let number = |schema: Value| {
+        json!({ "response_format": { "type": "json_schema",
+            "json_schema": { "name": "n", "schema": schema } } })
+    };
+    let template = "x<think>\n".len();
+    for (prefill, extra, reasoning, content, prompt) in [
+        // An answer stands behind reasoning that is closed at once.
+        ("H", json!({}), None, "ey", "\n</think>\n\nH"),
+        ("7", number(json!({ "const": 71 })), None, "1", "\n</think>\n\n7"),
+        // Reasoning goes on where it was begun; the tag is not written twice.
+        ("<think>\nH", json!({}), Some("ey"), "", "H"),
+        ("<think>\nH", number(json!({ "const": 71 })), Some("ey"), "71", "H"),
+        ("<think>\nH", json!({ "reasoning_budget": 1 }), Some("e"), "", "H"),
+        // Behind its end stands the answer.
+        ("<think>\nx</think>\n\nH", json!({}), None, "ey", "x</think>\n\nH"),
+        ("x</think>7", number(json!({ "const": 71 })), None, "1", "x</think>7"),
+    ] {
+        let (message, usage) = answered(address, model, begun(prefill, extra.clone()));
+        let told = message["reasoning_content"].as_str();
+        match reasoning {
+            Some(start) => {
+                assert!(told.unwrap().starts_with(start), "{prefill} {extra}: {message}")
+            }
+            None => assert_eq!(told, None, "{prefill} {extra}: {message}"),
+        }
+        assert!(message["content"].as_str().unwrap().starts_with(content), "{prefill}: {message}");
+        assert_eq!(usage["prompt_tokens"], template + prompt.len(), "{prefill} {extra}: {usage}");
+    }
+    for (prefill, extra) in [
+        ("H", json!({ "reasoning_effort": "low" })),
+        ("<think>\nH", json!({ "reasoning_effort": "none" })),
+        ("<think>\nH</think>x", json!({ "reasoning_effort": "low" })),
+    ] {
+        let refused = chat(address, model, begun(prefill, extra));
+        assert_eq!(refused.status, 400, "{prefill}");
+        assert_eq!(refused.json()["error"]["param"], "continue_final_message", "{prefill}");
+    }
+    // The messages of Anthropic's API begin in the same way.
+    let post = |fields: Value| {
+        let mut body = json!({ "model": model, "max_tokens": 40, "temperature": 0,
+            "messages": [{ "role": "user", "content": "x" }] });
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let head = "POST /v1/messages HTTP/1.1\r\nContent-Type: application/json";
+        let answer = crate::send(address, head, &body.to_string());
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.json()
+    };
+    let messages =
+        json!([{ "role": "user", "content": "x" }, { "role": "assistant", "content": "H" }]);
+    let answer = post(json!({ "messages": messages }));
+    assert_eq!(answer["content"], json!([{ "type": "text", "text": "ey" }]));
+    let format = json!({ "format": { "type": "json_schema", "schema": { "const": 7 } } });
+    let answer = post(json!({ "output_config": format, "thinking": { "type": "disabled" } }));
+    assert_eq!(answer["content"], json!([{ "type": "text", "text": "7" }]));
+    let answer = post(json!({ "output_config": format }));
+    assert_eq!(answer["content"][0]["type"], "thinking", "{answer}");
+    assert_eq!(answer["content"][1]["text"], "7", "{answer}");
+    // Labels are answers.
+    let body = json!({ "model": model, "messages": [{ "role": "user", "content": "x" }],
+        "questions": [{ "type": "choice", "choices": ["H", "e"] }] });
+    let head = "POST /v1/decisions HTTP/1.1\r\nContent-Type: application/json";
+    let answer = crate::send(address, head, &body.to_string()).json();
+    let read = &answer["answers"][0]["diagnostics"]["tokens_read"];
+    let prompt = answer["usage"]["input_tokens"].as_u64().unwrap() - read.as_u64().unwrap();
+    assert_eq!(prompt as usize, template + "\n</think>\n\n".len(), "{answer}");
+}

@@ -4,7 +4,9 @@ use std::io::{self, Write as _};
 
 use serde_json::{Value, json};
 
-use maskwright::engine::{Engine, MessageFormats, Protocol, Request};
+use maskwright::engine::{
+    Engine, MessageFormats, MessageStart, OpenedReasoning, Protocol, Request,
+};
 use maskwright::error::{Error, Result};
 use maskwright::tools::{
     AssistantMessage, MessagePart, MessageReader, ReasoningFormat, Tool, ToolCall, ToolCalls,
@@ -67,6 +69,8 @@ impl ToolArgs {
         request: &mut Request,
     ) -> Result<Protocol> {
         let mut protocol = Protocol::default();
+        // The chat template opens the reasoning by itself: a text without a constraint needs none for it.
+        let mut opened_unasked = false;
         if let Some(tools) = &self.tools {
             let template = engine.model().chat_template().ok();
             let told = template.is_some_and(|template| template.text().contains("tools"));
@@ -92,12 +96,15 @@ impl ToolArgs {
             let format = self.reasoning.iter().flatten().next();
             let format = format.map(|name| ReasoningFormat::named(name)).transpose()?;
             protocol = protocol.with_reasoning(engine, request, format, self.reasoning_budget)?;
+        } else if begins_inside_reasoning(engine, request)? {
+            protocol = protocol.with_reasoning(engine, request, None, None)?;
+            opened_unasked = true;
         }
         let compiler = protocol.compiler(compiler)?;
         request.constraint = match protocol.calls() {
             Some(calls) => Some(calls.compile(&constraint.configure(&compiler)?)?),
             None => match constraint.compile(&compiler)? {
-                None if !protocol.is_plain() => Some(any_text(&compiler)?),
+                None if !protocol.is_plain() && !opened_unasked => Some(any_text(&compiler)?),
                 constraint => constraint,
             },
         };
@@ -127,6 +134,13 @@ impl ToolArgs {
         let parallel = !self.no_parallel_tool_calls;
         Ok(ToolCalls::new(tools, format).with_choice(choice).with_parallel_calls(parallel))
     }
+}
+
+/// Whether the chat template ends in the tag that opens the reasoning, so that a constraint must wait for its end.
+fn begins_inside_reasoning(engine: &Engine, request: &mut Request) -> Result<bool> {
+    let keep = OpenedReasoning::Keep;
+    let start = MessageFormats::default().begin(engine, request, String::new(), keep)?;
+    Ok(start == MessageStart::Reasoning)
 }
 
 fn any_text(compiler: &Compiler) -> Result<Constraint> {

@@ -271,7 +271,9 @@ fn thinking(fields: &mut Fields, chat: &mut Map<String, Value>) -> Result<(), Ap
     let mut thinking = Fields::new("thinking", thinking)?;
     let kind = thinking.value("type").unwrap_or_default();
     match kind.as_str() {
-        Some("disabled") => {}
+        Some("disabled") => {
+            chat.insert("reasoning_effort".to_owned(), json!("none"));
+        }
         Some("enabled") => {
             let place = thinking.name("budget_tokens");
             let budget = thinking.integer("budget_tokens", 0)?;

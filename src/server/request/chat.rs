@@ -10,7 +10,7 @@ use super::harmless::ignore_harmless;
 use super::messages::messages;
 use super::model_name::require_model;
 use super::template;
-use super::tools::{self, ReasoningRequest, RequestTools};
+use super::tools::{self, CONTINUE, ReasoningRequest, RequestTools, beside_begun};
 use crate::engine::Engine;
 use crate::model::Message;
 use crate::server::api_error::ApiError;
@@ -22,7 +22,7 @@ pub(crate) struct ChatRequest {
     pub(crate) prefill: String,
     pub(crate) format: AnswerFormat,
     pub(crate) tools: Option<RequestTools>,
-    pub(crate) reasoning: Option<ReasoningRequest>,
+    pub(crate) reasoning: ReasoningRequest,
     /// A text of all fields that may bear on the constraint, by which it is found again.
     pub(crate) constraint_key: String,
     /// More variables for the chat template.
@@ -33,20 +33,20 @@ pub(crate) struct ChatRequest {
 impl ChatRequest {
     /// Whether the answer has a constraint, which takes time to compile.
     pub(crate) fn is_constrained(&self) -> bool {
-        !self.format.is_text() || self.tools.is_some() || self.reasoning.is_some()
+        !self.format.is_text()
+            || self.tools.is_some()
+            || matches!(self.reasoning, ReasoningRequest::Wanted(_))
     }
 
     /// Lets the message begin with reasoning where the variables of the chat template ask for it, by a name
-    /// that the template knows, and no other field does.
-    ///
-    /// Errors if the answer has a beginning, which reasoning would come before.
-    pub(crate) fn think_by_template(&mut self, engine: &Engine) -> Result<(), ApiError> {
-        let Ok(template) = engine.model().chat_template() else { return Ok(()) };
-        if self.reasoning.is_none() && template::asks_to_think(&self.template_variables, template) {
-            check_prefill(&self.prefill, true, false)?;
-            self.reasoning = Some(ReasoningRequest::unbounded());
+    /// that the template knows, and no other field says anything of it.
+    pub(crate) fn think_by_template(&mut self, engine: &Engine) {
+        let Ok(template) = engine.model().chat_template() else { return };
+        if self.reasoning == ReasoningRequest::Unsaid
+            && template::asks_to_think(&self.template_variables, template)
+        {
+            self.reasoning = ReasoningRequest::Wanted(None);
         }
-        Ok(())
     }
 
     /// Reads a body for the model that is served under these names, with these settings for what it
@@ -65,8 +65,10 @@ impl ChatRequest {
         let tools = tools::read(&mut fields)?;
         let reasoning = tools::reasoning(&mut fields)?;
         let template_variables = template::variables(&mut fields)?;
-        check_prefill(&prefill, reasoning.is_some(), tools.is_some())?;
-        tools::check_thinking(reasoning.as_ref(), &template_variables)?;
+        if !prefill.is_empty() && tools.is_some() {
+            return Err(beside_begun("tools, of which a call may come first"));
+        }
+        tools::check_thinking(reasoning, &template_variables)?;
         let generation = GenerationFields::read(&mut fields, LogprobsField::Chat, server)?;
         ignore_or_refuse_rest(&mut fields)?;
         fields.finish()?;
@@ -101,23 +103,6 @@ fn prefill(fields: &mut Fields, messages: &mut Vec<Message>) -> Result<String, A
         }
     }
 }
-
-/// Errors where the beginning of the answer stands beside parts of a message that come before its text or in it.
-fn check_prefill(prefill: &str, has_reasoning: bool, has_tools: bool) -> Result<(), ApiError> {
-    let beside = match (has_reasoning, has_tools) {
-        _ if prefill.is_empty() => return Ok(()),
-        (true, _) => "reasoning, which comes first",
-        (_, true) => "tools, of which a call may come first",
-        (false, false) => return Ok(()),
-    };
-    Err(ApiError::field(
-        CONTINUE,
-        format!("asks for an answer that is begun, which does not go with {beside}; leave one out"),
-    ))
-}
-
-/// The field that says that the last message is the beginning of the answer.
-const CONTINUE: &str = "continue_final_message";
 
 /// Accepts the fields that cannot change the answer, and refuses those of OpenAI's API that are not
 /// implemented.

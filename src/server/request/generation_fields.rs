@@ -107,11 +107,13 @@ impl GenerationFields {
         let stream = fields.flag("stream")?.unwrap_or(false);
         let stream_options = stream_options(fields, stream)?;
         if stream && prompt_logprobs.is_some() {
-            let message = "is only for an answer that is not streamed";
+            let message =
+                "is only for an answer that is not streamed, as in vLLM; send `stream` false";
             return Err(ApiError::field("prompt_logprobs", message));
         }
         if stream && echo && settings.logprobs {
-            let message = "beside `logprobs` is only for an answer that is not streamed";
+            let message = "beside `logprobs` is only for an answer that is not streamed; send `stream` \
+                           false";
             return Err(ApiError::field("echo", message));
         }
         let choices = choices.unwrap_or(1);

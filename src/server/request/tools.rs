@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::Compiler;
-use crate::engine::{Engine, MessageFormats, Protocol, Request};
+use crate::engine::{Engine, MessageFormats, MessageStart, OpenedReasoning, Protocol, Request};
 use crate::error::{Error, ErrorKind, listed, shortened};
 use crate::tools::{InputFormat, Tool, ToolCalls, ToolChoice, ToolFormat};
 
@@ -22,25 +22,24 @@ pub(crate) struct RequestTools {
     parallel: bool,
 }
 
-/// Reasoning before the answer, with the greatest number of its tokens.
-pub(crate) struct ReasoningRequest {
-    budget: Option<usize>,
-}
-
-impl ReasoningRequest {
-    /// As many tokens as the model wants.
-    pub(crate) fn unbounded() -> Self {
-        Self { budget: None }
-    }
+/// The reasoning before the answer that a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReasoningRequest {
+    /// The request does not say: the chat template decides.
+    Unsaid,
+    /// None.
+    Declined,
+    /// At most so many tokens; `None` for as many as the model wants.
+    Wanted(Option<usize>),
 }
 
 /// Errors if the request asks for reasoning, and its variables of the chat template for none.
 pub(crate) fn check_thinking(
-    reasoning: Option<&ReasoningRequest>,
+    reasoning: ReasoningRequest,
     variables: &Map<String, Value>,
 ) -> Result<(), ApiError> {
     match (reasoning, template::forbids_to_think(variables)) {
-        (Some(_), Some(name)) => Err(ApiError::field(
+        (ReasoningRequest::Wanted(_), Some(name)) => Err(ApiError::field(
             format!("chat_template_kwargs.{name}"),
             "is false, and `reasoning_effort` or `reasoning_budget` asks for reasoning; leave one out",
         )),
@@ -60,7 +59,7 @@ pub(crate) fn read(fields: &mut Fields) -> Result<Option<RequestTools>, ApiError
 }
 
 /// Reads `reasoning_effort`, and `reasoning_budget` in tokens.
-pub(crate) fn reasoning(fields: &mut Fields) -> Result<Option<ReasoningRequest>, ApiError> {
+pub(crate) fn reasoning(fields: &mut Fields) -> Result<ReasoningRequest, ApiError> {
     let wanted = "\"none\", \"minimal\", \"low\", \"medium\" or \"high\"";
     // Tokens; `None` for no reasoning at all.
     let effort = fields.read("reasoning_effort", wanted, |value| match value.as_str()? {
@@ -77,18 +76,28 @@ pub(crate) fn reasoning(fields: &mut Fields) -> Result<Option<ReasoningRequest>,
             "reasoning_budget",
             "is only for a `reasoning_effort` but \"none\"",
         )),
-        (_, Some(budget)) => Ok(Some(ReasoningRequest { budget: Some(budget) })),
-        (Some(Some(budget)), None) => Ok(Some(ReasoningRequest { budget: Some(budget) })),
-        (Some(None) | None, None) => Ok(None),
+        (_, Some(budget)) => Ok(ReasoningRequest::Wanted(Some(budget))),
+        (Some(Some(budget)), None) => Ok(ReasoningRequest::Wanted(Some(budget))),
+        (Some(None), None) => Ok(ReasoningRequest::Declined),
+        (None, None) => Ok(ReasoningRequest::Unsaid),
     }
 }
 
-/// Sets up a request that has its prompt: tools, reasoning, and the constraint of the whole message.
-/// Gives the protocol by which the message is taken apart.
+/// The parts of a message that a request asks for.
+pub(crate) struct MessageRequest<'a> {
+    pub(crate) tools: Option<RequestTools>,
+    pub(crate) reasoning: ReasoningRequest,
+    pub(crate) format: &'a AnswerFormat,
+    /// The beginning of the message.
+    pub(crate) prefill: String,
+}
+
+/// Sets up a request that has its prompt: tools, the message's beginning, reasoning, and the constraint of the
+/// whole message. Gives the protocol by which the message is taken apart.
 pub(crate) fn apply_tools(
     (engine, formats): (&Engine, &MessageFormats),
     compiler: &Compiler,
-    (tools, reasoning, format): (Option<RequestTools>, Option<ReasoningRequest>, &AnswerFormat),
+    MessageRequest { tools, reasoning, format, prefill }: MessageRequest<'_>,
     request: &mut Request,
 ) -> Result<Protocol, ApiError> {
     let mut protocol = Protocol::default();
@@ -97,15 +106,38 @@ pub(crate) fn apply_tools(
         let calls = tools.calls(wire, compiler, format)?;
         protocol = protocol.with_calls(calls, request);
     }
-    if let Some(reasoning) = reasoning {
+    let reasoning_is_asked = matches!(reasoning, ReasoningRequest::Wanted(_));
+    let opened = match (reasoning, template::forbids_to_think(&request.template_variables)) {
+        (ReasoningRequest::Declined, _) | (_, Some(_)) => OpenedReasoning::Close,
+        _ => OpenedReasoning::Keep,
+    };
+    let is_begun = !prefill.is_empty();
+    let start = formats.begin(engine, request, prefill, opened);
+    let start = start.map_err(|error| ApiError::from_engine(&error))?;
+    let reasoning = match (reasoning, start) {
+        (ReasoningRequest::Wanted(_), MessageStart::Message) if is_begun => {
+            return Err(beside_begun("reasoning, which comes first"));
+        }
+        (ReasoningRequest::Declined, MessageStart::Reasoning) => {
+            return Err(beside_begun(
+                "`reasoning_effort` \"none\", since it begins with reasoning",
+            ));
+        }
+        (ReasoningRequest::Wanted(budget), _) => Some(budget),
+        (_, MessageStart::Reasoning) => Some(None),
+        (_, MessageStart::Message) => None,
+    };
+    // Reasoning that the template opens unasked asks for nothing of a text without a constraint.
+    let is_free = protocol.calls().is_none() && format.is_text() && !reasoning_is_asked;
+    if let Some(budget) = reasoning {
         let wire = formats.reasoning.clone();
-        let result = protocol.with_reasoning(engine, request, wire, reasoning.budget);
+        let result = protocol.with_reasoning(engine, request, wire, budget);
         protocol = result.map_err(|error| ApiError::from_engine(&error))?;
     }
-    let compiler = protocol.compiler(compiler).map_err(|error| ApiError::from_engine(&error))?;
-    if protocol.is_plain() && format.is_text() {
+    if is_free {
         return Ok(protocol);
     }
+    let compiler = protocol.compiler(compiler).map_err(|error| ApiError::from_engine(&error))?;
     let compile = || match protocol.calls() {
         Some(calls) => calls.compile(&compiler),
         None => format.compiled(&compiler).unwrap_or_else(|| compiler.regex("(?s:.*)")),
@@ -120,6 +152,18 @@ pub(crate) fn apply_tools(
         })?;
     request.constraint = Some(constraint);
     Ok(protocol)
+}
+
+/// The field that says that the last message is the beginning of the answer.
+pub(crate) const CONTINUE: &str = "continue_final_message";
+
+/// The error for a beginning of the answer that stands beside a part of the message which comes before its
+/// text or in it.
+pub(crate) fn beside_begun(part: &str) -> ApiError {
+    ApiError::field(
+        CONTINUE,
+        format!("asks for an answer that is begun, which does not go with {part}; leave one out"),
+    )
 }
 
 impl RequestTools {
