@@ -164,6 +164,13 @@ impl ChatTemplate {
         &self.text
     }
 
+    /// The text of the template for conversations without tools.
+    #[cfg(feature = "server")]
+    pub(crate) fn default_text(&self) -> String {
+        let template = self.environment.get_template(DEFAULT);
+        template.map_or_else(|_| self.text.clone(), |template| template.source().to_owned())
+    }
+
     /// The prompt for a conversation, ending where the assistant is to speak if
     /// `add_generation_prompt`. `tools` is a list of OpenAI's tool objects.
     ///

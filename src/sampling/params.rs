@@ -212,7 +212,7 @@ impl SamplingParams {
 
     fn validate_order(&self) -> Result<()> {
         let error = |message: String, help: &str| {
-            Err(Error::new(ErrorKind::Sampling, message).with_help(help))
+            Err(Error::new(ErrorKind::Sampling, message).with_help(help).at_field("samplers"))
         };
         for (i, step) in self.samplers.iter().enumerate() {
             if self.samplers[..i].contains(step) {
@@ -229,9 +229,9 @@ impl SamplingParams {
     }
 }
 
-fn out_of_range(field: &str, value: impl std::fmt::Display, range: &str) -> Error {
+fn out_of_range(field: &'static str, value: impl std::fmt::Display, range: &str) -> Error {
     let message = format!("`{field}` is {value}, out of its range");
-    Error::new(ErrorKind::Sampling, message).with_help(format!("write {range}"))
+    Error::new(ErrorKind::Sampling, message).with_help(format!("write {range}")).at_field(field)
 }
 
 /// The decimal number that the user wrote, as the nearest `f64`: 0.6 and not the 0.60000002…

@@ -100,6 +100,14 @@ impl ApiError {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
     }
 
+    /// The body is compressed.
+    pub(super) fn content_encoding(coding: &str) -> Self {
+        let coding = shortened(coding);
+        let message =
+            format!("the body is encoded as `{coding}`; send it without `Content-Encoding`");
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
+    }
+
     /// The body is longer than `limit` bytes.
     pub(super) fn too_large(limit: usize) -> Self {
         let message = match limit >> 20 {

@@ -48,7 +48,12 @@ pub(super) async fn completions(
         })
         .await??
     };
-    respond(&app, prepared, answer, &ignored).await
+    respond(&app, prepared, answer, &ignored).await.map_err(|error| renamed(error, "prompt"))
+}
+
+/// The error of the prompt with the name that the prompt has in this request; chat completions say `messages`.
+pub(super) fn renamed(error: ApiError, prompt: &str) -> ApiError {
+    error.renamed(|name| (name == "messages").then(|| prompt.to_owned()))
 }
 
 /// Compiles a request.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::api_error::ApiError;
 use super::app::App;
+use super::completions::renamed;
 use super::request::{DecisionRequest, Fields, Question, QuestionKind, ignoring_unknown};
 use super::response::{now, unique_id};
 use super::work::{JsonBody, blocking, with_ignored};
@@ -22,6 +23,16 @@ pub(super) async fn decide(
 ) -> Result<Response, ApiError> {
     let mut body = JsonBody::read(&app, request).await?;
     let fields = Fields::new("", std::mem::take(&mut body.value))?;
+    let prompt = ["input", "prompt"].into_iter().find(|name| fields.has(name));
+    let answered = answers(&app, body, fields).await;
+    answered.map_err(|error| match prompt {
+        Some(prompt) => renamed(error, prompt),
+        None => error,
+    })
+}
+
+/// The answers to the questions of a body with these fields.
+async fn answers(app: &Arc<App>, mut body: JsonBody, fields: Fields) -> Result<Response, ApiError> {
     let read = || DecisionRequest::read(fields, &app.names, &app.bounds.decisions);
     let (read, ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
     if let (true, Some(error)) = (read.is_chat(), &app.no_chat) {
@@ -29,7 +40,7 @@ pub(super) async fn decide(
     }
     let mut requests = read.requests(app.parse_special);
     let mut replies = {
-        let (app, permit) = (Arc::clone(&app), body.permit.take());
+        let (app, permit) = (Arc::clone(app), body.permit.take());
         blocking(move || {
             for request in &mut requests {
                 // Labels are answers: they stand behind reasoning that the chat template opens.

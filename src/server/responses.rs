@@ -12,7 +12,7 @@ mod output;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, Request as HttpRequest, State};
+use axum::extract::{Path, RawQuery, Request as HttpRequest, State};
 use axum::response::Response;
 use serde_json::{Value, json};
 
@@ -22,6 +22,7 @@ use super::chat;
 use super::generation::respond;
 use super::request::{ChatRequest, Fields, ignoring_unknown};
 use super::work::JsonBody;
+use crate::error::{listed, shortened};
 use input::ResponseInput;
 use output::ResponseAnswer;
 
@@ -42,11 +43,37 @@ pub(super) async fn create(
     respond(&app, prepared, writer, &ignored).await.map_err(input::renamed)
 }
 
+/// The parameters of a URL's query, which errors for any that is not among these names.
+fn parameters<'q>(
+    query: Option<&'q str>,
+    known: &[&str],
+) -> Result<Vec<(&'q str, &'q str)>, ApiError> {
+    let pairs = query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
+    let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let check = |(name, value): (&'q str, &'q str)| match known.contains(&name) {
+        true => Ok((name, value)),
+        false => {
+            let message = format!("is no parameter of this path; there are {}", listed(known));
+            Err(ApiError::field(shortened(name), message))
+        }
+    };
+    pairs.map(check).collect()
+}
+
 /// A stored response.
 pub(super) async fn get(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
+    RawQuery(query): RawQuery,
 ) -> Result<Json<Value>, ApiError> {
+    // Everything that could be included is in the response.
+    let known = ["stream", "include", "include[]", "include_obfuscation"];
+    for (name, value) in parameters(query.as_deref(), &known)? {
+        if name == "stream" && value != "false" {
+            let message = "is not supported: a stored response comes as a whole; leave it out";
+            return Err(ApiError::field("stream", message));
+        }
+    }
     app.responses.object(&id).map(Json).ok_or_else(|| ApiError::unknown_response(&id))
 }
 
@@ -76,19 +103,47 @@ pub(super) async fn cancel(
     }
 }
 
-/// The items of the input of a stored response, newest first.
+/// The items of the input of a stored response, newest first unless `order` is `asc`: those behind the item
+/// `after`, and at most `limit`.
 pub(super) async fn input_items(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
+    RawQuery(query): RawQuery,
 ) -> Result<Json<Value>, ApiError> {
     let mut items = app.responses.input(&id).ok_or_else(|| ApiError::unknown_response(&id))?;
-    items.reverse();
+    let known = ["order", "after", "limit", "include", "include[]"];
+    let (mut is_ascending, mut after, mut limit) = (false, None, usize::MAX);
+    for (name, value) in parameters(query.as_deref(), &known)? {
+        let wrong = |wanted: &str| {
+            Err(ApiError::field(name, format!("must be {wanted}, not {}", shortened(value))))
+        };
+        match (name, value.parse()) {
+            ("order", _) if matches!(value, "asc" | "desc") => is_ascending = value == "asc",
+            ("order", _) => return wrong("`asc` or `desc`"),
+            ("after", _) => after = Some(value),
+            ("limit", Ok(most @ 1..=100)) => limit = most,
+            ("limit", _) => return wrong("an integer from 1 to 100"),
+            _ => {}
+        }
+    }
+    if !is_ascending {
+        items.reverse();
+    }
+    if let Some(after) = after {
+        let Some(at) = items.iter().position(|item| item["id"] == after) else {
+            let message = format!("names `{}`, which is no item of this list", shortened(after));
+            return Err(ApiError::field("after", message));
+        };
+        items.drain(..=at);
+    }
+    let has_more = items.len() > limit;
+    items.truncate(limit);
     let id_of = |item: Option<&Value>| item.map_or(Value::Null, |item| item["id"].clone());
     Ok(Json(json!({
         "object": "list",
         "first_id": id_of(items.first()),
         "last_id": id_of(items.last()),
-        "has_more": false,
+        "has_more": has_more,
         "data": items,
     })))
 }

@@ -36,6 +36,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .route("/v1/detokenize", post(tokens::detokenize))
         .route("/tokenize", post(tokens::tokenize))
         .route("/detokenize", post(tokens::detokenize))
+        .route("/tokenizer_info", get(tokens::tokenizer_info))
         .route("/metrics", get(metrics::metrics))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*model}", get(models::get))

@@ -1,8 +1,9 @@
 //! `POST /v1/tokenize` and `/v1/detokenize`, in the shapes of vLLM's `/tokenize` and `/detokenize`,
-//! which lead here, too.
+//! which lead here, too; and `GET /tokenizer_info`, by which evaluation harnesses find these.
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::{Request as HttpRequest, State};
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use super::api_error::ApiError;
 use super::app::App;
 use super::request::{Fields, check_model, read_messages, readable_messages, template_variables};
 use super::work;
-use crate::model::SpecialNames;
+use crate::model::{ChatTemplate, SpecialNames};
 
 /// `{"prompt": …}` or `{"messages": […]}` to token ids.
 pub(super) async fn tokenize(
@@ -27,6 +28,18 @@ pub(super) async fn detokenize(
     request: HttpRequest,
 ) -> Result<Response, ApiError> {
     work::answer(app, request, detokenize_now).await
+}
+
+/// The facts of the tokenizer by which clients prepare prompts, in the shape of vLLM's `/tokenizer_info`.
+pub(super) async fn tokenizer_info(State(app): State<Arc<App>>) -> Json<Value> {
+    let model = app.engine.model();
+    let name = |token: Option<u32>| token.map(|token| app.vocabulary.token_name(token));
+    Json(json!({
+        "bos_token": name(model.config().bos_token_id),
+        "eos_token": name(app.vocabulary.end_tokens().first().copied()),
+        "chat_template": model.chat_template().ok().map(ChatTemplate::default_text),
+        "model_max_length": app.context_length,
+    }))
 }
 
 fn tokenize_now(app: &App, mut fields: Fields) -> Result<Value, ApiError> {

@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Json;
 use axum::extract::Request as HttpRequest;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header::CONTENT_TYPE};
+use axum::http::{
+    HeaderMap, HeaderName, HeaderValue,
+    header::{CONTENT_ENCODING, CONTENT_TYPE},
+};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
@@ -107,6 +110,10 @@ pub(super) async fn blocking<T: Send + 'static>(
 }
 
 fn check_media_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    let coding = headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes);
+    if let Some(coding) = coding.filter(|coding| !coding.eq_ignore_ascii_case(b"identity")) {
+        return Err(ApiError::content_encoding(&String::from_utf8_lossy(coding)));
+    }
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if kind.eq_ignore_ascii_case("application/json") { Ok(()) } else { Err(ApiError::media_type()) }

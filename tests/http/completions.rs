@@ -90,6 +90,11 @@ fn completions_that_cannot_be_are_refused() {
         (json!({ "max_tokens": 0 }), "max_tokens"),
         (json!({ "logprobs": 21 }), "logprobs"),
         (json!({ "messages": [] }), "messages"),
+        (json!({ "prompt": "a".repeat(3000) }), "prompt"),
+        (json!({ "prompt": vec![65; 3000], "stream": true }), "prompt"),
+        (json!({ "add_special_tokens": false }), "add_special_tokens"),
+        (json!({ "repetition_penalty": 1e300 }), "repetition_penalty"),
+        (json!({ "samplers": ["top_k", "top_k"] }), "samplers"),
         (json!({ "regex": "(" }), "regex"),
     ] {
         let answer = complete(address, model, &fields);
@@ -163,4 +168,61 @@ fn prompts_are_measured() {
     let measured = answer["prompt_logprobs"].as_array().unwrap();
     assert_eq!(measured.len() as u64, answer["usage"]["prompt_tokens"].as_u64().unwrap());
     assert_eq!(measured[1].as_object().unwrap().len(), 1);
+}
+
+/// The bodies that lm-evaluation-harness sends (`local-completions`, `local-chat-completions`), and its reading of
+/// the answers.
+#[test]
+fn an_evaluation_harness_is_answered() {
+    let model = "http-completion-harness";
+    let address = serve(hey(model), &[]);
+    let info = send(address, "GET /tokenizer_info HTTP/1.1", "").json();
+    assert_eq!((&info["eos_token"], &info["bos_token"]), (&json!("<|end|>"), &Value::Null));
+    assert_eq!(info["model_max_length"], 2048);
+    assert!(info["chat_template"].as_str().unwrap().contains("messages"), "{info}");
+    let encode = |text: &str| {
+        let body = json!({ "prompt": text, "add_special_tokens": false }).to_string();
+        let head = "POST /tokenize HTTP/1.1\r\nContent-Type: application/json";
+        send(address, head, &body).json()["tokens"].as_array().unwrap().clone()
+    };
+    assert_eq!(encode("<|end|>"), [json!(256)]);
+    // The likelihood of continuations of `>`: one that the model writes, one that it does not.
+    let (context, texts) = (">", ["Hey", "yes"]);
+    let prompts: Vec<Vec<Value>> =
+        texts.iter().map(|text| encode(&format!("{context}{text}"))).collect();
+    let score = |prompt: Value| -> Vec<(f64, bool)> {
+        let fields = json!({ "prompt": prompt, "temperature": 0, "max_tokens": 1, "logprobs": 1,
+            "seed": 1234, "echo": true });
+        let answer = complete(address, model, &fields);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let mut choices = answer.json()["choices"].as_array().unwrap().clone();
+        choices.sort_by_key(|choice| choice["index"].as_u64());
+        let read = |choice: &Value| {
+            let list = |name: &str| choice["logprobs"][name].as_array().unwrap().clone();
+            let (tokens, tops) = (list("token_logprobs"), list("top_logprobs"));
+            let scored = context.len()..tokens.len() - 1;
+            let own: Vec<f64> =
+                tokens[scored.clone()].iter().map(|t| t.as_f64().unwrap()).collect();
+            let most = tops[scored].iter().map(|top| {
+                let all = top.as_object().unwrap().values().map(|value| value.as_f64().unwrap());
+                all.fold(f64::NEG_INFINITY, f64::max)
+            });
+            let is_greedy = own.iter().zip(most).all(|(own, most)| *own == most);
+            assert_eq!(own.len(), 3);
+            (own.iter().sum(), is_greedy)
+        };
+        choices.iter().map(read).collect()
+    };
+    let scores = score(json!(prompts));
+    assert!(scores[0].1 && !scores[1].1, "{scores:?}");
+    assert!(scores[0].0 > scores[1].0 + 5.0, "{scores:?}");
+    // Texts are scored as their tokens are, one by one as together.
+    assert_eq!(score(json!([">Hey", ">yes"])), scores);
+    assert_eq!(score(json!(">Hey")), scores[..1]);
+    assert_eq!(score(json!([prompts[1]])), scores[1..]);
+    let generate = json!({ "prompt": [encode(">")], "max_tokens": 12, "temperature": 0,
+        "stop": ["y", "<|end|>"], "seed": 1234 });
+    assert_eq!(complete(address, model, &generate).json()["choices"][0]["text"], "He");
+    let fields = json!({ "max_tokens": 12, "temperature": 0, "stop": ["y"], "seed": 1234 });
+    assert_eq!(chat(address, model, fields).json()["choices"][0]["message"]["content"], "He");
 }

@@ -89,6 +89,7 @@ fn every_error_is_json() {
         ("GET /v1/chat/completions HTTP/1.1", "", 405),
         ("DELETE /health HTTP/1.1", "", 405),
         ("POST /v1/chat/completions HTTP/1.1", "{}", 415),
+        (&format!("{CHAT}\r\nContent-Encoding: gzip"), "{}", 415),
         (CHAT, "{", 400),
         (CHAT, "[]", 400),
         (CHAT, "\u{feff}", 400),

@@ -161,6 +161,38 @@ fn responses_are_stored() {
     assert_eq!(get(id).json(), first);
     let items = get(&format!("{id}/input_items")).json();
     assert_eq!(items["data"][0]["content"][0]["text"], "a");
+    assert_eq!(get(&format!("{id}?stream=false&include[]=x")).json(), first);
+    let message = |text: &str| json!({ "role": "user", "content": text });
+    let several = json!({ "input": [message("1"), message("2"), message("3")] });
+    let several = responded(address, model, &several)["id"].as_str().unwrap().to_owned();
+    let page = |query: &str| {
+        let page = get(&format!("{several}/input_items?{query}")).json();
+        let text = |item: &Value| item["content"].as_str().unwrap().to_owned();
+        let texts: Vec<String> = page["data"].as_array().unwrap().iter().map(text).collect();
+        (texts.concat(), page["has_more"].as_bool().unwrap(), page["last_id"].clone())
+    };
+    assert_eq!(page("").0, "321");
+    assert_eq!(page("order=asc").0, "123");
+    let (texts, has_more, last) = page("order=asc&limit=2");
+    assert_eq!((texts.as_str(), has_more), ("12", true));
+    let (texts, has_more, _) = page(&format!("order=asc&after={}", last.as_str().unwrap()));
+    assert_eq!((texts.as_str(), has_more), ("3", false));
+    for (path, param) in [
+        (format!("{id}?stream=true"), "stream"),
+        (format!("{id}?starting_after=3"), "starting_after"),
+        (format!("{several}/input_items?limit=0"), "limit"),
+        (format!("{several}/input_items?limit=x"), "limit"),
+        (format!("{several}/input_items?order=up"), "order"),
+        (format!("{several}/input_items?after=none"), "after"),
+        (format!("{several}/input_items?before=x"), "before"),
+    ] {
+        let refused = get(&path);
+        assert_eq!(
+            (refused.status, &refused.json()["error"]["param"]),
+            (400, &json!(param)),
+            "{path}"
+        );
+    }
     let next = json!({ "input": "b", "previous_response_id": id });
     let second = responded(address, model, &next);
     assert_eq!(second["previous_response_id"], id);

@@ -8,6 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use crate::model_support::{Tensors, shared, write_model};
 use maskwright::ErrorKind;
 use maskwright::model::{ChatTemplate, Message, Model, ModelOptions, ModelSource};
+use maskwright::tools::ReasoningFormat;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -33,6 +34,31 @@ struct Conversation {
 fn own(refused: &serde_json::Map<String, Value>) -> bool {
     let message = refused["refused"].as_str().unwrap();
     message.contains("is not iterable") || message.contains("is undefined")
+}
+
+/// Real templates that leave the reasoning open, or close it themselves, by what the caller says.
+#[test]
+fn real_templates_tell_whether_they_open_the_reasoning() {
+    let Some(folder) = shared("templates") else { return };
+    let conversation = [Message::new("user", "Hi")];
+    let opening = [("deepseek-ai-DeepSeek-R1-Distill-Qwen-32B.jinja", Some(true))];
+    let mut read = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let file = path.file_name().unwrap().to_str().unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let Some(format) = ReasoningFormat::of_template(&text) else { continue };
+        let template = ChatTemplate::new(&text, &[]).unwrap();
+        for thinks in [None, Some(true), Some(false)] {
+            let variables = thinks.map(|thinks| ("enable_thinking".to_owned(), json!(thinks)));
+            let variables = variables.into_iter().collect();
+            let prompt = template.render_with(&conversation, true, None, &variables).unwrap();
+            let expected = opening.contains(&(file, thinks));
+            assert_eq!(format.is_open_after(&prompt), expected, "{file} {thinks:?}: {prompt}");
+            read += 1;
+        }
+    }
+    assert_eq!(read, 3 * 4, "templates of models that reason");
 }
 
 #[test]

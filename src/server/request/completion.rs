@@ -59,6 +59,8 @@ impl CompletionRequest {
             return Err(ApiError::field("stream_options.include_document", message));
         }
         ignore_harmless(&mut fields)?;
+        let as_text = "send the prompt as token ids, which get none";
+        fields.only("add_special_tokens", |value| value == true, as_text)?;
         fields.finish()?;
         if echo && suffix.is_some() {
             return Err(ApiError::field("echo", "says nothing beside `suffix`; leave one out"));
