@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 fn compiler() -> Compiler {
     let longer = [
         "ab", "ba", "aab", "\"a", "a\"", "\\\"", "\\n", "\\u", "\\\\", "\\u00", "é", "aé", "😀",
-        "\":", "\"}", "b\\", "1f", "\\u00e9", "ab\"",
+        "\":", "\"}", "b\\", "1f", "\\u00e9", "ab\"", "12", "-1", ".0", "00", ".5", "e+", "1.",
     ];
     let longer = longer.iter().map(|token| token.as_bytes().to_vec());
     let half = [b"\xF0\x9F".to_vec(), b"a\xC3".to_vec()];
@@ -111,6 +111,98 @@ fn long_choices_and_enums_are_lists() {
     let mut matcher = any.matcher();
     assert!(matcher.accept_bytes(br#""\u0061b\u00220\u00E90""#).is_ok() && matcher.is_accepting());
     assert!(any.matcher().accept_bytes(br#""\u0061b\u00220\u00EA"#).is_err());
+}
+
+/// Many integers: masks are those of the definition, alone and beside values of other kinds.
+#[test]
+fn long_enums_of_integers_are_lists() {
+    let (compiler, mut random) = (compiler(), Random(17));
+    let integers: Vec<i64> = (0..1_500).map(|n| (n * n * 7919) % 200_003 - 50_000).collect();
+    let mut values: Vec<Value> = integers.iter().map(|&n| json!(n)).collect();
+    let spelled = |values: &[Value]| -> Vec<Vec<u8>> {
+        values.iter().map(|value| serde_json::to_vec(value).unwrap()).collect()
+    };
+    let listed = compiler.json_schema(&json!({"enum": values})).unwrap();
+    let integer = compiler.json_schema(&json!({"type": "integer", "enum": values})).unwrap();
+    for _ in 0..4 {
+        follow(&listed, &spelled(&values), &mut random);
+        follow(&integer, &spelled(&values), &mut random);
+    }
+    values.extend((0..1_500).map(|n| json!(format!("ab{n}"))));
+    values.extend([json!(null), json!(true), json!(false)]);
+    let mixed = compiler.json_schema(&json!({"enum": values})).unwrap();
+    for _ in 0..6 {
+        follow(&mixed, &spelled(&values), &mut random);
+    }
+    let within = json!({"enum": values, "type": "integer", "minimum": 0, "multipleOf": 3});
+    let few: Vec<Value> =
+        integers.iter().filter(|&&n| n >= 0 && n % 3 == 0).map(|&n| json!(n)).collect();
+    follow(&compiler.json_schema(&within).unwrap(), &spelled(&few), &mut random);
+}
+
+/// Long lists of numbers of every kind have the masks of the same values in lists that are short
+/// enough to be tries.
+#[test]
+fn long_enums_of_numbers_have_the_masks_of_short_ones() {
+    let (compiler, mut random) = (compiler(), Random(23));
+    let mut values: Vec<Value> = (0..1_200).map(|n| json!(n * 31 - 900)).collect();
+    values.extend((0..300).map(|n| json!(f64::from(n) / 8.0 - 11.5)));
+    values.extend(
+        ["1e20", "-2.5e-9", "12345678901234567890", "5e-324", "0.0"]
+            .map(|literal| serde_json::from_str::<Value>(literal).unwrap()),
+    );
+    values.extend([json!("12"), json!(null), json!([1, 2.0])]);
+    let short: Vec<Value> = values.chunks(700).map(|part| json!({"enum": part})).collect();
+    let lists = [json!({"enum": values}), json!({"anyOf": short})];
+    let with = |schema: fn(&Value) -> Value| [schema(&lists[0]), schema(&lists[1])];
+    let schemas = [
+        with(Value::clone),
+        with(|list| json!({"allOf": [{"type": "number"}, list]})),
+        with(|list| json!({"allOf": [{"type": "integer"}, list]})),
+        with(|list| json!({"allOf": [{"type": "number", "minimum": 3.25, "maximum": 500}, list]})),
+        with(|list| json!({"allOf": [{"multipleOf": 0.5}, list, {"not": {"const": 0}}]})),
+        with(|list| json!({"type": "number", "minimum": 100, "maximum": 200, "not": list})),
+        with(|list| json!({"anyOf": [{"const": 0.25}, {"type": "string"}, list]})),
+        with(|list| json!({"type": "array", "items": list, "uniqueItems": true, "maxItems": 2})),
+    ];
+    for [long, short] in &schemas {
+        let [a, b] = [long, short].map(|schema| compiler.json_schema(schema).unwrap());
+        for _ in 0..4 {
+            same_masks(&a, &b, &mut random, &short.to_string()[..60]);
+        }
+    }
+}
+
+#[test]
+fn a_hundred_thousand_numbers_are_a_list() {
+    let compiler = compiler();
+    let values: Vec<i64> = (0..100_000).map(|n| n * n % 999_983 * 1_000 + n).collect();
+    let constraint = compiler.json_schema(&json!({"enum": values})).unwrap();
+    let accepts = |text: &str| {
+        let mut matcher = constraint.matcher();
+        matcher.accept_bytes(text.as_bytes()).is_ok() && matcher.is_accepting()
+    };
+    let listed: std::collections::HashSet<i64> = values.iter().copied().collect();
+    for &value in values.iter().step_by(501) {
+        assert!(accepts(&value.to_string()), "{value}");
+        let other = value + 1;
+        assert_eq!(accepts(&other.to_string()), listed.contains(&other), "{other}");
+        assert!(!accepts(&format!("{value}.0")) && !accepts(&format!("-{value}1")), "{value}");
+    }
+    let least = constraint.matcher().tokens_to_finish().unwrap().tokens;
+    assert!(least <= 3, "{least}");
+}
+
+/// Where every spelling counts, a long list of numbers is refused, and says what would do.
+#[test]
+fn long_enums_of_numbers_have_canonical_spelling() {
+    let compiler = any_spelling(&compiler());
+    let values: Vec<i64> = (0..1_500).collect();
+    let error = compiler.json_schema(&json!({"enum": values})).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    assert_eq!(error.place().pointer.as_deref(), Some("/enum/1000"), "{error}");
+    assert!(error.help().unwrap().contains("spelling"), "{error}");
+    assert!(compiler.json_schema(&json!({"enum": values[..40]})).is_ok());
 }
 
 fn any_spelling(compiler: &Compiler) -> Compiler {

@@ -1,9 +1,10 @@
 //! Listed values (`const`, `enum`) as shapes.
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::json_schema::document::canonical_text::write_canonical;
 use crate::json_schema::document::{Document, Value, ValueId};
-use crate::json_schema::number::{Decimal, NumberSet};
+use crate::json_schema::number::{Decimal, MAX_TRIE_NUMBERS, NumberLiterals, NumberSet};
+use crate::json_schema::options::Spelling;
 use crate::json_schema::set::array_set::ArraySet;
 use crate::json_schema::set::keys::KeyClass;
 use crate::json_schema::set::keys::NamedKey;
@@ -52,17 +53,42 @@ pub(crate) fn values_shape(sets: &mut Sets<'_>, values: &[ValueId]) -> Result<Sh
         match sets.document.value(value) {
             Value::Null => shape.null = true,
             &Value::Bool(b) => shape.booleans[usize::from(b)] = true,
-            Value::Number(literal) => {
-                let number = exact_number(sets, value, literal)?;
-                numbers.push(sets.numbers.listed(&mut sets.languages, &number, literal));
-            }
+            Value::Number(literal) => numbers.push((value, &**literal)),
             Value::String(text) => strings.push(&**text),
             Value::Array(_) | Value::Object(_) => shape.listed.push(value),
         }
     }
     shape.strings = sets.strings.texts(&mut sets.languages, strings);
-    shape.numbers = any_of_numbers(sets, &numbers);
+    shape.numbers = listed_numbers(sets, &numbers)?;
     Ok(shape)
+}
+
+/// The listed numbers: each by itself where they are few, otherwise as one automaton.
+fn listed_numbers(sets: &mut Sets<'_>, listed: &[(ValueId, &str)]) -> Result<NumberSet> {
+    if let (Spelling::Any, Some(&(at, _))) = (sets.options.spelling, listed.get(MAX_TRIE_NUMBERS)) {
+        let message = format!(
+            "{} numbers are listed, and where every spelling of a number counts, at most \
+             {MAX_TRIE_NUMBERS} can be",
+            listed.len()
+        );
+        let help = "use canonical spelling, list fewer numbers, or list them as strings";
+        return Err(sets.document.error(ErrorKind::Limit, at, message).with_help(help));
+    }
+    if listed.len() <= MAX_TRIE_NUMBERS {
+        let numbers = listed.iter().map(|&(at, literal)| {
+            let number = exact_number(sets, at, literal)?;
+            Ok(sets.numbers.listed(&mut sets.languages, &number, literal))
+        });
+        let numbers: Vec<NumberSet> = numbers.collect::<Result<_>>()?;
+        return Ok(any_of_numbers(sets, &numbers));
+    }
+    let mut list = NumberLiterals::with_capacity(listed.len());
+    for &(at, literal) in listed {
+        if !list.add_integer(literal) {
+            list.add(&exact_number(sets, at, literal)?, literal);
+        }
+    }
+    sets.numbers.list(&mut sets.languages, list)
 }
 
 /// The union of numbers, by halves, so that each is copied a logarithmic number of times.

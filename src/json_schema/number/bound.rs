@@ -1,8 +1,8 @@
 //! Numbers on one side of a bound, as automata that compare literals digit by digit.
 
-use super::decimal::Decimal;
+use super::decimal::{Decimal, FIXED_ONLY};
 use super::multiple_of::grid::MultipleGrid;
-use super::numbers::{FIXED_ONLY, NumberSet, Numbers};
+use super::numbers::{NumberSet, Numbers};
 use super::side::BoundSide;
 use crate::regular::{Language, Languages};
 

@@ -5,6 +5,13 @@ use std::cmp::Ordering;
 /// Decimal exponents beyond this are refused: a bound with a billion digits is no bound.
 const MAX_EXPONENT: i64 = 100_000;
 
+/// Powers of ten that `json.dumps` writes without an exponent.
+pub(super) const FIXED_ONLY: std::ops::Range<i64> = -4..16;
+
+/// Powers of ten up to which a listed value is written without exponent, too: beyond, its literal
+/// would be longer than any number of a document.
+pub(super) const FIXED_POWER: i64 = 400;
+
 /// A decimal, equal by value: `1`, `1.0` and `1e0` are the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Decimal {
@@ -84,6 +91,16 @@ impl Decimal {
     /// As d.ddd times ten to a power: the digits, first before the point, and the power.
     pub(crate) fn scientific(&self) -> (&[u8], i64) {
         (&self.digits, self.point - 1)
+    }
+
+    /// The literal `d.ddde+XX`, as `json.dumps` writes it.
+    pub(super) fn to_scientific(&self) -> String {
+        let (digits, power) = self.scientific();
+        let sign = if self.negative { "-" } else { "" };
+        let digits: String = digits.iter().copied().map(char::from).collect();
+        let point = if digits.len() > 1 { "." } else { "" };
+        let (first, rest) = digits.split_at(1.min(digits.len()));
+        format!("{sign}{first}{point}{rest}e{power:+03}")
     }
 
     /// Without exponent: `-?int(.digits)?`, no trailing zeros.

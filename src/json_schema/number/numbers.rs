@@ -4,30 +4,14 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::decimal::Decimal;
+use super::decimal::{Decimal, FIXED_ONLY, FIXED_POWER};
+use super::number_list::ListSpellings;
 use super::side::BoundSide;
 use crate::error::Result;
 use crate::json_schema::number::multiple_of::grid::{Literals, MultipleGrid};
 use crate::json_schema::number::scientific::{NumberFormula, NumberFormulas};
 use crate::json_schema::options::Spelling;
 use crate::regular::{Language, Languages};
-
-/// Powers of ten that `json.dumps` writes without an exponent.
-pub(super) const FIXED_ONLY: std::ops::Range<i64> = -4..16;
-
-/// Powers of ten up to which a listed value is written without exponent, too: beyond, its literal
-/// would be longer than any number of a document.
-const FIXED_POWER: i64 = 400;
-
-/// The literal `d.ddde+XX` of a value, as `json.dumps` writes it.
-fn scientific_text(value: &Decimal) -> String {
-    let (digits, power) = value.scientific();
-    let sign = if value.is_negative() { "-" } else { "" };
-    let digits: String = digits.iter().copied().map(char::from).collect();
-    let point = if digits.len() > 1 { "." } else { "" };
-    let (first, rest) = digits.split_at(1.min(digits.len()));
-    format!("{sign}{first}{point}{rest}e{power:+03}")
-}
 
 /// A set of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,6 +66,8 @@ pub(crate) struct Numbers {
     pub(super) fixed: Language,
     /// `-0`, and integers with `.0`.
     pub(super) pointed: Language,
+    /// Every canonical literal of an integer without exponent.
+    pub(super) integers: Language,
     pub(super) exponent: Language,
     pub(super) all: Language,
     /// The formulas, where every spelling counts.
@@ -92,6 +78,8 @@ pub(crate) struct Numbers {
     pub(super) bounds: FxHashMap<(Decimal, BoundSide, bool), NumberSet>,
     /// The literals to write for a set, by the bound on digits in force.
     pub(super) literals: FxHashMap<NumberSet, Language>,
+    /// Long lists, by their canonical literals.
+    pub(super) lists: FxHashMap<Language, ListSpellings>,
 }
 
 impl Numbers {
@@ -113,6 +101,7 @@ impl Numbers {
         let signed_zero = l.literal(b"-0");
         let signed_pointed = l.concat([sign, with_zero]);
         let pointed = l.union([signed_zero, signed_pointed]);
+        let integers = l.union([plain, pointed]);
         let mut this = Self {
             digit,
             nonzero,
@@ -121,6 +110,7 @@ impl Numbers {
             unsigned,
             fixed,
             pointed,
+            integers,
             exponent: Language::EMPTY,
             all: fixed,
             formulas: (spelling == Spelling::Any).then(NumberFormulas::new),
@@ -128,6 +118,7 @@ impl Numbers {
             grid_ids: FxHashMap::default(),
             bounds: FxHashMap::default(),
             literals: FxHashMap::default(),
+            lists: FxHashMap::default(),
         };
         this.grid(MultipleGrid::all());
         let mantissa = this.mantissa(l);
@@ -236,7 +227,7 @@ impl Numbers {
             }
         }
         if !value.is_zero() && !FIXED_ONLY.contains(&power) {
-            literals.push(scientific_text(value));
+            literals.push(value.to_scientific());
         }
         if value.is_zero() {
             literals.extend(["-0".into(), "-0.0".into()]);
@@ -257,9 +248,8 @@ impl Numbers {
     }
 
     pub(crate) fn and(&mut self, l: &mut Languages, a: NumberSet, b: NumberSet) -> NumberSet {
-        let (whole_a, whole_b) = (a.whole(l), b.whole(l));
-        let from_a = l.intersect([a.listed, whole_b]);
-        let from_b = l.intersect([b.listed, whole_a]);
+        let from_a = self.listed_within(l, a.listed, b);
+        let from_b = self.listed_within(l, b.listed, a);
         let grid = match (a.grid, b.grid) {
             (Some(GridId(0)), other) | (other, Some(GridId(0))) => other,
             (Some(one), Some(other)) if one != other => {
@@ -337,7 +327,7 @@ impl Numbers {
         // Draft 4 tells `1.0` from `1`, so the way it is written matters.
         let pointed = value.is_integer() && literal.contains('.');
         let canonical = match value.scientific() {
-            (_, power) if power.abs() > FIXED_POWER => scientific_text(value),
+            (_, power) if power.abs() > FIXED_POWER => value.to_scientific(),
             _ => value.to_fixed() + if pointed { ".0" } else { "" },
         };
         let whole = set.whole(l);

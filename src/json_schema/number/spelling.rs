@@ -37,7 +37,9 @@ impl Numbers {
         if !set.pointed {
             usable = l.difference(usable, self.pointed);
         }
-        let listed = self.pad(l, set.listed, usable);
+        let (lists, others) = self.written_lists(l, set);
+        let others = self.pad(l, others, usable);
+        let listed = l.union([lists, others]);
         if let Some(fine) = fine {
             return (fine, listed);
         }

@@ -124,6 +124,14 @@ pub(crate) fn after_first(languages: &Languages, x: Language, first: Language) -
     }
 }
 
+/// The parts of a union; any other language is its only part.
+pub(crate) fn alternatives(languages: &Languages, x: Language) -> Vec<Language> {
+    match languages.arena.expr(x) {
+        Expression::Union(parts) => parts.to_vec(),
+        _ => vec![x],
+    }
+}
+
 /// The languages that are excluded, if `x` is all texts of units but those in these.
 pub(crate) fn excluded_strings(
     languages: &Languages,
