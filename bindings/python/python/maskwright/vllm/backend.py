@@ -1,15 +1,14 @@
-"""The backend: compilers by tokenizer, grammars by request."""
+"""The backend: grammars by request."""
 
 from __future__ import annotations
 
 import json
-import os
-import threading
 from dataclasses import dataclass
-from typing import Any, Iterable, List, Optional, Set, Tuple
+from typing import Any, ClassVar, Iterable, List, Optional, Set, Tuple, Type
 
 import torch
 from vllm.exceptions import VLLMValidationError
+from vllm.logger import init_logger
 from vllm.sampling_params import check_json_nesting
 from vllm.v1.structured_output.backend_types import (
     StructuredOutputBackend,
@@ -21,33 +20,10 @@ from vllm.v1.structured_output.request import get_structured_output_key
 from .._compiler import Compiler
 from .._errors import Error
 from .._native import Constraint
-from .._tokenizer import Tokenizer
 from . import NAME, OPTION
+from .compilers import compiler_of
 
-#: Bytes of compiled constraints in one process, unless `MASKWRIGHT_CACHE_BYTES` says otherwise.
-_CACHE_BYTES = 512 << 20
-
-#: Seconds that a request's constraint may take to compile, unless the settings say otherwise.
-_SECONDS_TO_COMPILE = 5.0
-
-_compilers: List[Tuple[Any, int, Compiler]] = []
-_lock = threading.Lock()
-
-
-def compiler_of(tokenizer: Any, width: int) -> Compiler:
-    """The compiler of a tokenizer in this process."""
-    with _lock:
-        for known, known_width, compiler in _compilers:
-            if known is tokenizer and known_width == width:
-                return compiler
-        # Patterns mean what they mean in JSON Schema, as in the library's own server.
-        settings = {"time_limit": _SECONDS_TO_COMPILE, "regex_dialect": "ecma"}
-        settings.update(json.loads(os.environ.get("MASKWRIGHT_SETTINGS", "{}")))
-        cache_bytes = int(os.environ.get("MASKWRIGHT_CACHE_BYTES", _CACHE_BYTES))
-        compiler = Compiler(Tokenizer(tokenizer, width=width), cache_bytes=cache_bytes, **settings)
-        _compilers.append((tokenizer, width, compiler))
-        del _compilers[:-4]  # an engine has one or two
-        return compiler
+_logger = init_logger("vllm.maskwright")
 
 
 def compile_request(
@@ -71,18 +47,33 @@ def compile_request(
     raise Error(f"maskwright knows no structured output {kind}")
 
 
-def check_options(params: Any, speculative_config: Any) -> None:
-    """Refuses the option of the logits processor where vLLM drops logits processors without a word."""
-    if speculative_config is not None and OPTION in (params.extra_args or {}):
+def check_options(params: Any, model_config: Any, speculative_config: Any, tokenizer: Any) -> None:
+    """Compiles the option of the logits processor, so that its errors are of the request, and refuses it where vLLM
+    drops logits processors without a word."""
+    option = (params.extra_args or {}).get(OPTION)
+    if option is None:
+        return
+    if speculative_config is not None:
         raise VLLMValidationError(
             f"the option `{OPTION}` needs a logits processor, and vLLM has none with speculative decoding; "
             f"use `structured_outputs` with the backend `{NAME}`"
         )
+    if tokenizer is None:
+        raise VLLMValidationError(f"the option `{OPTION}` needs a tokenizer; leave out skip_tokenizer_init")
+    from .logits_processor import compile_option, read_option
+
+    try:
+        compiler = compiler_of(tokenizer, model_config.get_vocab_size())
+        compile_option(compiler, read_option(option), params.all_stop_token_ids)
+    except (Error, ValueError, TypeError) as error:
+        raise VLLMValidationError(str(error), parameter="extra_args") from error
 
 
 def check_request(params: Any, model_config: Any, tokenizer: Any) -> None:
     """Compiles the constraint of a request, so that its errors are of the request."""
     wanted = params.structured_outputs
+    if model_config.is_diffusion:
+        raise VLLMValidationError("vLLM has no structured outputs for diffusion models")
     if tokenizer is None:
         raise VLLMValidationError("structured outputs need a tokenizer; leave out skip_tokenizer_init")
     if wanted._backend not in (None, NAME):
@@ -105,26 +96,6 @@ def check_request(params: Any, model_config: Any, tokenizer: Any) -> None:
         compile_request(compiler, kind, spec, params.all_stop_token_ids)
     except (Error, ValueError, TypeError) as error:
         raise VLLMValidationError(str(error), parameter="structured_outputs") from error
-
-
-@dataclass
-class MaskwrightBackend(StructuredOutputBackend):
-    """The backend of one engine."""
-
-    def __post_init__(self) -> None:
-        self._compiler = compiler_of(self.tokenizer, self.vocab_size)
-
-    def compile_grammar(
-        self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: Optional[Set[int]] = None
-    ) -> "MaskwrightGrammar":
-        return MaskwrightGrammar(compile_request(self._compiler, request_type, grammar_spec, stop_token_ids))
-
-    def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
-        pinned = torch.cuda.is_available()
-        return torch.full((max_num_seqs, self._compiler.tokenizer.words), -1, dtype=torch.int32, pin_memory=pinned)
-
-    def destroy(self) -> None:
-        self._compiler.clear_cache()
 
 
 class MaskwrightGrammar(StructuredOutputGrammar):
@@ -152,3 +123,76 @@ class MaskwrightGrammar(StructuredOutputGrammar):
 
     def reset(self) -> None:
         self._matcher.reset()
+
+
+class ScheduledGrammar(MaskwrightGrammar):
+    """The text of one request in the scheduler, where an exception would end the engine and every other request.
+
+    A limit that is reached (`time_per_mask`) ends this request with an error instead: its row allows everything, and
+    whatever is sampled then is refused, which the host answers so.
+    """
+
+    def __init__(self, constraint: Constraint) -> None:
+        super().__init__(constraint)
+        self._has_failed = False
+
+    def _fail(self, failure: Error) -> None:
+        _logger.error("maskwright ends a request: %s", failure)
+        self._has_failed = True
+
+    def accept_tokens(self, request_id: str, tokens: List[int]) -> bool:
+        if not self._has_failed:
+            try:
+                return super().accept_tokens(request_id, tokens)
+            except Error as failure:
+                self._fail(failure)
+        return False
+
+    def validate_tokens(self, tokens: List[int]) -> List[int]:
+        if not self._has_failed:
+            try:
+                return super().validate_tokens(tokens)
+            except Error as failure:
+                self._fail(failure)
+        return []
+
+    def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
+        if not self._has_failed:
+            try:
+                return super().fill_bitmask(bitmask, batch_index)
+            except Error as failure:
+                self._fail(failure)
+        bitmask[batch_index].fill_(-1)
+
+    def reset(self) -> None:
+        super().reset()
+        self._has_failed = False
+
+
+@dataclass
+class MaskwrightBackend(StructuredOutputBackend):
+    """The backend of one engine."""
+
+    #: What its grammars are.
+    grammar: ClassVar[Type[MaskwrightGrammar]] = ScheduledGrammar
+
+    def __post_init__(self) -> None:
+        self._compiler = compiler_of(self.tokenizer, self.vocab_size)
+
+    def compile_grammar(
+        self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: Optional[Set[int]] = None
+    ) -> MaskwrightGrammar:
+        return self.grammar(compile_request(self._compiler, request_type, grammar_spec, stop_token_ids))
+
+    def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
+        pinned = torch.cuda.is_available()
+        return torch.full((max_num_seqs, self._compiler.tokenizer.words), -1, dtype=torch.int32, pin_memory=pinned)
+
+    def destroy(self) -> None:
+        self._compiler.clear_cache()
+
+
+class BeamBackend(MaskwrightBackend):
+    """The backend of a beam search, which runs in the program: failures are its exceptions."""
+
+    grammar = MaskwrightGrammar

@@ -19,13 +19,13 @@ from .._history import Follower
 from .._native import Constraint
 from .._tokenizer import Tokenizer
 from .._torch import apply_bitmask
-from .backend import compiler_of
 from . import OPTION
+from .compilers import compiler_of
 
 _KINDS = ("json_schema", "regex", "choice", "lark", "gbnf", "structural_tag")
 
 
-def _read(option: Any) -> Dict[str, Any]:
+def read_option(option: Any) -> Dict[str, Any]:
     """The option of a request as an object with one kind of constraint."""
     value = json.loads(option) if isinstance(option, str) else option
     kinds = [name for name in _KINDS if isinstance(value, dict) and name in value]
@@ -34,7 +34,7 @@ def _read(option: Any) -> Dict[str, Any]:
     return value
 
 
-def _compile(compiler: Compiler, value: Dict[str, Any], stop_token_ids: Any) -> Constraint:
+def compile_option(compiler: Compiler, value: Dict[str, Any], stop_token_ids: Any) -> Constraint:
     options = dict(value)
     kind = next(name for name in _KINDS if name in value)
     source = options.pop(kind)
@@ -49,8 +49,8 @@ class MaskwrightLogitsProcessor(LogitsProcessor):
     def validate_params(cls, sampling_params: Any) -> None:
         option = (sampling_params.extra_args or {}).get(OPTION)
         if option is not None:
-            # Without the tokenizer: what depends on it is found when the request begins.
-            _compile(_check_compiler(), _read(option), None)
+            # Without the tokenizer; where the backend is registered, it is checked with the tokenizer before.
+            compile_option(_check_compiler(), read_option(option), None)
 
     def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
         self._config = vllm_config.model_config
@@ -70,7 +70,7 @@ class MaskwrightLogitsProcessor(LogitsProcessor):
             self._rows.pop(row, None)
             option = (params.extra_args or {}).get(OPTION)
             if option is not None:
-                constraint = _compile(self._compiler(), _read(option), params.all_stop_token_ids)
+                constraint = compile_option(self._compiler(), read_option(option), params.all_stop_token_ids)
                 self._rows[row] = (Follower(constraint.matcher()), output)
         for one, other, direction in batch_update.moved:
             moved, replaced = self._rows.pop(one, None), self._rows.pop(other, None)
