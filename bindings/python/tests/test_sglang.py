@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("sglang")
 transformers = pytest.importorskip("transformers")
 
+import maskwright
 import maskwright.sglang as ours
 from sglang.srt.constrained import base_grammar_backend as host
 
@@ -147,3 +148,19 @@ def test_equal_requests_are_compiled_once(backend):
     after = backend.compiler.cache_info
     assert after[3] - before[3] == 1 and after[2] - before[2] == 7
     assert len({id(grammar.matcher) for grammar in grammars}) == 8
+
+
+def test_a_limit_is_of_its_request(backend):
+    """A text that reaches a limit may end, which is then refused; the text beside it goes on."""
+    slow = maskwright.Compiler(backend.compiler.tokenizer, limits={"time_per_mask": 0})
+    failing, good = ours.MaskwrightGrammar(slow.json_object()), backend.dispatch_regex("ab")
+    alone = good.allocate_vocab_mask(50304, 1, "cpu")
+    good.fill_vocab_mask(alone, 0)
+    for _ in range(2):
+        mask = good.allocate_vocab_mask(50304, 2, "cpu")
+        good.fill_vocab_mask_batched([host.GrammarRow(0, failing), host.GrammarRow(1, good)], mask)
+        assert (mask[1] == alone[0]).all()
+        assert [token for token in range(50304) if mask[0][token // 32] >> token % 32 & 1] == [50256]
+    for token in (50256, 5):
+        with pytest.raises(ValueError, match="time_per_mask"):
+            failing.accept_token(token)

@@ -14,6 +14,7 @@ the JSON of the environment variable `MASKWRIGHT_SETTINGS`.
 from __future__ import annotations
 
 import json
+import logging
 import os
 from typing import Any, Iterable, List, Optional
 
@@ -26,6 +27,8 @@ from ._errors import Error
 from ._native import Constraint, Matcher
 from ._tokenizer import Tokenizer
 from ._torch import apply_bitmask
+
+_logger = logging.getLogger(__name__)
 
 #: The name of the backend.
 NAME = "maskwright"
@@ -70,14 +73,22 @@ def _allocate(rows: int, words: int) -> torch.Tensor:
 
 
 class MaskwrightGrammar(BaseGrammarObject):
-    """The text of one request."""
+    """The text of one request.
+
+    An exception of a mask would end the scheduler, and with it every other request. A limit that is reached
+    (`time_per_mask`) is an error of this request instead: its row allows the stop tokens, and the next token is refused,
+    which the host answers by ending the request with an error.
+    """
 
     def __init__(self, constraint: Constraint, matcher: Optional[Matcher] = None) -> None:
         super().__init__()
         self._constraint = constraint
+        self._failure: Optional[Error] = None
         self.matcher = constraint.matcher() if matcher is None else matcher
 
     def accept_token(self, token: int) -> None:
+        if self._failure is not None:
+            raise self._failure
         if not self.matcher.accept(token):
             raise ValueError(f"token {token} is not accepted; {self.matcher.expected()} may come")
         self.current_token = token
@@ -95,16 +106,32 @@ class MaskwrightGrammar(BaseGrammarObject):
         return _allocate(batch_size, self._constraint.words)
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
-        self.matcher.fill(vocab_mask, idx)
+        if self._failure is None:
+            try:
+                self.matcher.fill(vocab_mask, idx)
+                return
+            except Error as failure:
+                _logger.error("maskwright ends a request: %s", failure)
+                self._failure = failure
+        row = vocab_mask.numpy()[idx].view("uint32")
+        row[:] = 0
+        for token in self.matcher.stop_token_ids:
+            row[token // 32] |= 1 << token % 32
 
     @staticmethod
     def fill_vocab_mask_batched(rows: List[Any], vocab_mask: torch.Tensor) -> None:
         """Rows of maskwright's grammars by all cores, others by themselves."""
-        ours = [row for row in rows if isinstance(row.grammar, MaskwrightGrammar)]
-        fill_masks([row.grammar.matcher for row in ours], vocab_mask, [row.row for row in ours])
+        ours, others = [], []
         for row in rows:
-            if not isinstance(row.grammar, MaskwrightGrammar):
-                row.grammar.fill_vocab_mask(vocab_mask, row.row)
+            is_ours = isinstance(row.grammar, MaskwrightGrammar) and row.grammar._failure is None
+            (ours if is_ours else others).append(row)
+        try:
+            fill_masks([row.grammar.matcher for row in ours], vocab_mask, [row.row for row in ours])
+        except Error:
+            # A limit of one text, which is found again, and ends this one alone.
+            others = rows
+        for row in others:
+            row.grammar.fill_vocab_mask(vocab_mask, row.row)
 
     @staticmethod
     def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
