@@ -192,7 +192,7 @@ def test_thoughts_are_free_and_the_answer_is_not(thinker):
     schema = {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMAS[0]}}
 
     def ask(seed):
-        fields = {"messages": [{"role": "user", "content": PROMPT}], "max_tokens": 200, "logit_bias": {end: 10}}
+        fields = {"messages": [{"role": "user", "content": PROMPT}], "max_tokens": 200, "logit_bias": {end: 13}}
         return thinker.post("/v1/chat/completions", response_format=schema, seed=seed, **fields)
 
     thoughts = []
@@ -201,6 +201,6 @@ def test_thoughts_are_free_and_the_answer_is_not(thinker):
             assert status == 200, answer
             choice = json.loads(answer)["choices"][0]
             message = choice["message"]
-            assert choice["finish_reason"] == "stop" and maskwright.check(SCHEMAS[0], message["content"]), choice
+            assert choice["finish_reason"] == "stop" and maskwright.check(SCHEMAS[0], message["content"]), answer
             thoughts.append(message.get("reasoning") or "")
     assert any(len(text) > 3 and not maskwright.check({}, text) for text in thoughts), thoughts
