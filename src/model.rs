@@ -104,6 +104,16 @@ pub struct ModelOptions {
     pub index: Option<PathBuf>,
 }
 
+/// The state of [loading a model](Model::load_with_progress).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LoadProgress {
+    /// Layers whose weights are in memory.
+    pub layers: usize,
+    /// Layers of the model.
+    pub total: usize,
+}
+
 /// A loaded model: weights, tokenizer, vocabulary, chat template. `Send + Sync`; sequences share it
 /// and have a [`KvCache`] each.
 #[derive(Clone, Debug)]
@@ -128,6 +138,15 @@ impl Model {
     /// missing or damaged, on architectures that are not supported, and on files that do not belong
     /// together.
     pub fn load(options: &ModelOptions) -> Result<Self> {
+        Self::load_with_progress(options, &mut |_| {})
+    }
+
+    /// Loads a model like [`load`](Self::load), and tells `progress` whenever the weights of another layer are in
+    /// memory. Nothing is told before the tokenizer is read and the weights are opened.
+    pub fn load_with_progress(
+        options: &ModelOptions,
+        progress: &mut dyn FnMut(LoadProgress),
+    ) -> Result<Self> {
         let files = options.source.files()?;
         refuse_adapter(&files)?;
         let config = config::read(&files)?;
@@ -140,7 +159,10 @@ impl Model {
         let generation_config = Arc::new(GenerationConfig::read(&files)?);
         let (device, dtype) = (options.device.open()?, options.dtype.into());
         let weights = Weights::open(&files, dtype, &device)?;
-        let decoder = Decoder::load(&config, weights, dtype, &device)?;
+        let total = config.num_hidden_layers;
+        let decoder = Decoder::load(&config, weights, (dtype, &device), &mut |layers| {
+            progress(LoadProgress { layers, total });
+        })?;
         let (source, vocabulary) = (options.source.clone(), Arc::new(vocabulary));
         let control_tokens = Arc::new(tokenizer.control_tokens(&vocabulary));
         let token_bound = tokenizer.token_bound(&vocabulary);

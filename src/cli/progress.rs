@@ -7,7 +7,9 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use maskwright::error::Result;
-use maskwright::model::{DownloadProgress, HubOptions, ModelSource, Repository};
+use maskwright::model::{
+    DownloadProgress, HubOptions, Model, ModelOptions, ModelSource, Repository,
+};
 
 /// Interval at which a spinner turns.
 const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
@@ -59,15 +61,26 @@ fn with_bars(
     path
 }
 
-/// A spinner with the time that loading takes; none for the embedded model, which takes none.
-pub(crate) fn loading(source: &ModelSource) -> ProgressBar {
-    if *source == ModelSource::Tiny {
-        return ProgressBar::hidden();
+/// Loads a model under a spinner with the time that it takes, and a bar of its layers; under none for the
+/// embedded model, which takes no time.
+pub(crate) fn loaded(options: &ModelOptions) -> Result<Model> {
+    if options.source == ModelSource::Tiny {
+        return Model::load(options);
     }
     let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
-    let spinner = ProgressBar::new_spinner()
+    let bar = ProgressBar::new_spinner()
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
-        .with_message(format!("loading {source}"));
-    spinner.enable_steady_tick(SPINNER_INTERVAL);
-    spinner
+        .with_message(format!("loading {}", options.source));
+    bar.enable_steady_tick(SPINNER_INTERVAL);
+    let model = Model::load_with_progress(options, &mut |state| {
+        if bar.length().is_none() {
+            let style = "{spinner} {msg} {wide_bar} {pos}/{len} layers {elapsed}";
+            let style = ProgressStyle::with_template(style);
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.set_length(state.total as u64);
+        }
+        bar.set_position(state.layers as u64);
+    });
+    bar.finish_and_clear();
+    model
 }

@@ -45,11 +45,17 @@ fn from_json(value: &Value) -> Result<Config> {
 }
 
 fn family(fields: &ConfigFields<'_>) -> Result<&'static Family> {
-    let name = fields.text("model_type")?.unwrap_or("unknown");
-    FAMILIES.iter().find(|family| family.model_type == name).ok_or_else(|| {
-        let name = shown(&name.into());
+    let name = fields.text("model_type")?;
+    FAMILIES.iter().find(|family| Some(family.model_type) == name).ok_or_else(|| {
         let known: Vec<&str> = FAMILIES.iter().map(|family| family.model_type).collect();
-        config_error(&format!("a model of type `{}` is not supported", name.trim_matches('"')))
+        let message = match name {
+            Some(name) => {
+                let name = shown(&name.into());
+                format!("a model of type `{}` is not supported", name.trim_matches('"'))
+            }
+            None => "`model_type` is missing, which tells the model's family".to_owned(),
+        };
+        config_error(&message)
             .at_pointer("/model_type")
             .with_help(format!(
                 "models of these types are: {}; convert it to one of them if its layers are the same, \

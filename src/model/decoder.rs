@@ -77,12 +77,12 @@ pub(super) struct Decoder {
 
 impl Decoder {
     /// Takes the weights out of a checkpoint. Errors on missing, misshapen and left-over tensors, and on
-    /// layers that the device cannot compute.
+    /// layers that the device cannot compute. Tells after each layer how many are loaded.
     pub(super) fn load(
         config: &Config,
         weights: Weights,
-        dtype: DType,
-        device: &Device,
+        (dtype, device): (DType, &Device),
+        loaded: &mut dyn FnMut(usize),
     ) -> error::Result<Self> {
         let description = &config.decoder;
         if !device.is_cpu() {
@@ -131,7 +131,9 @@ impl Decoder {
         let layer = |(index, layer)| {
             let name = format!("{prefix}{}.{index}", names.layers);
             let kv = shape.layers()[places[index]];
-            DecoderLayer::load(layer, description, hidden, &weights, &name, kv)
+            let layer = DecoderLayer::load(layer, description, hidden, &weights, &name, kv)?;
+            loaded(index + 1);
+            Ok(layer)
         };
         let layers = description.layers.iter().enumerate().map(layer);
         let layers = layers.collect::<error::Result<_>>()?;

@@ -152,6 +152,15 @@ fn a_folder_that_is_no_model_is_told_what_it_is() {
     std::fs::remove_file(folder.join("config.json")).unwrap();
     fails(&folder, &["adapter_config.json", "an adapter of `some/base`", "merge"]);
 
+    let address = Path::new("https://huggingface.co/some/model/tree/main");
+    fails(address, &["there is no such model folder", "an address is no name: write some/model"]);
+    let folder = hey("cli-model-no-type");
+    std::fs::write(folder.join("config.json"), "{}").unwrap();
+    fails(&folder, &["config.json: at /model_type: `model_type` is missing", "llama"]);
+    let file = folder.join("empty.gguf");
+    std::fs::write(&file, "").unwrap();
+    fails(&file, &["empty.gguf: the file is empty", "complete copy"]);
+
     let folder = hey("cli-model-pointer");
     let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n";
     std::fs::write(folder.join("model.safetensors"), pointer).unwrap();

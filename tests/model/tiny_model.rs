@@ -5,12 +5,23 @@
 
 use std::ops::ControlFlow;
 
-use maskwright::model::{Message, ModelOptions};
+use maskwright::model::{Message, Model, ModelOptions};
 use maskwright::{Compiler, Engine, Request, SamplingParams};
 use serde_json::{Value, json};
 
 fn engine() -> Engine {
     Engine::load(&ModelOptions::default()).unwrap()
+}
+
+#[test]
+fn loading_tells_of_each_layer() {
+    let mut told = Vec::new();
+    let model = Model::load_with_progress(&ModelOptions::default(), &mut |state| {
+        told.push((state.layers, state.total));
+    });
+    let layers = model.unwrap().config().num_hidden_layers;
+    assert!(layers > 1);
+    assert_eq!(told, (1..=layers).map(|layer| (layer, layers)).collect::<Vec<_>>());
 }
 
 /// The likeliest answer that has the four fields.

@@ -10,7 +10,7 @@ use maskwright::error::{Error, ErrorKind, Result};
 use maskwright::model::{GenerationConfig, Model, ModelSource, SpecialNames};
 
 use super::model::ModelArgs;
-use crate::cli::output;
+use crate::cli::{output, progress};
 
 /// Tokens that are written at most where nothing says.
 const DEFAULT_MAX_TOKENS: usize = 256;
@@ -234,7 +234,7 @@ pub(crate) fn with_draft(engine: Engine, draft: &str, model: &ModelArgs) -> Resu
         }
         None => {
             let source: ModelSource = draft.parse()?;
-            Model::load(&model.options(source)?)?
+            progress::loaded(&model.options(source)?)?
         }
     };
     engine.with_draft(draft)

@@ -39,10 +39,7 @@ impl ModelArgs {
     /// Loads the model.
     pub(crate) fn load(&self) -> Result<Engine> {
         let options = self.options(self.model.clone())?;
-        let spinner = progress::loading(&options.source);
-        let engine = Engine::load(&options);
-        spinner.finish_and_clear();
-        let engine = engine?;
+        let engine = Engine::new(progress::loaded(&options)?);
         let vocabulary = engine.model().vocabulary();
         warn(vocabulary);
         let left_out = engine.model().left_out();

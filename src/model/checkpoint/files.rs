@@ -11,6 +11,7 @@ use memmap2::Mmap;
 
 use super::gguf::GgufFile;
 use crate::error::{Error, ErrorKind, Result};
+use crate::model::hub::Repository;
 use crate::vocabulary::map_file;
 
 /// A model folder.
@@ -46,10 +47,13 @@ impl ModelFiles {
     /// A folder on disk. Errors if there is none at this path.
     pub(crate) fn folder(path: &Path) -> Result<Self> {
         let error = |message: &str| {
-            Error::new(ErrorKind::Model, message).in_file(path).with_help(
-                "give a folder with config.json, tokenizer.json and model.safetensors, a GGUF file, \
-                 ORG/NAME of Hugging Face's hub, or `tiny`",
-            )
+            let usual = "give a folder with config.json, tokenizer.json and model.safetensors, a GGUF \
+                 file, ORG/NAME of Hugging Face's hub, or `tiny`";
+            let help = match path.to_str().and_then(name_in_address) {
+                Some(name) => format!("an address is no name: write {name}"),
+                None => usual.to_owned(),
+            };
+            Error::new(ErrorKind::Model, message).in_file(path).with_help(help)
         };
         match path.metadata() {
             Ok(metadata) if metadata.is_dir() => Ok(Self::Folder(path.to_owned())),
@@ -194,6 +198,14 @@ impl ModelFiles {
             .in_file(self.path(name))
             .with_source(error)
     }
+}
+
+/// The model that the address of a page of the hub shows.
+fn name_in_address(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("://")?;
+    let mut parts = rest.split('/').skip(1);
+    let name = format!("{}/{}", parts.next()?, parts.next()?);
+    name.parse::<Repository>().ok().map(|_| name)
 }
 
 /// The first line of what Git LFS puts in the place of a large file.

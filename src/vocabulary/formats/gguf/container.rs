@@ -62,6 +62,9 @@ pub(crate) struct GgufMetadata<'a> {
 impl<'a> GgufMetadata<'a> {
     /// Reads header and metadata; what follows them may be missing.
     pub(crate) fn read(bytes: &'a [u8]) -> Result<Self> {
+        if bytes.is_empty() {
+            return Err(error("the file is empty").with_help("get a complete copy of the file"));
+        }
         let mut cursor = GgufCursor { bytes, at: 0 };
         if !is_gguf(cursor.take(4)?) {
             return Err(error("not a GGUF file").at_byte(0));
