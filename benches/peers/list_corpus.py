@@ -1,9 +1,9 @@
-"""Schemas that list many names, with texts, in the form of MaskBench's corpus, for `schemas --corpus DIR`.
+"""Schemas that list many values, with texts, in the form of MaskBench's corpus, for `schemas --corpus DIR`.
 
     python benches/peers/list_corpus.py DIR [COUNT …]
 
-For each COUNT (10000, 100000 and 1000000) a schema {"enum": […]} of made-up names of about 23 bytes, 200 of
-them as valid texts, 20 near misses as invalid ones.
+For each COUNT (10000, 100000 and 1000000) a schema {"enum": […]} of made-up names of about 23 bytes and one of
+integers of up to 12 digits, 200 of the values as valid texts, 20 near misses as invalid ones.
 """
 
 import json
@@ -25,17 +25,24 @@ def names(count):
     return list(found)
 
 
+def integers(count):
+    draw = random.Random(6)
+    return draw.sample(range(10**12), count)
+
+
+def write(path, listed, near_miss):
+    known = set(listed)
+    valid = listed[:: max(1, len(listed) // 200)][:200]
+    invalid = [miss for miss in map(near_miss, valid[:20]) if miss not in known]
+    tests = [{"valid": True, "data": value} for value in valid]
+    tests += [{"valid": False, "data": value} for value in invalid]
+    path.write_text(json.dumps({"id": path.stem, "schema": {"enum": listed}, "tests": tests}))
+
+
 def main(folder, *counts):
     for count in map(int, counts or (10_000, 100_000, 1_000_000)):
-        listed = names(count)
-        known = set(listed)
-        valid = listed[:: max(1, count // 200)][:200]
-        invalid = [name + "x" for name in valid[:20] if name + "x" not in known]
-        tests = [{"valid": True, "data": name} for name in valid]
-        tests += [{"valid": False, "data": name} for name in invalid]
-        schema = {"enum": listed}
-        path = pathlib.Path(folder) / f"names-{count}.jsonl"
-        path.write_text(json.dumps({"id": path.stem, "schema": schema, "tests": tests}))
+        write(pathlib.Path(folder) / f"names-{count}.jsonl", names(count), lambda name: name + "x")
+        write(pathlib.Path(folder) / f"integers-{count}.jsonl", integers(count), lambda value: value * 10 + 7)
 
 
 main(*sys.argv[1:])

@@ -65,14 +65,13 @@ const MAX_SEARCHED_NODES: usize = 10_000;
 pub struct ChoiceList(Arc<StringAutomaton>);
 
 impl ChoiceList {
-    /// These texts, in any order; a text that comes twice counts once. Sorting takes most of the
-    /// time.
+    /// These texts, in any order; a text that comes twice counts once. Building the
+    /// automaton takes most of the time, sorting less than a tenth.
     ///
     /// Errors if there is none.
     pub fn from_texts<S: AsRef<str>>(texts: impl IntoIterator<Item = S>) -> Result<Self> {
-        let mut texts: Vec<S> = texts.into_iter().collect();
-        texts.sort_unstable_by(|a, b| a.as_ref().cmp(b.as_ref()));
-        Self::from_sorted(texts.iter().map(|text| text.as_ref().as_bytes()))
+        let texts: Vec<S> = texts.into_iter().collect();
+        Self::from_sorted(sorted(texts.iter().map(|text| text.as_ref().as_bytes())))
     }
 
     /// The lines of a UTF-8 text, in any order; a line that comes twice counts once. Lines end in
@@ -186,12 +185,11 @@ impl ChoiceList {
 }
 
 /// Exactly one of these UTF-8 strings, as a trie where they are few.
-pub(crate) fn any_of(languages: &mut Languages, mut strings: Vec<&[u8]>) -> Language {
+pub(crate) fn any_of(languages: &mut Languages, strings: Vec<&[u8]>) -> Language {
     if strings.len() <= MAX_TRIE_STRINGS {
         return languages.literals(strings);
     }
-    strings.sort_unstable();
-    match ChoiceList::from_sorted(strings.iter().copied()) {
+    match ChoiceList::from_sorted(sorted(strings.iter().copied())) {
         Ok(list) => list.language(languages),
         // In memory it does not fail.
         Err(_) => languages.literals(strings),
@@ -204,6 +202,21 @@ pub(crate) fn list_of_many(texts: &[&str]) -> Option<ChoiceList> {
         return None;
     }
     ChoiceList::from_texts(texts).ok()
+}
+
+/// Strings in ascending order. Their first 16 bytes are compared beside the index of the others, so
+/// that few comparisons visit the strings: a million names take 0.2 s instead of 0.7.
+fn sorted<'s>(strings: impl Iterator<Item = &'s [u8]>) -> impl Iterator<Item = &'s [u8]> {
+    let beginning = |string: &[u8]| {
+        let mut bytes = [0; size_of::<u128>()];
+        let len = string.len().min(bytes.len());
+        bytes[..len].copy_from_slice(&string[..len]);
+        u128::from_be_bytes(bytes)
+    };
+    let mut sorted: Vec<(u128, &[u8])> =
+        strings.map(|string| (beginning(string), string)).collect();
+    sorted.sort_unstable();
+    sorted.into_iter().map(|(_, string)| string)
 }
 
 fn unusable(error: &fst::Error) -> Error {
