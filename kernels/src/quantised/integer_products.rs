@@ -141,7 +141,7 @@ mod aarch64 {
     use pulp::aarch64::Neon;
     use pulp::{f32x4, u32x4};
 
-    use super::{IntegerProducts, add_products, cast, look_up};
+    use super::{IntegerProducts, add_products, cast, look_up, subtract_pair};
 
     /// Lane by lane: the compiler makes registers of the arrays.
     impl IntegerProducts for Neon {

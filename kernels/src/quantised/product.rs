@@ -425,15 +425,32 @@ mod tests {
         f64::from(panels.group_offset(column / PANEL, group, &block)[column % PANEL])
     }
 
+    /// Random weights of a format: as numbers, packed, and in panels.
+    struct TestWeights {
+        /// Weights of a column.
+        k: usize,
+        wide: Vec<f32>,
+        packed: PackedWeights,
+        panels: QuantisedPanels,
+    }
+
+    impl TestWeights {
+        fn new(format: BlockFormat, count: usize, columns: usize, random: &mut Random) -> Self {
+            let k = count * format.weights();
+            let bytes = blocks(format, columns * count, random);
+            let mut wide = vec![0.0; columns * k];
+            format.read(&bytes, &mut wide);
+            let packed = PackedWeights::new(WeightSlice::Blocks(format, &bytes), k);
+            Self { k, wide, packed, panels: QuantisedPanels::new(format, &bytes, k) }
+        }
+    }
+
     #[test]
     fn packed_weights_are_the_numbers_of_their_blocks() {
         for format in BlockFormat::ALL {
             for (count, columns) in [(1, 3), (3, 37), (70, 16)] {
-                let k = count * format.weights();
-                let bytes = blocks(format, columns * count, &mut Random(7));
-                let mut wide = vec![0.0; columns * k];
-                format.read(&bytes, &mut wide);
-                let packed = PackedWeights::new(WeightSlice::Blocks(format, &bytes), k);
+                let TestWeights { k, wide, packed, .. } =
+                    TestWeights::new(format, count, columns, &mut Random(7));
                 assert_eq!((packed.columns(), packed.k()), (columns, k));
                 let mut row = vec![0.0; k];
                 for (column, expected) in wide.chunks_exact(k).enumerate() {
@@ -448,13 +465,10 @@ mod tests {
     fn products_are_the_exact_ones_within_the_steps_of_rounding() {
         for format in BlockFormat::ALL {
             for (count, columns) in [(1, 3), (3, 37), (9, 80)] {
-                let k = count * format.weights();
                 let mut random = Random(8);
-                let bytes = blocks(format, columns * count, &mut random);
-                let (mut w, x) = (vec![0.0; columns * k], random.numbers(7 * k));
-                format.read(&bytes, &mut w);
-                let packed = PackedWeights::new(WeightSlice::Blocks(format, &bytes), k);
-                let panels = QuantisedPanels::new(format, &bytes, k);
+                let TestWeights { k, wide: w, packed, panels } =
+                    TestWeights::new(format, count, columns, &mut random);
+                let x = random.numbers(7 * k);
                 let y = linear(&x, &packed);
                 for (row, x) in x.chunks_exact(k).enumerate() {
                     for (column, w) in w.chunks_exact(k).enumerate() {
@@ -487,11 +501,9 @@ mod tests {
     fn rows_are_the_same_bits_alone_and_together_and_on_all_processors() {
         for format in BlockFormat::ALL {
             for (count, columns) in [(1, 3), (3, 37), (40, 52)] {
-                let k = count * format.weights();
                 let mut random = Random(9);
-                let bytes = blocks(format, columns * count, &mut random);
-                let packed = PackedWeights::new(WeightSlice::Blocks(format, &bytes), k);
-                let panels = QuantisedPanels::new(format, &bytes, k);
+                let TestWeights { k, packed, panels, .. } =
+                    TestWeights::new(format, count, columns, &mut random);
                 let x = random.numbers(270 * k);
                 let all = linear(&x, &packed);
                 for (row, x) in x.chunks_exact(k).enumerate() {
