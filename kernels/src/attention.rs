@@ -13,11 +13,15 @@
 //!
 //! Every sum runs over dimensions or positions in ascending order, whatever is computed beside it.
 
+mod softmax;
+mod tiles;
+
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+use self::softmax::Softmax;
+use self::tiles::{MixTile, ScoreTile};
 use crate::block::{BLOCK_POSITIONS, BlockLayout};
-use crate::exponential::{exp, tanh};
 
 /// Query vectors (rows times query heads of one key-value head) of a task: they share the keys and
 /// values that it reads.
@@ -268,92 +272,6 @@ impl Task<'_> {
     }
 }
 
-/// Some queries and some blocks of keys.
-struct ScoreTile<'a> {
-    task: &'a Task<'a>,
-    queries: &'a [f32],
-    query: usize,
-    block: usize,
-    stride: usize,
-    scores: &'a mut [f32],
-}
-
-impl ScoreTile<'_> {
-    /// Writes the scores of `Q` queries with `B` blocks. Returns `B`.
-    #[inline(always)]
-    fn write<S: Simd, const Q: usize, const B: usize>(&mut self, simd: S) -> usize {
-        let width = self.task.layout.width;
-        let queries: [&[f32]; Q] = std::array::from_fn(|i| {
-            let at = (self.query + i) * width;
-            &self.queries[at..at + width]
-        });
-        let keys: [&[S::f32s]; B] =
-            std::array::from_fn(|i| S::as_simd_f32s(self.task.keys(self.block + i)).0);
-        let registers = keys[0].len() / width;
-        for register in 0..registers {
-            let mut lanes = [[simd.splat_f32s(0.0); B]; Q];
-            for dimension in 0..width {
-                let keys: [S::f32s; B] =
-                    std::array::from_fn(|i| keys[i][dimension * registers + register]);
-                for (lanes, query) in lanes.iter_mut().zip(queries) {
-                    let query = simd.splat_f32s(query[dimension]);
-                    for (sum, keys) in lanes.iter_mut().zip(keys) {
-                        *sum = simd.mul_add_f32s(query, keys, *sum);
-                    }
-                }
-            }
-            for (i, lanes) in lanes.iter().enumerate() {
-                for (j, lanes) in lanes.iter().enumerate() {
-                    let at = (self.query + i) * self.stride + (self.block + j) * BLOCK_POSITIONS;
-                    let row = &mut self.scores[at..at + BLOCK_POSITIONS];
-                    S::as_mut_simd_f32s(row).0[register] = *lanes;
-                }
-            }
-        }
-        B
-    }
-}
-
-/// Some queries and some registers of a value vector.
-struct MixTile<'a> {
-    task: &'a Task<'a>,
-    weights: &'a [f32],
-    stride: usize,
-    query: usize,
-    register: usize,
-    result: &'a mut [f32],
-}
-
-impl MixTile<'_> {
-    /// Adds up the values for `Q` queries and `V` registers. Returns `V`.
-    #[inline(always)]
-    fn add<S: Simd, const Q: usize, const V: usize>(&mut self, simd: S) -> usize {
-        let width = self.task.layout.width;
-        let weights: [&[f32]; Q] = std::array::from_fn(|i| {
-            self.task.weights_of(self.weights, self.stride, self.query + i)
-        });
-        let mut lanes = [[simd.splat_f32s(0.0); V]; Q];
-        for (block, from) in (0..weights[0].len()).step_by(BLOCK_POSITIONS).enumerate() {
-            let to = weights[0].len().min(from + BLOCK_POSITIONS);
-            for (values, position) in self.task.values(block).chunks_exact(width).zip(from..to) {
-                let values = &S::as_simd_f32s(values).0[self.register..self.register + V];
-                for (lanes, weights) in lanes.iter_mut().zip(weights) {
-                    let weight = simd.splat_f32s(weights[position]);
-                    for (sum, values) in lanes.iter_mut().zip(values) {
-                        *sum = simd.mul_add_f32s(weight, *values, *sum);
-                    }
-                }
-            }
-        }
-        for (i, lanes) in lanes.iter().enumerate() {
-            let at = (self.query + i) * width;
-            let row = S::as_mut_simd_f32s(&mut self.result[at..at + width]).0;
-            row[self.register..self.register + V].copy_from_slice(lanes);
-        }
-        V
-    }
-}
-
 /// The first place of the cache that a row from `from` to `to` may see.
 fn first_visible(segment: &Segment<'_>, from: usize, to: usize, window: Option<usize>) -> usize {
     let Some(window) = window else { return 0 };
@@ -391,57 +309,6 @@ fn hide(
     }
     let before = (at + seen).saturating_sub(window).min(at);
     scores[..before.saturating_sub(first)].fill(f32::NEG_INFINITY);
-}
-
-/// Turns the scores of the first positions of a row into weights, the others into 0, and adds the
-/// weights up.
-struct Softmax<'a> {
-    row: &'a mut [f32],
-    /// The number of positions up to and including the row's own.
-    visible: usize,
-    soft_cap: Option<f32>,
-    /// A score that has a weight and no position.
-    sink: Option<f32>,
-}
-
-impl WithSimd for Softmax<'_> {
-    type Output = f32;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> f32 {
-        let (seen, unseen) = self.row.split_at_mut(self.visible);
-        unseen.fill(0.0);
-        if let Some(cap) = self.soft_cap {
-            for score in seen.iter_mut() {
-                // What is hidden stays hidden.
-                let capped = tanh(*score / cap) * cap;
-                *score = if *score == f32::NEG_INFINITY { *score } else { capped };
-            }
-        }
-        let greatest = self.sink.map_or(greatest(seen), |sink| greatest(seen).max(sink));
-        for score in seen.iter_mut() {
-            *score = exp(*score - greatest);
-        }
-        // In ascending order, not in lanes: a node of a tree has zeros between its ancestors, which
-        // would move them to other lanes than those of the path alone.
-        let sum: f32 = seen.iter().sum();
-        sum + self.sink.map_or(0.0, |sink| exp(sink - greatest))
-    }
-}
-
-/// The greatest of some numbers, found in lanes: the order of comparisons does not matter.
-#[inline(always)]
-fn greatest(numbers: &[f32]) -> f32 {
-    let greater = |a: f32, b: f32| if a > b { a } else { b };
-    let mut lanes = [f32::NEG_INFINITY; 16];
-    let chunks = numbers.chunks_exact(16);
-    let rest = chunks.remainder();
-    for chunk in chunks {
-        for (lane, number) in lanes.iter_mut().zip(chunk) {
-            *lane = greater(*lane, *number);
-        }
-    }
-    lanes.iter().chain(rest).copied().fold(f32::NEG_INFINITY, greater)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@
 //! on what was read before. Points that are made never change.
 
 mod compile;
+mod tables;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use smallvec::SmallVec;
 
 use compile::{PartialGrammar, ProgramCompiler, WholeGrammar, spellable_languages};
 pub(crate) use compile::{check_nesting, find_token, resolve_tokens};
+use tables::{NameTable, PointTable, ProgramTables};
 
 use super::byte_coverage::ByteCoverage;
 use super::item::{PointId, RETURN};
@@ -41,66 +43,6 @@ use crate::grammar::{Grammar, Node, NodeId, Origin, RuleId, Temperature, TokenSe
 use crate::limits::Limits;
 use crate::regular::{ByteSet, Language, Languages, TextSet, TextSets};
 use crate::vocabulary::Vocabulary;
-
-/// The point behind a captured string, by the capture's tag and the string (`None`: any).
-type CaptureTargets = FxHashMap<(u32, Option<Box<[u8]>>), Option<PointId>>;
-
-/// The points of a program and the lists they refer to.
-#[derive(Clone, Debug, Default)]
-struct PointTable {
-    points: Vec<Point>,
-    /// By point: index into `labels`.
-    label_of: Vec<u32>,
-    /// By point: whether a JSON string is read there.
-    reads_json_string: Vec<bool>,
-    /// The points of forks.
-    branches: Vec<PointId>,
-    /// By fork: the branch that leads to a shortest text, where the source knows it.
-    shortest: FxHashMap<PointId, PointId>,
-    /// The temperatures of endless budgets that have one.
-    temperatures: FxHashMap<PointId, Temperature>,
-    /// The special tokens of points.
-    tokens: Vec<u32>,
-    labels: Vec<Origin>,
-    label_ids: FxHashMap<Origin, u32>,
-    /// By rule: the point where its body begins, [`UNKNOWN_BODY`] until asked for.
-    entries: Vec<PointId>,
-    /// The points that nodes were compiled to, by node and continuation.
-    memo: FxHashMap<(NodeId, PointId), PointId>,
-    /// Points that may be made; more are an error.
-    limit: usize,
-}
-
-/// The choices of names of a program.
-#[derive(Debug, Default)]
-struct NameTable {
-    names: Vec<Arc<Names>>,
-    /// By choice and rank: the point behind a name, once asked for.
-    targets: FxHashMap<(u32, u32), PointId>,
-    /// The number of a choice, by the source's tag.
-    ids: FxHashMap<u32, u32>,
-    /// The source's tag, by number.
-    tags: Vec<u32>,
-}
-
-/// A source and its answers.
-#[derive(Debug, Default)]
-struct SourceTable {
-    source: Option<Box<dyn Source>>,
-    capture_targets: CaptureTargets,
-    /// Short texts of rules, where the source told them.
-    completions: FxHashMap<RuleId, Option<Arc<[u8]>>>,
-    /// Approximate memory of the answers.
-    memory: usize,
-}
-
-/// The parts of a program that grow as it is visited.
-#[derive(Debug, Default)]
-struct ProgramTables {
-    points: PointTable,
-    names: NameTable,
-    answers: SourceTable,
-}
 
 /// A rule whose body has not been asked for.
 const UNKNOWN_BODY: PointId = u32::MAX;
@@ -577,24 +519,5 @@ impl Program {
         answers.memory += 96 + text.map_or(0, <[u8]>::len);
         answers.capture_targets.insert((tag, text.map(Box::from)), point);
         Ok(point)
-    }
-}
-
-impl PointTable {
-    /// [`RETURN`] and [`ACCEPT`](super::item::ACCEPT) alone.
-    fn new(limits: &Limits) -> Self {
-        Self {
-            points: vec![Point::Border; 2],
-            label_of: vec![0; 2],
-            reads_json_string: vec![false; 2],
-            labels: vec![Origin::Text("".into())],
-            limit: limits.grammar_size,
-            ..Self::default()
-        }
-    }
-
-    /// The label of a point.
-    fn origin(&self, point: PointId) -> &Origin {
-        &self.labels[self.label_of[point as usize] as usize]
     }
 }

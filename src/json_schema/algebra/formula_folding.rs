@@ -27,6 +27,7 @@ use crate::json_schema::set::member_formula::{FormulaNode, MemberFormula};
 use crate::json_schema::set::membership::set_of_unnamed_key;
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, Sets};
+use crate::regular::Language;
 
 /// Nodes that one formula may have: a larger one takes seconds for each member.
 const MAX_FORMULA_SIZE: usize = 100_000;
@@ -98,19 +99,8 @@ pub(crate) fn fold_complement(
         all.push(formula_of_key(sets, &named.key, named.set, named.required));
     }
     let names = sets.names(object);
-    for class in object.classes.iter().filter(|class| class.set != Set::ANY) {
-        let keys = sets.languages.difference(class.keys, names);
-        if sets.languages.is_live(keys)? {
-            let set = canonical_set(sets, class.set);
-            all.push(sets.conditions.of(FormulaNode::All(KeyClass { keys, set })));
-        }
-    }
-    if object.min > object.required() as u32 {
-        all.push(sets.conditions.of(FormulaNode::AtLeast(object.min)));
-    }
-    if let Some(max) = object.max {
-        all.push(sets.conditions.of(FormulaNode::AtMost(max)));
-    }
+    all.extend(formulas_of_classes(sets, object, names)?);
+    all.extend(formulas_of_counts(sets, object));
     let all = sets.conditions.and(all);
     let named = object.named.iter();
     let named = named.map(|n| NamedKey { set: Set::ANY, required: false, key: n.key.clone() });
@@ -121,6 +111,30 @@ pub(crate) fn fold_complement(
         ..ObjectSet::any(sets.strings.any)
     };
     settle(sets, folded)
+}
+
+/// The formulas of an object set for keys by class, those of a list of names aside.
+fn formulas_of_classes(
+    sets: &mut Sets<'_>,
+    object: &ObjectSet,
+    names: Language,
+) -> Result<Vec<MemberFormula>> {
+    let mut formulas = Vec::new();
+    for class in object.classes.iter().filter(|class| class.set != Set::ANY) {
+        let keys = sets.languages.difference(class.keys, names);
+        if sets.languages.is_live(keys)? {
+            let set = canonical_set(sets, class.set);
+            formulas.push(sets.conditions.of(FormulaNode::All(KeyClass { keys, set })));
+        }
+    }
+    Ok(formulas)
+}
+
+/// The formulas for the number of members of an object set.
+fn formulas_of_counts(sets: &mut Sets<'_>, object: &ObjectSet) -> Vec<MemberFormula> {
+    let least = (object.min > object.required() as u32).then_some(object.min);
+    let bounds = [least.map(FormulaNode::AtLeast), object.max.map(FormulaNode::AtMost)];
+    bounds.into_iter().flatten().map(|bound| sets.conditions.of(bound)).collect()
 }
 
 /// The union of object sets, as one object set with a formula.
@@ -164,19 +178,10 @@ pub(crate) fn fold_union(sets: &mut Sets<'_>, objects: &[ObjectSet]) -> Result<O
             let (set, required) = row[i];
             all.push(formula_of_key(sets, key, set, required));
         }
-        for class in object.classes.iter().filter(|class| class.set != Set::ANY) {
-            let keys = sets.languages.difference(class.keys, names);
-            if !same_classes && sets.languages.is_live(keys)? {
-                let set = canonical_set(sets, class.set);
-                all.push(sets.conditions.of(FormulaNode::All(KeyClass { keys, set })));
-            }
+        if !same_classes {
+            all.extend(formulas_of_classes(sets, object, names)?);
         }
-        if object.min > object.required() as u32 {
-            all.push(sets.conditions.of(FormulaNode::AtLeast(object.min)));
-        }
-        if let Some(max) = object.max {
-            all.push(sets.conditions.of(FormulaNode::AtMost(max)));
-        }
+        all.extend(formulas_of_counts(sets, object));
         alternatives.push(sets.conditions.and(all));
     }
     if let (true, Some(first)) = (same_classes, objects.first()) {

@@ -25,8 +25,12 @@
 //!
 //! *Source:* `lark/indenter.py` of the `lark` package: `Indenter`, `PythonIndenter`.
 
+mod brackets;
+mod productive;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::productive::productive;
 use super::ast::{
     DefinitionKind, LarkDefinition, LarkExpr, LarkExprKind, RuleAttributes, is_terminal,
 };
@@ -41,10 +45,6 @@ const TAB: u64 = 8;
 const NEWLINES: [&str; 4] = ["_NEWLINE", "_NL", "NEWLINE", "NL"];
 /// Repeats of parts with lines that are written out.
 const MAX_REPEATS: u32 = 4;
-/// Opening and closing brackets between which line breaks are ignored: texts and names.
-const OPENING: [&str; 6] = ["(", "[", "{", "LPAR", "LSQB", "LBRACE"];
-const CLOSING: [&str; 6] = [")", "]", "}", "RPAR", "RSQB", "RBRACE"];
-
 /// The place between two tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum LineState {
@@ -371,82 +371,6 @@ impl Layout<'_> {
         Ok(())
     }
 
-    /// An expression between brackets, where line breaks are ignored.
-    fn in_brackets(&mut self, expr: &LarkExpr, parameters: &[String]) -> LarkExpr {
-        let mut copy = expr.clone();
-        copy.visit_mut(&mut |expr| {
-            if let LarkExprKind::Name(name) = &expr.kind
-                && self.is_layout_terminal(name)
-            {
-                expr.kind = LarkExprKind::Choice(Vec::new());
-            }
-            if let LarkExprKind::Name(name) | LarkExprKind::Template(name, _) = &mut expr.kind
-                && !is_terminal(name)
-                && !parameters.contains(name)
-                && self.by_name.contains_key(name.as_str())
-            {
-                let copy = format!("{name}@brackets");
-                if self.known.insert(copy.clone()) {
-                    self.todo.push(Work::InBrackets(name.clone()));
-                }
-                *name = copy;
-            }
-        });
-        copy
-    }
-
-    /// An expression without lines, what stands in brackets in rules of its own.
-    fn plain(&mut self, expr: &LarkExpr) -> Result<LarkExpr> {
-        let at = expr.at;
-        let kind = match &expr.kind {
-            LarkExprKind::Sequence(parts) => return self.plain_sequence(at, parts),
-            LarkExprKind::Choice(parts) => {
-                let parts: Result<_> = parts.iter().map(|part| self.plain(part)).collect();
-                LarkExprKind::Choice(parts?)
-            }
-            LarkExprKind::Repeat(inner, min, max) => {
-                LarkExprKind::Repeat(Box::new(self.plain(inner)?), *min, *max)
-            }
-            _ if bracket(expr).is_some() => {
-                return Err(self.error(at, "a bracket stands without its other half"));
-            }
-            _ => return Ok(expr.clone()),
-        };
-        Ok(LarkExpr { at, kind })
-    }
-
-    fn plain_sequence(&mut self, at: usize, parts: &[LarkExpr]) -> Result<LarkExpr> {
-        let mut made = Vec::new();
-        let mut index = 0;
-        while let Some(part) = parts.get(index) {
-            if bracket(part) != Some(Bracket::Opening) {
-                made.push(self.plain(part)?);
-                index += 1;
-                continue;
-            }
-            let mut depth = 0usize;
-            let close = parts[index..].iter().position(|part| {
-                match bracket(part) {
-                    Some(Bracket::Opening) => depth += 1,
-                    Some(Bracket::Closing) => depth -= 1,
-                    None => {}
-                }
-                depth == 0
-            });
-            let Some(close) = close else {
-                return Err(self.error(part.at, "the bracket is not closed in its alternative"));
-            };
-            let inner = sequence(part.at, parts[index..index + close].to_vec());
-            let inner = self.in_brackets(&inner, &[]);
-            let rule = self.fresh("brackets");
-            self.define(rule.clone(), part.at, inner, false, self.groups.brackets);
-            made.push(name(part.at, rule));
-            made.push(parts[index + close].clone());
-            index += close + 1;
-        }
-        Ok(sequence(at, made))
-    }
-
     /// The texts of an expression between two states; `None` if there are none.
     fn between(
         &mut self,
@@ -655,71 +579,4 @@ impl Layout<'_> {
         self.define(enter.clone(), at, LarkExpr { at, kind }, true, self.groups.bare);
         call(&enter, 0)
     }
-}
-
-impl LarkExpr {
-    /// Whether brackets were taken out of it.
-    fn has_bracket_rule(&self) -> bool {
-        let mut found = false;
-        self.visit(&mut |expr| {
-            found |=
-                matches!(&expr.kind, LarkExprKind::Name(name) if name.starts_with("brackets@"));
-        });
-        found
-    }
-}
-
-/// The definitions, without calls of rules with lines that have no texts. Whether they have some
-/// does not depend on the column.
-fn productive(mut definitions: Vec<LinkedDefinition>) -> Vec<LinkedDefinition> {
-    let mut has_text: FxHashSet<String> = FxHashSet::default();
-    loop {
-        let before = has_text.len();
-        for LinkedDefinition { definition, .. } in &definitions {
-            if definition.is_parametric && can_end(&definition.body, &has_text) {
-                has_text.insert(definition.name.clone());
-            }
-        }
-        if has_text.len() == before {
-            break;
-        }
-    }
-    for LinkedDefinition { definition, .. } in &mut definitions {
-        definition.body.visit_mut(&mut |expr| {
-            if let LarkExprKind::Parametric(name, _) = &expr.kind
-                && !has_text.contains(name)
-            {
-                expr.kind = LarkExprKind::Choice(Vec::new());
-            }
-        });
-    }
-    definitions
-}
-
-/// Whether an expression has a text, given the rules with lines that have one.
-fn can_end(expr: &LarkExpr, has_text: &FxHashSet<String>) -> bool {
-    match &expr.kind {
-        LarkExprKind::Parametric(name, _) => has_text.contains(name),
-        LarkExprKind::Sequence(parts) => parts.iter().all(|part| can_end(part, has_text)),
-        LarkExprKind::Choice(parts) => parts.iter().any(|part| can_end(part, has_text)),
-        LarkExprKind::Repeat(inner, min, _) => *min == 0 || can_end(inner, has_text),
-        _ => true,
-    }
-}
-
-#[derive(PartialEq, Eq)]
-enum Bracket {
-    Opening,
-    Closing,
-}
-
-/// The bracket that an expression is.
-fn bracket(expr: &LarkExpr) -> Option<Bracket> {
-    let (LarkExprKind::Text { text, .. } | LarkExprKind::Name(text)) = &expr.kind else {
-        return None;
-    };
-    if OPENING.contains(&text.as_str()) {
-        return Some(Bracket::Opening);
-    }
-    CLOSING.contains(&text.as_str()).then_some(Bracket::Closing)
 }

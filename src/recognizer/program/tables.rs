@@ -1,0 +1,91 @@
+//! The tables of a program: points, names, and what its source has answered.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::grammar::names::Names;
+use crate::grammar::source::Source;
+use crate::grammar::{NodeId, Origin, RuleId, Temperature};
+use crate::limits::Limits;
+use crate::recognizer::item::PointId;
+use crate::recognizer::point::Point;
+
+/// The point behind a captured string, by the capture's tag and the string (`None`: any).
+pub(super) type CaptureTargets = FxHashMap<(u32, Option<Box<[u8]>>), Option<PointId>>;
+
+/// The points of a program and the lists they refer to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PointTable {
+    pub(super) points: Vec<Point>,
+    /// By point: index into `labels`.
+    pub(super) label_of: Vec<u32>,
+    /// By point: whether a JSON string is read there.
+    pub(super) reads_json_string: Vec<bool>,
+    /// The points of forks.
+    pub(super) branches: Vec<PointId>,
+    /// By fork: the branch that leads to a shortest text, where the source knows it.
+    pub(super) shortest: FxHashMap<PointId, PointId>,
+    /// The temperatures of endless budgets that have one.
+    pub(super) temperatures: FxHashMap<PointId, Temperature>,
+    /// The special tokens of points.
+    pub(super) tokens: Vec<u32>,
+    pub(super) labels: Vec<Origin>,
+    pub(super) label_ids: FxHashMap<Origin, u32>,
+    /// By rule: the point where its body begins, [`UNKNOWN_BODY`] until asked for.
+    pub(super) entries: Vec<PointId>,
+    /// The points that nodes were compiled to, by node and continuation.
+    pub(super) memo: FxHashMap<(NodeId, PointId), PointId>,
+    /// Points that may be made; more are an error.
+    pub(super) limit: usize,
+}
+
+/// The choices of names of a program.
+#[derive(Debug, Default)]
+pub(super) struct NameTable {
+    pub(super) names: Vec<Arc<Names>>,
+    /// By choice and rank: the point behind a name, once asked for.
+    pub(super) targets: FxHashMap<(u32, u32), PointId>,
+    /// The number of a choice, by the source's tag.
+    pub(super) ids: FxHashMap<u32, u32>,
+    /// The source's tag, by number.
+    pub(super) tags: Vec<u32>,
+}
+
+/// A source and its answers.
+#[derive(Debug, Default)]
+pub(super) struct SourceTable {
+    pub(super) source: Option<Box<dyn Source>>,
+    pub(super) capture_targets: CaptureTargets,
+    /// Short texts of rules, where the source told them.
+    pub(super) completions: FxHashMap<RuleId, Option<Arc<[u8]>>>,
+    /// Approximate memory of the answers.
+    pub(super) memory: usize,
+}
+
+/// The parts of a program that grow as it is visited.
+#[derive(Debug, Default)]
+pub(super) struct ProgramTables {
+    pub(super) points: PointTable,
+    pub(super) names: NameTable,
+    pub(super) answers: SourceTable,
+}
+
+impl PointTable {
+    /// [`RETURN`](crate::recognizer::item::RETURN) and [`ACCEPT`](crate::recognizer::item::ACCEPT) alone.
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            points: vec![Point::Border; 2],
+            label_of: vec![0; 2],
+            reads_json_string: vec![false; 2],
+            labels: vec![Origin::Text("".into())],
+            limit: limits.grammar_size,
+            ..Self::default()
+        }
+    }
+
+    /// The label of a point.
+    pub(super) fn origin(&self, point: PointId) -> &Origin {
+        &self.labels[self.label_of[point as usize] as usize]
+    }
+}
