@@ -29,9 +29,11 @@
 //! | `config` | `config.json`: every key is read, known to be harmless, or refused |
 //! | `config/families` | the model families, a function each from `config.json` to the data of a decoder |
 //! | `decoder` | the decoder that computes what this data says, on the CPU and with tensors |
+//! | `adapted` | models of candle-transformers, for types that the decoder does not cover |
+//! | `network` | one of the two |
 //! | `kv_cache` | keys and values of one sequence, copied on write |
 //! | `forward` | forward passes and new caches |
-//! | `logits` | the result of a forward pass |
+//! | `logits`, `logit_rows` | the result of a forward pass |
 //! | `device` | where a model runs, and its dtype |
 //! | `generation_config` | the settings of generation that a model comes with |
 //! | `hub` | models by name: Hugging Face's cache, and downloads into it |
@@ -53,7 +55,19 @@
 //!
 //! A difference that the description cannot state becomes a field of it, computed by `decoder/cpu.rs` with
 //! a kernel in `kernels/`, and by `decoder/tensors.rs` or refused there when the model is loaded.
+//!
+//! # Models of candle-transformers
+//!
+//! With the feature `candle-transformers`, types that the decoder does not cover are computed by that crate.
+//! A reader in `config/families/adapted/` turns `config.json` into the settings that it reads, and a function in
+//! `adapted/` makes its model of them and of the weights; a case in `tests/data/family_logits.py` has the
+//! logits of the `transformers` library, which `tests/model/adapted.rs` compares. One text is written at a time, in
+//! `f32`, without speculation, beams, labels and shared prefixes. A forked or cut [`KvCache`] reads its tokens
+//! again, and logits depend, within rounding, on how the tokens were cut into passes.
 
+#[cfg(feature = "candle-transformers")]
+mod adapted;
+mod adapted_error;
 mod batch;
 mod candle_error;
 mod chat_template;
@@ -65,14 +79,16 @@ mod forward;
 mod generation_config;
 mod hub;
 mod kv_cache;
+mod logit_rows;
 mod logits;
+mod network;
 mod prompt_encoding;
 mod tokenization;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use batch::{Chunk, LogitRows};
+pub use batch::Chunk;
 pub use chat_template::{ChatTemplate, Message};
 pub use checkpoint::ModelSource;
 pub use config::Config;
@@ -80,6 +96,7 @@ pub use device::{DType, Device};
 pub use generation_config::GenerationConfig;
 pub use hub::{DownloadProgress, HubOptions, Repository};
 pub use kv_cache::{KvBlocks, KvCache, RotaryFactors, SharedBlock};
+pub use logit_rows::LogitRows;
 pub use logits::Logits;
 pub use prompt_encoding::{PromptPart, SpecialNames};
 pub use tokenization::{Canonical, Tokenizer};
@@ -87,7 +104,7 @@ pub use tokenization::{Canonical, Tokenizer};
 use crate::error::{Error, ErrorKind, Result, shortened};
 use crate::vocabulary::Vocabulary;
 use checkpoint::{ModelFiles, Weights};
-use decoder::Decoder;
+use network::Network;
 use tokenization::{ControlTokens, TokenCountBound};
 
 /// The settings for loading a model: source, device, dtype, index.
@@ -120,7 +137,7 @@ pub struct LoadProgress {
 pub struct Model {
     source: ModelSource,
     config: Config,
-    decoder: Decoder,
+    network: Network,
     tokenizer: Arc<Tokenizer>,
     vocabulary: Arc<Vocabulary>,
     chat_template: Option<Arc<ChatTemplate>>,
@@ -160,7 +177,7 @@ impl Model {
         let (device, dtype) = (options.device.open()?, options.dtype.into());
         let weights = Weights::open(&files, dtype, &device)?;
         let total = config.num_hidden_layers;
-        let decoder = Decoder::load(&config, weights, (dtype, &device), &mut |layers| {
+        let network = Network::load(&config, weights, (dtype, &device), &mut |layers| {
             progress(LoadProgress { layers, total });
         })?;
         let (source, vocabulary) = (options.source.clone(), Arc::new(vocabulary));
@@ -170,7 +187,7 @@ impl Model {
         Ok(Self {
             source,
             config,
-            decoder,
+            network,
             tokenizer,
             vocabulary,
             chat_template,
@@ -214,7 +231,7 @@ impl Model {
     /// The parts of the checkpoint that were left out, by the beginnings of their tensors' names: a model that
     /// also reads images or sound is loaded as far as it reads text.
     pub fn left_out(&self) -> &[&'static str] {
-        self.decoder.left_out()
+        self.network.left_out()
     }
 
     /// The chat template. Errors if there is none.

@@ -43,6 +43,7 @@
 mod draft;
 mod formats;
 mod index;
+mod infinities;
 mod mapped_file;
 mod special_names;
 mod token_mask;
@@ -63,6 +64,8 @@ pub(crate) use formats::is_well_known_end;
 pub(crate) use formats::{GgufMetadata, GgufTensor, GgufValue, gguf_tensors, gguf_token_type};
 pub(crate) use index::{IndexPart, IndexReader, IndexWriter, VocabularyIndex};
 pub use index::{cache_folder, cache_limit};
+#[cfg(feature = "model")]
+pub(crate) use infinities::read_with_infinities;
 pub(crate) use mapped_file::map_file;
 pub(crate) use special_names::{SpecialNames, TextPart};
 pub use token_mask::TokenMask;

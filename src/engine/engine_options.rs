@@ -15,7 +15,8 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineOptions {
-    /// Texts that are worked on at a time; others wait. Each takes a row of a forward pass.
+    /// Texts that are worked on at a time; others wait. Each takes a row of a forward pass. A model that
+    /// candle-transformers computes writes one at a time, whatever this says.
     pub max_running: usize,
     /// Greatest number of bytes of the KV cache. Taken as they are needed; texts are preempted when they
     /// are used up, and read again later. Bounds the length of a text, too. `None` chooses: as many as

@@ -20,8 +20,11 @@ const BYTES_OF_UNKNOWN_MEMORY: usize = 2 << 30;
 /// that is copied where texts part.
 pub(super) const SPARE_BLOCKS: usize = 4;
 
-/// The options with a size of the KV cache.
+/// The options with a size of the KV cache. A model of candle-transformers has no blocks that would bound the
+/// memory of its texts: it writes one at a time.
 pub(super) fn sized(model: &Model, options: EngineOptions) -> EngineOptions {
+    let max_running = if model.is_adapted() { 1 } else { options.max_running };
+    let options = EngineOptions { max_running, ..options };
     let chosen = || {
         let texts = (options.max_running.max(1), model.context_length());
         chosen_bytes(model.kv_blocks()?, texts, share_of_memory())

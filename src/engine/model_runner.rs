@@ -63,8 +63,15 @@ impl ModelRunner {
         if fits || (is_without_bound && prompt < short) { short } else { all }
     }
 
-    /// Sets the draft model. Errors if its vocabulary is another one.
+    /// Sets the draft model. Errors if its vocabulary is another one, or if candle-transformers computes one of
+    /// the two.
     pub(crate) fn set_draft(&mut self, draft: Model) -> Result<()> {
+        if let Some(adapted) = [self.model(), &draft].into_iter().find(|model| model.is_adapted()) {
+            let help = "leave out the draft model";
+            return Err(adapted
+                .not_of_adapted(ErrorKind::Request, "draft models are")
+                .with_help(help));
+        }
         let (ours, theirs) = (self.vocabulary(), draft.vocabulary());
         // Vocabularies are far smaller than u32::MAX.
         let same = ours.len() == theirs.len()
@@ -102,6 +109,7 @@ impl ModelRunner {
     pub(crate) fn tokenize_prompt(&self, request: &Request) -> Result<TokenizedPrompt> {
         request.validate()?;
         self.check_tokens(request)?;
+        self.check_features(request)?;
         if request.speculate == Speculation::Draft && self.draft.is_none() {
             let message = "`speculate` asks for a draft model, and there is none";
             return Err(Error::new(ErrorKind::Request, message)
@@ -118,6 +126,23 @@ impl ModelRunner {
             Vec::new()
         };
         Ok(TokenizedPrompt { tokens, healing })
+    }
+
+    /// Errors, naming the field, on what a model that cannot go back has no part in.
+    fn check_features(&self, request: &Request) -> Result<()> {
+        let asked = [
+            ("speculate", request.speculate != Speculation::Off),
+            ("beam", request.beam.is_some()),
+            ("labels", request.labels.is_some()),
+        ];
+        match asked.into_iter().find(|(_, is_asked)| *is_asked) {
+            Some((field, _)) if self.model.is_adapted() => {
+                let feature = format!("`{field}` is");
+                let error = self.model.not_of_adapted(ErrorKind::Request, &feature);
+                Err(error.with_help("leave it out").at_field(field))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Errors, naming the field, on ids that are no tokens of the vocabulary.

@@ -1,6 +1,7 @@
 //! The batch of a forward pass: what each of several sequences reads in it.
 
 use super::kv_cache::KvCache;
+use super::logit_rows::LogitRows;
 
 /// The tokens that one sequence reads in a forward pass.
 #[derive(Debug)]
@@ -14,18 +15,6 @@ pub struct Chunk<'a> {
     pub cache: &'a mut KvCache,
     /// The tokens after which logits are wanted.
     pub logits: LogitRows,
-}
-
-/// The tokens of a [`Chunk`] after which logits are wanted. They cost one product with the widest
-/// matrix of the model each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogitRows {
-    /// None: a part of a prompt that is not its last.
-    None,
-    /// The last one.
-    Last,
-    /// All.
-    All,
 }
 
 impl<'a> Chunk<'a> {

@@ -16,9 +16,10 @@ use serde_json::Value;
 
 use super::checkpoint::ModelFiles;
 use crate::error::Result;
+use crate::vocabulary::read_with_infinities;
 pub use decoder::Config;
 use errors::{config_error, shown};
-use families::{FAMILIES, Family};
+use families::{ADAPTED, FAMILIES, Family};
 use fields::ConfigFields;
 
 /// The file's name in a model folder.
@@ -28,9 +29,34 @@ const FILE: &str = "config.json";
 ///
 /// Errors on other architectures and on features that would change the model's text if they were left out.
 pub(super) fn read(files: &ModelFiles) -> Result<Config> {
-    files.require(FILE)?;
-    let value = files.json(FILE)?.unwrap_or_default();
-    from_json(&value).map_err(|error| error.in_file(files.path(FILE)))
+    let value = value(files)?;
+    refuse_unbuilt(&value)
+        .and_then(|()| from_json(&value))
+        .map_err(|error| error.in_file(files.path(FILE)))
+}
+
+/// The file as JSON, also with infinities in it.
+fn value(files: &ModelFiles) -> Result<Value> {
+    let bytes = files.require(FILE)?;
+    let json = files.json(FILE).map(Option::unwrap_or_default);
+    json.or_else(|error| read_with_infinities(&bytes).map_err(|_| error))
+}
+
+/// Errors on a model that candle-transformers computes, in a build without it.
+fn refuse_unbuilt(value: &Value) -> Result<()> {
+    let name = value.get("model_type").and_then(Value::as_str);
+    match ADAPTED.iter().find(|family| Some(family.model_type) == name) {
+        Some(family) if !cfg!(feature = "candle-transformers") => {
+            let message = format!(
+                "models of type `{}` need the crate candle-transformers",
+                family.model_type
+            );
+            Err(config_error(&message)
+                .at_pointer("/model_type")
+                .with_help("build with `--features candle-transformers`"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Reads an object with the keys of a `config.json`.
@@ -40,14 +66,17 @@ fn from_json(value: &Value) -> Result<Config> {
     };
     let fields = ConfigFields::new(object, "");
     let config = (family(&fields)?.read)(&fields)?;
-    keys::refuse_unread(&fields)?;
+    keys::refuse_unread(&fields, config.adapted.is_some())?;
     Ok(config)
 }
 
 fn family(fields: &ConfigFields<'_>) -> Result<&'static Family> {
     let name = fields.text("model_type")?;
-    FAMILIES.iter().find(|family| Some(family.model_type) == name).ok_or_else(|| {
-        let known: Vec<&str> = FAMILIES.iter().map(|family| family.model_type).collect();
+    let mut all = FAMILIES.iter().chain(ADAPTED);
+    all.find(|family| Some(family.model_type) == name).ok_or_else(|| {
+        let is_built = cfg!(feature = "candle-transformers");
+        let all = FAMILIES.iter().chain(if is_built { ADAPTED } else { &[] });
+        let known: Vec<&str> = all.map(|family| family.model_type).collect();
         let message = match name {
             Some(name) => {
                 let name = shown(&name.into());
@@ -366,7 +395,7 @@ mod tests {
     #[test]
     fn what_would_change_the_text_is_refused_by_name() {
         for (fields, expected) in [
-            (json!({"model_type": "mamba"}), "at /model_type: a model of type `mamba`"),
+            (json!({"model_type": "rwkv"}), "at /model_type: a model of type `rwkv`"),
             (json!({"hidden_act": "mish"}), "at /hidden_act: `hidden_act`: \"mish\" is not"),
             (json!({"num_local_experts": 8}), "at /num_local_experts: "),
             (json!({"quantization_config": {"bits": 4}}), "at /quantization_config: "),

@@ -46,7 +46,7 @@ use rotary::RotaryTables;
 
 /// The ends of names of tensors that older checkpoints store and no model learns: rotary frequencies, and
 /// masks.
-const BUFFERS: [&str; 5] = [
+pub(super) const BUFFERS: [&str; 5] = [
     ".rotary_emb.inv_freq",
     ".attention.bias",
     ".attention.masked_bias",

@@ -1,9 +1,11 @@
 //! Forward passes and the caches that they read and write.
 
 use super::Model;
-use super::batch::{Chunk, LogitRows};
+use super::adapted_error::adapted_error;
+use super::batch::Chunk;
 use super::candle_error::candle_error;
 use super::kv_cache::{BlockPool, KvBlocks, KvCache, RotaryFactors, SharedBlock};
+use super::logit_rows::LogitRows;
 use super::logits::Logits;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -16,7 +18,7 @@ impl Model {
     /// The cache of a new sequence. In a model with LongRoPE (Phi-3) it is one within the original context
     /// ([`Config::short_context`](super::Config::short_context)); [`new_cache_for`](Self::new_cache_for) makes longer ones.
     pub fn new_cache(&self) -> Result<KvCache> {
-        self.decoder.new_cache().map_err(candle_error)
+        self.network.new_cache().map_err(candle_error)
     }
 
     /// The cache of a new sequence of at most so many tokens. With LongRoPE their number decides about the
@@ -54,7 +56,7 @@ impl Model {
     ///
     /// Errors if a block is of another model, or has other [`RotaryFactors`] than the first.
     pub fn cache_of(&self, blocks: &[SharedBlock]) -> Result<KvCache> {
-        self.decoder.cache_of(blocks).map_err(candle_error)?.ok_or_else(|| {
+        self.network.cache_of(blocks).map_err(candle_error)?.ok_or_else(|| {
             let message = "a block of a KV cache belongs to another model or has other factors";
             Error::new(ErrorKind::Model, message)
                 .with_help("keep the blocks of each model, and of its rotary factors, apart")
@@ -68,20 +70,20 @@ impl Model {
     /// of the most blocks that were ever in use at once, unless
     /// [`limit_free_kv_blocks`](Self::limit_free_kv_blocks) says otherwise.
     pub fn kv_blocks(&self) -> Option<KvBlocks> {
-        self.decoder.pool().map(BlockPool::counts)
+        self.network.pool().map(BlockPool::counts)
     }
 
     /// The model with blocks of its own for its caches: those of clones count apart.
     #[must_use]
     pub(crate) fn with_own_blocks(mut self) -> Self {
-        self.decoder = self.decoder.with_own_pool();
+        self.network = self.network.with_own_pool();
         self
     }
 
     /// Keeps the memory of at most so many blocks that nobody holds, from now on; without a call, of
     /// all.
     pub fn limit_free_kv_blocks(&self, blocks: usize) {
-        if let Some(pool) = self.decoder.pool() {
+        if let Some(pool) = self.network.pool() {
             pool.limit_free(blocks);
         }
     }
@@ -163,12 +165,16 @@ impl Model {
             if !chunk.parents.is_empty() && !is_tree {
                 return Err(no_tree());
             }
+            if !chunk.parents.is_empty() && self.is_adapted() {
+                let error = self.not_of_adapted(ErrorKind::Model, "trees of tokens are");
+                return Err(error.with_help("read each path by itself"));
+            }
         }
         if chunks.is_empty() {
             return Ok(Vec::new());
         }
         let lengths: Vec<usize> = chunks.iter().map(|chunk| chunk.cache.len()).collect();
-        let rows = self.decoder.forward(chunks).and_then(|all| {
+        let rows = self.network.forward(chunks).and_then(|all| {
             let mut next = 0;
             let mut rows = |chunk: &Chunk<'_>| {
                 let from = next;
@@ -200,7 +206,7 @@ impl Model {
 
     /// A draft model: this model with its first layers only. Shares weights and tokenizer.
     ///
-    /// Errors if it would have none, or more than there are.
+    /// Errors if it would have none, or more than there are, and on models of candle-transformers.
     pub fn first_layers(&self, layers: usize) -> Result<Self> {
         let all = self.config.num_hidden_layers;
         if layers == 0 || layers > all {
@@ -209,9 +215,20 @@ impl Model {
                 .with_help(format!("write a number from 1 to {all}")));
         }
         let mut model = self.clone();
-        model.decoder = self.decoder.first_layers(layers);
+        model.network = self.network.first_layers(layers)?;
         model.config.num_hidden_layers = layers;
         Ok(model)
+    }
+
+    /// Whether candle-transformers computes the model: then one text is written at a time, and no state goes
+    /// back.
+    pub(crate) fn is_adapted(&self) -> bool {
+        self.config.adapted.is_some()
+    }
+
+    /// The error for a feature, with its verb, that models of candle-transformers do not have.
+    pub(crate) fn not_of_adapted(&self, kind: ErrorKind, feature: &str) -> Error {
+        adapted_error(kind, &self.config.model_type, feature)
     }
 
     /// Errors on tokens that the model cannot read after those of the cache.

@@ -2,8 +2,11 @@
 //!
 //! On the CPU it is paged: blocks of 16 positions, counted by their holders, so that forks (beams,
 //! texts with one prompt) share what they have in common and copy one block when they part
-//! ([`BlockTable`]). Other devices keep one piece of memory a layer (`contiguous`).
+//! ([`BlockTable`]). Other devices keep one piece of memory a layer (`contiguous`), and models of
+//! candle-transformers a state of their own (`adapted`).
 
+#[cfg(feature = "candle-transformers")]
+mod adapted;
 mod blocks;
 mod contiguous;
 
@@ -12,6 +15,8 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Result};
 use maskwright_kernels::{BLOCK_POSITIONS, BlockLayout};
 
+#[cfg(feature = "candle-transformers")]
+pub(super) use adapted::{AdaptedCache, AdaptedModel, AdaptedSequence, Stride};
 pub(super) use blocks::BlockPool;
 use blocks::BlockTable;
 pub use blocks::{KvBlocks, SharedBlock};
@@ -85,6 +90,8 @@ pub enum RotaryFactors {
 pub(super) enum Storage {
     Paged(BlockTable),
     Contiguous(Vec<LayerCache>),
+    #[cfg(feature = "candle-transformers")]
+    Adapted(AdaptedCache),
 }
 
 impl KvCache {
@@ -108,6 +115,13 @@ impl KvCache {
     pub(super) fn contiguous(shape: &CacheShape, dtype: DType, device: &Device) -> Result<Self> {
         let layers = contiguous::new_layers(shape, dtype, device)?;
         Ok(Self { storage: Storage::Contiguous(layers), len: 0, factors: RotaryFactors::default() })
+    }
+
+    /// An empty cache of a model of candle-transformers.
+    #[cfg(feature = "candle-transformers")]
+    pub(super) fn adapted(model: &Arc<dyn AdaptedModel>) -> Self {
+        let storage = Storage::Adapted(AdaptedCache::new(model));
+        Self { storage, len: 0, factors: RotaryFactors::default() }
     }
 
     /// The same empty cache for keys that turn by these factors.
@@ -134,8 +148,11 @@ impl KvCache {
     /// other sequences.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
-        if let Storage::Paged(table) = &mut self.storage {
-            table.truncate(self.len);
+        match &mut self.storage {
+            Storage::Paged(table) => table.truncate(self.len),
+            Storage::Contiguous(_) => {}
+            #[cfg(feature = "candle-transformers")]
+            Storage::Adapted(cache) => cache.truncate(self.len),
         }
     }
 
@@ -156,6 +173,8 @@ impl KvCache {
                 table.blocks_to_reserve(self.len, self.len.saturating_add(additional_positions))
             }
             Storage::Contiguous(_) => 0,
+            #[cfg(feature = "candle-transformers")]
+            Storage::Adapted(_) => 0,
         }
     }
 
@@ -169,7 +188,7 @@ impl KvCache {
             Storage::Paged(table) if index < self.len / BLOCK_POSITIONS => {
                 table.share(index, self.factors)
             }
-            Storage::Paged(_) | Storage::Contiguous(_) => None,
+            _ => None,
         }
     }
 
@@ -183,6 +202,8 @@ impl KvCache {
                     layer.keep(from, positions)?;
                 }
             }
+            #[cfg(feature = "candle-transformers")]
+            Storage::Adapted(cache) => cache.keep(from, positions),
         }
         self.len = from + positions.len();
         Ok(())
@@ -192,7 +213,7 @@ impl KvCache {
     pub(super) fn blocks(&self) -> Vec<&[f32]> {
         match &self.storage {
             Storage::Paged(table) => table.blocks().collect(),
-            Storage::Contiguous(_) => Vec::new(),
+            _ => Vec::new(),
         }
     }
 

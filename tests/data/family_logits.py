@@ -2,7 +2,8 @@
 
 Writes tests/data/family_logits/NAME.json for each case: config, names and shapes of the tensors, tokens,
 and after each token some logits and the logarithm of the sum of all their exponentials.
-tests/model/families.rs makes the same weights (`numbers`) and compares.
+tests/model/families.rs makes the same weights (`numbers`) and compares. Cases of model types that
+candle-transformers computes go to tests/data/adapted_logits, for tests/model/adapted.rs.
 
 usage: family_logits.py [NAME ...]
 versions: python 3.11, torch 2.13.0, transformers 5.23.0, safetensors 0.8.0, numpy 2.3.5
@@ -269,6 +270,48 @@ CASES = {
 }
 
 
+TEXT = {key: BASE[key] for key in ("vocab_size", "num_hidden_layers", "bos_token_id", "eos_token_id", "pad_token_id")}
+DEEPSEEK = {"num_key_value_heads": 6, "kv_lora_rank": 16, "qk_nope_head_dim": 8, "qk_rope_head_dim": 4,
+            "v_head_dim": 10, "n_routed_experts": 6, "n_shared_experts": 2, "num_experts_per_tok": 2,
+            "moe_intermediate_size": 16, "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1,
+            "topk_method": "greedy", "norm_topk_prob": False, "aux_loss_alpha": 0.001, "seq_aux": True}
+GRANITE_HYBRID = {"num_local_experts": 0, "num_experts_per_tok": 0, "shared_intermediate_size": 40,
+                  "layer_types": ["attention"] * 3, "position_embedding_type": "rope",
+                  "mamba_n_heads": 6, "tie_word_embeddings": True}
+RECURRENT = {"num_hidden_layers": 4, "head_dim": 4, "lru_width": 24, "attention_window_size": 64,
+             "block_types": ["recurrent", "recurrent", "attention"]}
+
+# Model types that candle-transformers computes.
+ADAPTED = {
+    "helium": case("helium", head_dim=4),
+    "helium-biases-tied": case("helium", head_dim=4, mlp_bias=True, tie_word_embeddings=True, rope_theta=500.0,
+                               rms_norm_eps=1e-5),
+    "lfm2": case("lfm2", layer_types=["conv", "full_attention", "conv"], block_multiple_of=8),
+    "lfm2-older-keys": case("lfm2", full_attn_idxs=[0], block_ff_dim=60, block_multiple_of=8, conv_L_cache=4,
+                            block_ffn_dim_multiplier=1.3, tie_embedding=False, rope_theta=5000.0),
+    "lfm2-not-adjusted": case("lfm2", full_attn_idxs=[2], block_auto_adjust_ff_dim=False),
+    "mamba": {"model_type": "mamba", **TEXT, "hidden_size": 24, "time_step_rank": "auto"},
+    "mamba2": {"model_type": "mamba2", **TEXT, "hidden_size": 24, "num_heads": 6, "head_dim": 8, "state_size": 16,
+               "n_groups": 1, "chunk_size": 16, "tie_word_embeddings": True},
+    "olmo": case("olmo"),
+    "olmo-clip-biases-tied": case("olmo", clip_qkv=0.4, attention_bias=True, tie_word_embeddings=True,
+                                  rope_theta=500.0),
+    "gpt_bigcode": {**gpt2(), "model_type": "gpt_bigcode"},
+    "gpt_bigcode-inner": {**gpt2(n_inner=40, layer_norm_epsilon=1e-3), "model_type": "gpt_bigcode"},
+    "recurrent_gemma": case("recurrent_gemma", **RECURRENT, logits_soft_cap=2.0),
+    "recurrent_gemma-one-kv-head": case("recurrent_gemma", **{**RECURRENT, "lru_width": 48, "hidden_size": 48,
+                                                              "head_dim": 8}, num_key_value_heads=1),
+    "deepseek_v2": case("deepseek_v2", **DEEPSEEK, q_lora_rank=None),
+    "deepseek_v2-lora-yarn": case("deepseek_v2", **DEEPSEEK, q_lora_rank=12, routed_scaling_factor=1.5,
+                                  rope_scaling={**YARN, "beta_fast": 32, "beta_slow": 1, "mscale": 0.7,
+                                                "mscale_all_dim": 0.7}),
+    "granitemoehybrid": case("granitemoehybrid", **GRANITE_HYBRID),
+    "granitemoehybrid-multipliers": case("granitemoehybrid", **GRANITE_HYBRID, embedding_multiplier=3.0,
+                                         logits_scaling=0.5, residual_multiplier=0.4,
+                                         attention_multiplier=0.7, rope_theta=500.0),
+}
+
+
 def text_tokens(count):
     return [(i * i * 31 + 7 * i + 3) % 256 for i in range(count)]
 
@@ -369,9 +412,10 @@ def logits(name, config):
 
 
 if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
-    for name, config in CASES.items():
-        if len(sys.argv) == 1 or name in sys.argv[1:]:
-            text = json.dumps(logits(name, config), separators=(",", ":"))
-            pathlib.Path(FOLDER, f"{name}.json").write_text(text.replace(',"', ',\n"', 5) + "\n")
-            print(name)
+    for folder, cases in [(FOLDER, CASES), (FOLDER.with_name("adapted_logits"), ADAPTED)]:
+        folder.mkdir(exist_ok=True)
+        for name, config in cases.items():
+            if len(sys.argv) == 1 or name in sys.argv[1:]:
+                text = json.dumps(logits(name, config), separators=(",", ":"))
+                pathlib.Path(folder, f"{name}.json").write_text(text.replace(',"', ',\n"', 5) + "\n")
+                print(name)

@@ -49,9 +49,14 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// All cases, in the order of their names.
+    /// All cases of our decoder, in the order of their names.
     pub(crate) fn all() -> Vec<Self> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/family_logits");
+        Self::of_folder("family_logits")
+    }
+
+    /// The cases in a folder of `tests/data`.
+    pub(crate) fn of_folder(name: &str) -> Vec<Self> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
         let mut paths: Vec<PathBuf> =
             std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         paths.sort();
@@ -85,7 +90,7 @@ impl Case {
     }
 
     /// The model, from a folder of its own for each test: tests run side by side.
-    fn load(&self, test: &str) -> Result<Model, Error> {
+    pub(crate) fn load(&self, test: &str) -> Result<Model, Error> {
         let name = format!("family-{test}-{}", self.name);
         let folder = write_model(&name, &self.value["config"], &self.tensors(), "F32", 1);
         let source = ModelSource::Folder(folder);
@@ -93,7 +98,7 @@ impl Case {
     }
 
     /// The greatest difference of a log-probability or its normaliser.
-    fn worst(&self, model: &Model) -> f64 {
+    pub(crate) fn worst(&self, model: &Model) -> f64 {
         let tokens = self.tokens();
         let mut cache = model.new_cache_for(tokens.len()).unwrap();
         let chunk = Chunk::new(&tokens, &mut cache).with_logits(LogitRows::All);

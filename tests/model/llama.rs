@@ -369,9 +369,9 @@ fn a_folder_that_is_no_model_is_refused_with_place_and_cure() {
     more.insert("model.layers.0.self_attn.q_norm.weight".into(), (vec![4], vec![0.0; 4]));
     let folder = write_model("more", &good, &more, "F32", 1);
     refuse(&folder, "model.safetensors", "q_norm.weight` has no place");
-    let mamba = config(json!({"model_type": "mamba"}));
-    let folder = write_model("mamba", &mamba, &tensors, "F32", 1);
-    refuse(&folder, "mamba/config.json: at /model_type: ", "type `mamba` is not supported");
+    let rwkv = config(json!({"model_type": "rwkv"}));
+    let folder = write_model("rwkv", &rwkv, &tensors, "F32", 1);
+    refuse(&folder, "rwkv/config.json: at /model_type: ", "type `rwkv` is not supported");
 }
 
 #[test]

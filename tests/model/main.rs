@@ -1,5 +1,6 @@
 //! Models and generation: loading, logits, chat templates, the decoding loop.
 
+mod adapted;
 mod batch;
 mod canonical;
 mod chat_templates;

@@ -5,6 +5,7 @@
 //! Face's checkpoints.
 
 use maskwright_kernels::{Activation, RotaryPairs};
+use serde_json::Value;
 
 /// Shape and constants of a model, with Hugging Face's names.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +30,9 @@ pub struct Config {
     pub(super) short_context: Option<usize>,
     /// Width of a head.
     pub(super) head_width: usize,
+    /// The settings of a model that candle-transformers computes, in the form that it reads; the description
+    /// of the decoder says nothing then.
+    pub(in crate::model) adapted: Option<Value>,
     pub(in crate::model) decoder: DecoderConfig,
 }
 

@@ -3,6 +3,7 @@
 //! The default of an absent key is that of the family's own class in the `transformers` library,
 //! version 5. Each begins as a [plain] decoder and states its differences.
 
+mod adapted;
 mod arcee;
 mod bailing;
 mod cohere2;
@@ -31,6 +32,8 @@ mod smollm3;
 mod stablelm;
 mod starcoder2;
 mod text_part;
+
+pub(super) use adapted::ADAPTED;
 
 use super::decoder::Config;
 use super::fields::ConfigFields;

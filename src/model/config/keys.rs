@@ -113,8 +113,32 @@ const TELLING: &[&str] = &[
     "window",
 ];
 
-/// Errors on the first key that would change the logits and was not read.
-pub(super) fn refuse_unread(fields: &ConfigFields<'_>) -> Result<()> {
+/// The same for models that candle-transformers computes, whose layers are of more kinds than our
+/// decoder's.
+const TELLING_OF_ADAPTED: &[&str] = &[
+    "block",
+    "conv",
+    "expand",
+    "gate",
+    "group",
+    "head",
+    "kernel",
+    "layer",
+    "lru",
+    "mamba",
+    "rank",
+    "rms",
+    "shared",
+    "ssm",
+    "state",
+    "time_step",
+    "topk",
+];
+
+/// Errors on the first key that would change the logits and was not read. `is_adapted` for a model that
+/// candle-transformers computes.
+pub(super) fn refuse_unread(fields: &ConfigFields<'_>, is_adapted: bool) -> Result<()> {
+    let more = if is_adapted { TELLING_OF_ADAPTED } else { &[] };
     for (key, value) in fields.object {
         if is_off(value) || key.starts_with('_') || fields.was_read(key) {
             continue;
@@ -127,7 +151,7 @@ pub(super) fn refuse_unread(fields: &ConfigFields<'_>) -> Result<()> {
         }
         let known = HARMLESS.contains(&key.as_str());
         let lower = key.to_ascii_lowercase();
-        let is_telling = TELLING.iter().any(|part| lower.contains(part));
+        let is_telling = TELLING.iter().chain(more).any(|part| lower.contains(part));
         if !known && is_telling && !lower.contains("dropout") {
             return Err(config_error(&format!(
                 "`{}`: {}: this key is not known",

@@ -60,6 +60,8 @@ impl RopeDefaults {
 pub(super) struct Rope {
     pub(super) config: RopeConfig,
     pub(super) short_context: Option<usize>,
+    /// The base of all frequencies, where nothing scales them.
+    pub(super) unscaled_base: Option<f64>,
 }
 
 /// A rule by which frequencies are changed for longer sequences than those of the first training.
@@ -335,6 +337,7 @@ impl Scaling {
     /// The frequencies with this scaling, as in `modeling_rope_utils.py` of the `transformers` library.
     fn apply(self, mut rope: RopeConfig, theta: f64, context: usize) -> Rope {
         let mut short_context = None;
+        let unscaled_base = (self == Self::None).then_some(theta);
         let pairs = rope.frequencies.len() as f64;
         let all = rope.frequencies.iter_mut();
         match self {
@@ -374,7 +377,7 @@ impl Scaling {
                 short_context = (original < context).then_some(original);
             }
         }
-        Rope { config: rope, short_context }
+        Rope { config: rope, short_context, unscaled_base }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The rows of a packed batch: which belong together, and where they stand in their sequences.
 
-use crate::model::batch::{Chunk, LogitRows};
+use crate::model::batch::Chunk;
 use crate::model::kv_cache::RotaryFactors;
+use crate::model::logit_rows::LogitRows;
 
 /// The rows of a forward pass and their positions, the same in every layer.
 pub(super) struct Rows {

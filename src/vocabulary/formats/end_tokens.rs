@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::json_error::json_error;
 use crate::error::{Error, ErrorKind, Result};
+use crate::vocabulary::infinities::read_with_infinities;
 
 /// Names of tokens that end a text or a turn in public models.
 const WELL_KNOWN: [&str; 22] = [
@@ -103,7 +104,7 @@ fn read_config(path: &Path) -> Result<Option<EosFields>> {
             return Err(Error::new(ErrorKind::Io, e.to_string()).in_file(path).with_source(e));
         }
     };
-    let file = serde_json::from_slice(&bytes).map_err(|e| json_error(&e).in_file(path))?;
+    let file = read_with_infinities(&bytes).map_err(|e| json_error(&e).in_file(path))?;
     Ok(Some(file))
 }
 

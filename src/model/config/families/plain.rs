@@ -105,8 +105,7 @@ pub(super) fn read_with_inner(
     let layers = fields.required("num_hidden_layers", 0)?;
     let context =
         fields.size("max_position_embeddings")?.unwrap_or(defaults.max_position_embeddings);
-    let eps = fields.number(defaults.eps_key, "it must be a number from 0", |eps| eps >= 0.0)?;
-    let norm = NormConfig { kind: defaults.norm, eps: eps.unwrap_or(defaults.eps) };
+    let norm = read_norm(fields, defaults)?;
     let attention = AttentionConfig {
         heads,
         kv_heads,
@@ -139,7 +138,14 @@ pub(super) fn read_with_inner(
         residual_scale: 1.0,
         scalar: None,
     };
-    let decoder = DecoderConfig {
+    let decoder = decoder(vec![layer; layers], norm);
+    let config = config_of(fields, (hidden_size, context, defaults.is_tied), decoder)?;
+    Ok(Config { head_width: width, ..config })
+}
+
+/// A decoder with Llama's names.
+fn decoder(layers: Vec<LayerConfig>, norm: NormConfig) -> DecoderConfig {
+    DecoderConfig {
         prefixes: PREFIXES,
         names: TensorNames::LLAMA,
         has_transposed_matrices: false,
@@ -150,24 +156,51 @@ pub(super) fn read_with_inner(
         guessing_layers: 0,
         other_parts: &[],
         embedding_scale: 1.0,
-        layers: vec![layer; layers],
+        layers,
         norm,
         logit_scale: 1.0,
         logit_soft_cap: None,
-    };
+    }
+}
+
+/// Reads what every model has beside its layers: vocabulary, head, tokens.
+fn config_of(
+    fields: &ConfigFields<'_>,
+    (hidden_size, context, is_tied): (usize, usize, bool),
+    decoder: DecoderConfig,
+) -> Result<Config> {
     Ok(Config {
         model_type: fields.text("model_type")?.unwrap_or_default().to_owned(),
         hidden_size,
         vocab_size: fields.required("vocab_size", 1)?,
-        num_hidden_layers: layers,
+        num_hidden_layers: fields.required("num_hidden_layers", 0)?,
         max_position_embeddings: context,
-        tie_word_embeddings: fields.flag("tie_word_embeddings")?.unwrap_or(defaults.is_tied),
+        tie_word_embeddings: fields.flag("tie_word_embeddings")?.unwrap_or(is_tied),
         bos_token_id: fields.token_ids("bos_token_id")?.first().copied(),
         eos_token_ids: fields.token_ids("eos_token_id")?,
         short_context: None,
-        head_width: width,
+        head_width: 0,
+        adapted: None,
         decoder,
     })
+}
+
+/// Reads a model without attention, whose layers are no decoder's.
+pub(super) fn read_without_attention(
+    fields: &ConfigFields<'_>,
+    defaults: &Defaults,
+) -> Result<Config> {
+    only_causal_decoders(fields)?;
+    let hidden_size = fields.required("hidden_size", 1)?;
+    let context =
+        fields.size("max_position_embeddings")?.unwrap_or(defaults.max_position_embeddings);
+    let norm = read_norm(fields, defaults)?;
+    config_of(fields, (hidden_size, context, defaults.is_tied), decoder(Vec::new(), norm))
+}
+
+fn read_norm(fields: &ConfigFields<'_>, defaults: &Defaults) -> Result<NormConfig> {
+    let eps = fields.number(defaults.eps_key, "it must be a number from 0", |eps| eps >= 0.0)?;
+    Ok(NormConfig { kind: defaults.norm, eps: eps.unwrap_or(defaults.eps) })
 }
 
 /// `attention_bias`: biases on all projections of attention.
@@ -244,7 +277,7 @@ fn layer_types(fields: &ConfigFields<'_>, layers: usize) -> Result<Option<Vec<bo
     windowed.map(Some).ok_or_else(|| fields.wrong("layer_types", &wanted))
 }
 
-fn activation(fields: &ConfigFields<'_>, defaults: &Defaults) -> Result<Activation> {
+pub(super) fn activation(fields: &ConfigFields<'_>, defaults: &Defaults) -> Result<Activation> {
     let key = defaults.activation_key;
     match fields.text(key)? {
         None => Ok(defaults.activation),

@@ -71,7 +71,7 @@ fn read(fields: &ConfigFields<'_>, families: &[Family]) -> Result<Config> {
             .with_help(format!("text parts of these types are: {}", known.join(", "))));
     };
     let mut config = (family.read)(&inner)?;
-    keys::refuse_unread(&inner)?;
+    keys::refuse_unread(&inner, false)?;
     config.decoder.prefixes = PREFIXES;
     config.decoder.other_parts = OTHER_PARTS;
     // The end tokens of the whole come first.

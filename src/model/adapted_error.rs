@@ -1,0 +1,11 @@
+//! The error for features that models of candle-transformers do not have.
+
+use crate::error::{Error, ErrorKind};
+
+/// The error for a feature, with its verb, that models of candle-transformers do not have.
+pub(super) fn adapted_error(kind: ErrorKind, model_type: &str, feature: &str) -> Error {
+    let message = format!(
+        "{feature} not supported for models of type `{model_type}`, which candle-transformers computes"
+    );
+    Error::new(kind, message)
+}
