@@ -1,5 +1,6 @@
 //! The steps of the network that candle has no fast derivative for, each forward and backward in
-//! one pass over memory. Rows are tokens; sequences stand one behind the other without padding.
+//! one pass over memory (rows are tokens; sequences stand one behind the other without padding), and
+//! the direction of an optimizer step.
 
 use std::sync::Arc;
 
@@ -33,6 +34,26 @@ pub fn with_slice<T>(tensor: &Tensor, read: impl FnOnce(&[f32]) -> T) -> Result<
 
 fn like(tensor: &Tensor, data: Vec<f32>) -> Result<Tensor> {
     Tensor::from_vec(data, tensor.shape(), tensor.device())
+}
+
+/// The matrix with all its singular values moved near 1: five steps of Newton and Schulz's
+/// iteration with Jordan's coefficients, which end between 0.7 and 1.2.
+pub fn orthogonal(matrix: &Tensor) -> Result<Tensor> {
+    const A: f64 = 3.4445;
+    const B: f64 = -4.7750;
+    const C: f64 = 2.0315;
+    let (rows, columns) = matrix.dims2()?;
+    // The products are square in the shorter side.
+    let tall = rows > columns;
+    let mut x = if tall { matrix.t()?.contiguous()? } else { matrix.clone() };
+    let norm = f64::from(x.sqr()?.sum_all()?.sqrt()?.to_scalar::<f32>()?);
+    x = (x / (norm + 1e-7))?;
+    for _ in 0..5 {
+        let square = x.matmul(&x.t()?)?;
+        let step = ((&square * B)? + (square.matmul(&square)? * C)?)?;
+        x = ((&x * A)? + step.matmul(&x)?)?;
+    }
+    if tall { x.t()?.contiguous() } else { Ok(x) }
 }
 
 /// `x / rms(x) * weight`, row by row (Zhang and Sennrich 2019).

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use candle_core::{Device, Tensor, Var};
-use xtask::tiny_ops::{Attention, CrossEntropy, HEAD, RmsNorm, Sequences, SwiGlu};
+use xtask::tiny_ops::{Attention, CrossEntropy, HEAD, RmsNorm, Sequences, SwiGlu, orthogonal};
 
 /// Numbers that look random and are the same in each run.
 fn numbers(count: usize) -> Vec<f32> {
@@ -82,4 +82,33 @@ fn cross_entropy() {
         let loss = CrossEntropy { targets: targets.clone(), weights: weights.clone() };
         x.apply_op1(loss).unwrap()
     });
+}
+
+/// The product of a matrix with its transpose: the unit matrix where its rows are orthonormal.
+fn gram(matrix: &Tensor) -> Vec<Vec<f32>> {
+    matrix.matmul(&matrix.t().unwrap()).unwrap().to_vec2().unwrap()
+}
+
+#[test]
+fn orthogonal_moves_singular_values_near_one() {
+    let matrix = var(12, 40).as_tensor().clone();
+    let direction = orthogonal(&matrix).unwrap();
+    // Five steps leave singular values between 0.7 and 1.2.
+    for (at, row) in gram(&direction).iter().enumerate() {
+        for (other, product) in row.iter().enumerate() {
+            let expected = if at == other { 1.0 } else { 0.0 };
+            assert!((product - expected).abs() < 0.55, "{at} {other}: {product}");
+        }
+    }
+    // Singular vectors stay: the direction times the matrix, transposed, is symmetric.
+    let both: Vec<Vec<f32>> = direction.matmul(&matrix.t().unwrap()).unwrap().to_vec2().unwrap();
+    for (at, row) in both.iter().enumerate() {
+        assert!(row[at] > 0.0);
+        for (other, product) in row.iter().enumerate() {
+            assert!((product - both[other][at]).abs() < 1e-3, "{at} {other}");
+        }
+    }
+    let tall = orthogonal(&matrix.t().unwrap().contiguous().unwrap()).unwrap();
+    let difference = (tall.t().unwrap() - direction).unwrap().abs().unwrap().max_all().unwrap();
+    assert!(difference.to_scalar::<f32>().unwrap() < 1e-5);
 }

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use candle_core::{Device, Result, Tensor};
 
-use crate::adamw::AdamW;
 use crate::net::Net;
+use crate::optimizer::Optimizer;
 use crate::tokenizer::{self, BOS, END, Encoder};
 
 const WEIGHTS: &str = "checkpoint.safetensors";
 
 /// Saves weights, optimizer state and the number of steps taken. The file is replaced in one move.
-pub fn save(folder: &Path, net: &Net, optimizer: &AdamW, steps: u64) -> Result<()> {
+pub fn save(folder: &Path, net: &Net, optimizer: &mut Optimizer, steps: u64) -> Result<()> {
     let weights = net.weights();
     let mut tensors: HashMap<String, Tensor> =
         weights.iter().map(|(name, var)| (name.clone(), var.as_tensor().clone())).collect();
@@ -25,7 +25,7 @@ pub fn save(folder: &Path, net: &Net, optimizer: &AdamW, steps: u64) -> Result<(
 }
 
 /// Restores what [`save`] saved and returns the number of steps taken.
-pub fn load(folder: &Path, net: &Net, optimizer: &mut AdamW) -> Result<u64> {
+pub fn load(folder: &Path, net: &Net, optimizer: &mut Optimizer) -> Result<u64> {
     let tensors = candle_core::safetensors::load(folder.join(WEIGHTS), &Device::Cpu)?;
     let weights = net.weights();
     for (name, var) in &weights {

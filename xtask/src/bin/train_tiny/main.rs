@@ -12,11 +12,11 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs, unreachable_pub)]
 
-mod adamw;
 mod checkpoint;
 mod lesson;
 mod measure;
 mod net;
+mod optimizer;
 mod plot;
 mod tokenizer;
 
@@ -31,10 +31,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use rand::SeedableRng;
 use tokenizers::Tokenizer;
 
-use adamw::AdamW;
 use lesson::{Lesson, batch, training};
 use measure::accuracy;
 use net::{Net, Size};
+use optimizer::Optimizer;
 use tokenizer::Encoder;
 use xtask::tiny_data::words::{Rng, Split};
 use xtask::tiny_data::{Course, example};
@@ -235,7 +235,7 @@ fn step_gradients(options: &Options, net: &Net, encoder: &Encoder, step: u64) ->
 
 fn train(options: &Options, net: &Net, encoder: &Encoder) -> Result<()> {
     let weights = net.weights();
-    let mut optimizer = AdamW::new(&weights, DECAY);
+    let mut optimizer = Optimizer::new(&weights, DECAY);
     let first = if options.resume {
         checkpoint::load(&options.folder, net, &mut optimizer)?
     } else {
@@ -265,7 +265,7 @@ fn train(options: &Options, net: &Net, encoder: &Encoder) -> Result<()> {
         let stop = limit.is_some_and(|limit| started.elapsed() > limit)
             || options.until.is_some_and(|until| step + 1 >= until);
         if (step + 1) % CHECKPOINT_EVERY == 0 || step + 1 == options.steps || stop {
-            checkpoint::save(&options.folder, net, &optimizer, step + 1)?;
+            checkpoint::save(&options.folder, net, &mut optimizer, step + 1)?;
             checkpoint::export(&options.folder, net, encoder)?;
             for (name, course) in [
                 ("copying", Course::Copying),
