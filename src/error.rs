@@ -216,7 +216,6 @@ impl Error {
     }
 
     /// Adds the field of a request.
-    #[cfg(feature = "model")]
     #[must_use]
     pub(crate) fn at_field(mut self, field: &'static str) -> Self {
         self.0.place.field = Some(field);
