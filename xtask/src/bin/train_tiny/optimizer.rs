@@ -18,7 +18,7 @@ const MOMENTUM: f32 = 0.95;
 /// (Liu et al. 2025, "Muon is scalable for LLM training").
 const STEP_RMS: f32 = 0.2;
 
-/// What the optimizer remembers of one weight.
+/// The optimizer's memory of one weight.
 enum State {
     /// AdamW (Loshchilov and Hutter 2019): running means of gradients and of their squares.
     AdamW { mean: Vec<f32>, square: Vec<f32> },
