@@ -148,7 +148,7 @@ impl Decoder {
                 || (tied && name == head_name)
                 || description.other_parts.iter().any(|part| name.starts_with(part))
                 || unused.iter().any(|beginning| name.starts_with(beginning))
-                || is_of_guessing_layer(config, prefix, name)
+                || is_of_mtp_layer(config, prefix, name)
         })?;
         let (config, device) = (config.clone(), device.clone());
         let pool = device.is_cpu().then(|| BlockPool::new(shape));
@@ -250,15 +250,15 @@ fn cache_shape(config: &Config) -> (CacheShape, Vec<usize>) {
     (CacheShape::new(heads), places)
 }
 
-/// Whether a tensor is of a layer after the last that guesses further tokens.
-fn is_of_guessing_layer(config: &Config, prefix: &str, name: &str) -> bool {
+/// Whether a tensor is of a multi-token-prediction (MTP) layer, after the last decoder layer.
+fn is_of_mtp_layer(config: &Config, prefix: &str, name: &str) -> bool {
     let description = &config.decoder;
     let from = description.layers.len();
     let layers = format!("{prefix}{}.", description.names.layers);
     // Tensors of a GGUF file that other layers have not keep their names.
     let inside = name.strip_prefix(&layers).or_else(|| name.strip_prefix("blk."));
     let layer = inside.and_then(|name| name.split('.').next()?.parse::<usize>().ok());
-    layer.is_some_and(|layer| (from..from + description.guessing_layers).contains(&layer))
+    layer.is_some_and(|layer| (from..from + description.mtp_layers).contains(&layer))
 }
 
 /// The beginnings of the names of tensors that some files hold for layers that use the keys and values of

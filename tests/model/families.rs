@@ -199,23 +199,23 @@ fn parts_that_read_no_text_are_left_out_by_name() {
 }
 
 #[test]
-fn layers_that_guess_further_tokens_are_left_out() {
+fn mtp_layers_are_left_out() {
     let logits = |model: &Model| {
         model.forward(&[1, 2], &mut model.new_cache().unwrap()).unwrap().to_vec().unwrap()
     };
     let mut case = case("glm4_moe");
-    let alone = logits(&case.load("guessing").unwrap());
+    let alone = logits(&case.load("mtp").unwrap());
     for name in ["model.layers.3.eh_proj.weight", "model.layers.3.mlp.experts.0.up_proj.weight"] {
         case.value["tensors"][name] = serde_json::json!([24, 48]);
     }
     // The case states that there are none.
-    let error = case.load("guessing").unwrap_err().to_string();
+    let error = case.load("mtp").unwrap_err().to_string();
     assert!(error.contains("model.layers.3."), "{error}");
     case.value["config"]["num_nextn_predict_layers"] = serde_json::json!(1);
-    let model = case.load("guessing").unwrap();
+    let model = case.load("mtp").unwrap();
     assert_eq!((logits(&model), model.left_out()), (alone, &[""; 0][..]));
     case.value["tensors"]["model.layers.4.eh_proj.weight"] = serde_json::json!([24, 48]);
-    let error = case.load("guessing").unwrap_err().to_string();
+    let error = case.load("mtp").unwrap_err().to_string();
     assert!(error.contains("model.layers.4.eh_proj.weight"), "{error}");
 }
 

@@ -65,8 +65,8 @@ pub(in crate::model) struct DecoderConfig {
     pub(in crate::model) head_bias: bool,
     /// The beginnings of tensor names, of which a checkpoint has one.
     pub(in crate::model) prefixes: &'static [Prefixes],
-    /// Layers after the last one that guess further tokens, for speculation: their tensors are left out.
-    pub(in crate::model) guessing_layers: usize,
+    /// Multi-token-prediction (MTP) layers after the last one, for speculation: their tensors are left out.
+    pub(in crate::model) mtp_layers: usize,
     /// The beginnings of the names of tensors of other parts, such as an encoder of images.
     pub(in crate::model) other_parts: &'static [&'static str],
     /// The factor of embeddings.

@@ -137,7 +137,7 @@ impl ConvertedModel {
         let mut set = |key: &str, value: Value| all.push((format!("{architecture}.{key}"), value));
         let u32 = |n: usize| Value::U32(n as u32);
         let text = |text: &str| Value::String(text.to_owned());
-        let layers = self.of_stream("num_hidden_layers", "n_layer") + self.guessing_layers();
+        let layers = self.of_stream("num_hidden_layers", "n_layer") + self.mtp_layers();
         let (hidden, width) = (self.hidden(), self.head_width());
         let model_type = &self.model_type[..];
         let inner = self.size("intermediate_size").or(self.size("n_inner")).unwrap_or(4 * hidden);
@@ -347,7 +347,7 @@ impl ConvertedModel {
         for (name, (shape, values)) in &stacks {
             all.extend(self.converted(name, shape, values));
         }
-        all.extend(self.tensors_of_guessing_layers());
+        all.extend(self.tensors_of_mtp_layers());
         if self.model_type == "gemma4_text" {
             let layers = self.size("num_hidden_layers").unwrap();
             let first_full = self.windowed(layers).iter().position(|windowed| !windowed).unwrap();

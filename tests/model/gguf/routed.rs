@@ -45,7 +45,7 @@ pub(super) const INSIDE: &[(&str, &str)] = &[
 
 impl ConvertedModel {
     /// The number of layers after the last one, of GLM-4.5.
-    pub(super) fn guessing_layers(&self) -> usize {
+    pub(super) fn mtp_layers(&self) -> usize {
         match &self.model_type[..] {
             "glm4_moe" => self.size("num_nextn_predict_layers").unwrap_or(1),
             _ => 0,
@@ -53,7 +53,7 @@ impl ConvertedModel {
     }
 
     /// Tensors of these layers.
-    pub(super) fn tensors_of_guessing_layers(&self) -> Vec<(String, Vec<usize>, Vec<f32>)> {
+    pub(super) fn tensors_of_mtp_layers(&self) -> Vec<(String, Vec<usize>, Vec<f32>)> {
         let layers = self.size("num_hidden_layers").unwrap_or(0);
         let hidden = self.size("hidden_size").unwrap_or(0);
         let tensors = |layer: usize| {
@@ -65,7 +65,7 @@ impl ConvertedModel {
                 },
             )
         };
-        (layers..layers + self.guessing_layers()).flat_map(tensors).collect()
+        (layers..layers + self.mtp_layers()).flat_map(tensors).collect()
     }
 
     /// Queries, keys and values of Ling 1, whose pairs the converter puts side by side.
@@ -156,7 +156,7 @@ impl ConvertedModel {
         match &self.model_type[..] {
             "glm4_moe" => {
                 set("expert_gating_func", Value::U32(2));
-                set("nextn_predict_layers", u32(self.guessing_layers()));
+                set("nextn_predict_layers", u32(self.mtp_layers()));
                 let turning = (width as f64 * part.unwrap_or(0.5)) as usize;
                 set("rope.dimension_count", u32(turning));
             }

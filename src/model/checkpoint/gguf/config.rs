@@ -39,12 +39,12 @@ pub(super) fn config_json(
     let mut config = Members::default();
     let (hidden, heads) =
         (keys.required("embedding_length")?, keys.required("attention.head_count")?);
-    // Layers at the end that guess further tokens, for speculation.
-    let guessing = match architecture.model_type {
+    // Multi-token-prediction (MTP) layers at the end, for speculation.
+    let mtp_layers = match architecture.model_type {
         "bailing_moe_v2" | "glm4_moe" => keys.size("nextn_predict_layers")?.unwrap_or(0),
         _ => 0,
     };
-    let layers = keys.required("block_count")?.saturating_sub(guessing);
+    let layers = keys.required("block_count")?.saturating_sub(mtp_layers);
     if layers > directory.tensors.len() {
         let reason = format!("is {layers}: more layers than the file has tensors");
         return Err(keys.damaged("block_count", &reason));
@@ -100,7 +100,7 @@ pub(super) fn config_json(
         families::set(&source, (layers, hidden / heads, head_width), &mut config)?;
         rope::set(&source, head_width, &mut config)?;
     }
-    experts::set(&source, guessing, &mut config)?;
+    experts::set(&source, mtp_layers, &mut config)?;
     keys.refuse_others()?;
     Ok(Value::Object(config.0))
 }

@@ -52,7 +52,7 @@ pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
     if fields.flag("use_qk_norm")?.unwrap_or(false) {
         add_head_norms(&mut config, HeadNormExtent::Head);
     }
-    config.decoder.guessing_layers = fields.integer("num_nextn_predict_layers", 0)?.unwrap_or(0);
+    config.decoder.mtp_layers = fields.integer("num_nextn_predict_layers", 0)?.unwrap_or(0);
     add_experts(&mut config, fields, scores, bias)?;
     Ok(config)
 }

@@ -50,7 +50,7 @@ pub(super) fn read_moe(fields: &ConfigFields<'_>) -> Result<Config> {
     let bias = fields.flag("use_bias")?.unwrap_or(false);
     config.decoder.head_bias = bias;
     fields.ignore(OF_TRAINING);
-    // Layers that guess further tokens, which the decoder leaves out.
+    // Multi-token-prediction (MTP) layers, which the decoder leaves out.
     config.decoder.other_parts = &["model.mtp_"];
     let count = fields.size("moe_num_experts")?.unwrap_or(64);
     let chosen = fields.size("moe_k")?.unwrap_or(6);

@@ -153,7 +153,7 @@ fn decoder(layers: Vec<LayerConfig>, norm: NormConfig) -> DecoderConfig {
         layer_inputs: None,
         is_tie_assumed: false,
         head_bias: false,
-        guessing_layers: 0,
+        mtp_layers: 0,
         other_parts: &[],
         embedding_scale: 1.0,
         layers,

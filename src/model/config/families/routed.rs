@@ -43,9 +43,9 @@ pub(super) fn read_glm4_moe(fields: &ConfigFields<'_>) -> Result<Config> {
         add_head_norms(&mut config, HeadNormExtent::Head);
     }
     // The class's name of it, and that of files.
-    let guessing = fields.integer("num_nextn_predict_layers", 0)?;
-    let guessing = guessing.or(fields.integer("num_mtp_layers", 0)?);
-    config.decoder.guessing_layers = guessing.unwrap_or(1);
+    let mtp_layers = fields.integer("num_nextn_predict_layers", 0)?;
+    let mtp_layers = mtp_layers.or(fields.integer("num_mtp_layers", 0)?);
+    config.decoder.mtp_layers = mtp_layers.unwrap_or(1);
     let dense = fields.integer("first_k_dense_replace", 0)?.unwrap_or(1);
     add_experts(&mut config, fields, &RouterDefaults::GLM, dense)?;
     Ok(config)

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::gguf_model::{GgufModel, Members};
 use crate::error::Result;
 
-/// Sets the keys of a mixture. Errors on experts of architectures that have none. So many layers at the end
-/// guess further tokens.
-pub(super) fn set(source: &GgufModel<'_>, guessing: usize, config: &mut Members) -> Result<()> {
+/// Sets the keys of a mixture. Errors on experts of architectures that have none. `mtp_layers` is the
+/// number of multi-token-prediction (MTP) layers at the end.
+pub(super) fn set(source: &GgufModel<'_>, mtp_layers: usize, config: &mut Members) -> Result<()> {
     const COUNT: &str = "expert_count";
     const USED: &str = "expert_used_count";
     let GgufModel { keys, architecture, .. } = source;
@@ -43,7 +43,7 @@ pub(super) fn set(source: &GgufModel<'_>, guessing: usize, config: &mut Members)
             set("n_routed_experts", json!(count));
             set("num_experts_per_tok", json!(used));
             set("moe_intermediate_size", json!(width));
-            set("num_nextn_predict_layers", json!(guessing));
+            set("num_nextn_predict_layers", json!(mtp_layers));
         }
         "ernie4_5_moe" => {
             set("moe_num_experts", json!(count));
@@ -65,7 +65,7 @@ pub(super) fn set(source: &GgufModel<'_>, guessing: usize, config: &mut Members)
     }
     match (architecture.model_type, shared) {
         ("dots1" | "glm4_moe", _) => routed(source, config),
-        ("bailing_moe" | "bailing_moe_v2", _) => bailing(source, (width, guessing), config),
+        ("bailing_moe" | "bailing_moe_v2", _) => bailing(source, (width, mtp_layers), config),
         ("ernie4_5_moe", _) => ernie4_5(source, config),
         ("hunyuan_v1_moe", _) => hunyuan(source, config),
         ("minimax_m2", None) => must_score(source, SIGMOID),
@@ -142,7 +142,7 @@ fn set_router(GgufModel { keys, .. }: &GgufModel<'_>, config: &mut Members) -> R
 /// The routers of Ling, and the layers that have them.
 fn bailing(
     source: &GgufModel<'_>,
-    (width, guessing): (Option<usize>, usize),
+    (width, mtp_layers): (Option<usize>, usize),
     config: &mut Members,
 ) -> Result<()> {
     let GgufModel { architecture, directory, .. } = source;
@@ -158,7 +158,7 @@ fn bailing(
     let together = inner(source, "ffn_down_shexp.weight");
     let of_one = together.and_then(|together| together.checked_div(shared)).or(width);
     config.set("moe_shared_expert_intermediate_size", json!(of_one));
-    config.set("num_nextn_predict_layers", json!(guessing));
+    config.set("num_nextn_predict_layers", json!(mtp_layers));
     set_router(source, config)?;
     if !is_first && !config.0.contains_key("n_group") {
         config.set("n_group", json!(1));
