@@ -111,15 +111,19 @@ fn bodies_are_bounded_alone_and_together() {
     for stream in slow {
         assert!(rest(stream).starts_with("HTTP/1.1 200 "));
     }
-    // Who waits for too long is told to come back.
+    // Who waits for too long is told to come back. The room goes from one slow body to the next, which
+    // came half of a body's time later: at no time of the third one's waiting is it free.
     let address = serve_by(
         hey("http-no-room"),
         bounded(|bounds| {
             (bounds.max_body_bytes, bounds.max_total_body_bytes, bounds.body_timeout) =
-                (100 << 10, 150 << 10, 10 * SOON);
+                (100 << 10, 150 << 10, 20 * SOON);
         }),
     );
-    let _slow: Vec<TcpStream> = (0..3).map(|_| half(address, &head)).collect();
+    let _first = half(address, &head);
+    std::thread::sleep(10 * SOON);
+    let _second = half(address, &head);
+    std::thread::sleep(2 * SOON);
     let answer = send(address, CHAT, &body);
     assert_eq!(answer.status, 503, "{}", answer.body);
     assert_eq!(answer.headers["retry-after"], "1");
