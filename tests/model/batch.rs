@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::llama::{config, random_tensors};
 use crate::model_support::write_model;
 use maskwright::model::{
-    Chunk, DType, KvCache, LogitRows, Model, ModelOptions, ModelSource, SharedBlock,
+    Chunk, DType, KvCache, LogitRows, Logits, Model, ModelOptions, ModelSource, SharedBlock,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -23,20 +23,47 @@ fn folder(name: &str) -> PathBuf {
 /// More tokens than any sequence here has.
 const LONGEST: usize = 100;
 
-fn bits(logits: &[f32]) -> Vec<u32> {
-    logits.iter().map(|number| number.to_bits()).collect()
+/// The logits that a model should have: those of a model that reads token by token, one text alone.
+#[derive(Clone, Copy)]
+pub(crate) struct Reference<'a> {
+    pub(crate) model: &'a Model,
+    /// The greatest difference of a logit; `None`: the same bits.
+    pub(crate) tolerance: Option<f32>,
 }
 
-/// The logits after each token, read one by one, alone.
-fn alone(model: &Model, tokens: &[u32]) -> Vec<Vec<u32>> {
-    let mut cache = model.new_cache_for(LONGEST).unwrap();
-    let row = |token| bits(&model.forward(&[token], &mut cache).unwrap().to_vec().unwrap());
-    tokens.iter().copied().map(row).collect()
+impl<'a> Reference<'a> {
+    /// The same model.
+    fn exact(model: &'a Model) -> Self {
+        Self { model, tolerance: None }
+    }
+
+    /// The logits after each token.
+    fn logits(self, tokens: &[u32]) -> Vec<Vec<f32>> {
+        let mut cache = self.model.new_cache_for(LONGEST).unwrap();
+        let row = |token| self.model.forward(&[token], &mut cache).unwrap().to_vec().unwrap();
+        tokens.iter().copied().map(row).collect()
+    }
+
+    /// Panics on rows that are not these.
+    fn assert_same(self, rows: &[Logits], expected: &[Vec<f32>]) {
+        assert_eq!(rows.len(), expected.len());
+        for (row, expected) in rows.iter().zip(expected) {
+            let row = row.to_vec().unwrap();
+            assert_eq!(row.len(), expected.len());
+            for (x, expected) in row.iter().zip(expected) {
+                let is_same = match self.tolerance {
+                    None => x.to_bits() == expected.to_bits(),
+                    Some(tolerance) => (x - expected).abs() <= tolerance,
+                };
+                assert!(is_same, "{x} is not {expected}");
+            }
+        }
+    }
 }
 
 struct Sequence {
     tokens: Vec<u32>,
-    expected: Vec<Vec<u32>>,
+    expected: Vec<Vec<f32>>,
     cache: KvCache,
 }
 
@@ -56,12 +83,22 @@ fn a_sequence_in_a_batch_has_the_logits_that_it_has_alone() {
 
 /// Reads sequences side by side in chunks.
 pub(crate) fn assert_batches_are_as_alone(model: &Model, size: usize, rng: &mut ChaCha8Rng) {
+    assert_batches_are_as(Reference::exact(model), model, size, rng);
+}
+
+/// Reads sequences side by side in chunks.
+pub(crate) fn assert_batches_are_as(
+    reference: Reference<'_>,
+    model: &Model,
+    size: usize,
+    rng: &mut ChaCha8Rng,
+) {
     let width = model.vocabulary().len() as u32;
     let mut sequences: Vec<Sequence> = (0..size)
         .map(|_| {
             let length = 1 + rng.next_u32() % 24;
             let tokens: Vec<u32> = (0..length).map(|_| rng.next_u32() % width).collect();
-            let expected = alone(model, &tokens);
+            let expected = reference.logits(&tokens);
             Sequence { tokens, expected, cache: model.new_cache_for(LONGEST).unwrap() }
         })
         .collect();
@@ -93,12 +130,11 @@ pub(crate) fn assert_batches_are_as_alone(model: &Model, size: usize, rng: &mut 
         let rows = model.forward_batch(&mut chunks).unwrap();
         assert_eq!(rows.len(), places.len());
         for (rows, (i, from, n, logits)) in rows.into_iter().zip(places) {
-            let rows: Vec<_> = rows.iter().map(|r| bits(&r.to_vec().unwrap())).collect();
             let expected = &sequences[i].expected[from..from + n];
             match logits {
                 LogitRows::None => assert!(rows.is_empty()),
-                LogitRows::Last => assert!(rows == expected[n - 1..]),
-                LogitRows::All => assert!(rows == expected),
+                LogitRows::Last => reference.assert_same(&rows, &expected[n - 1..]),
+                LogitRows::All => reference.assert_same(&rows, expected),
             }
         }
     }
@@ -112,6 +148,11 @@ fn a_node_of_a_tree_has_the_logits_of_its_path() {
 
 /// Reads some random trees.
 pub(crate) fn assert_trees_are_as_paths(model: &Model, trees: usize) {
+    assert_trees_are_as_paths_of(Reference::exact(model), model, trees);
+}
+
+/// Reads some random trees.
+pub(crate) fn assert_trees_are_as_paths_of(reference: Reference<'_>, model: &Model, trees: usize) {
     let width = model.vocabulary().len() as u32;
     let mut rng = ChaCha8Rng::seed_from_u64(10);
     for _ in 0..trees {
@@ -128,10 +169,10 @@ pub(crate) fn assert_trees_are_as_paths(model: &Model, trees: usize) {
             let path = [path_to[parent].clone(), vec![i + 1]].concat();
             path_to.push(path);
         }
-        for (path, row) in path_to.iter().zip(&rows) {
+        for (path, row) in path_to.iter().zip(rows) {
             let text = path.iter().map(|&node| tokens[node]);
             let text: Vec<u32> = prompt.iter().copied().chain(text).collect();
-            assert!(alone(model, &text).pop().unwrap() == bits(&row.to_vec().unwrap()));
+            reference.assert_same(&[row], &reference.logits(&text)[text.len() - 1..]);
         }
         // The path that is kept goes on as if nothing else had been read.
         let path = &path_to[n - 1];
@@ -139,7 +180,7 @@ pub(crate) fn assert_trees_are_as_paths(model: &Model, trees: usize) {
         let text = path.iter().map(|&node| tokens[node]).chain([3]);
         let text: Vec<u32> = prompt.iter().copied().chain(text).collect();
         let row = model.forward(&[3], &mut cache).unwrap();
-        assert!(alone(model, &text).pop().unwrap() == bits(&row.to_vec().unwrap()));
+        reference.assert_same(&[row], &reference.logits(&text)[text.len() - 1..]);
     }
 }
 
@@ -148,7 +189,8 @@ fn a_cache_of_shared_blocks_goes_on_as_if_its_tokens_had_been_read() {
     let model = crate::model_support::load(folder("batch-prefix"));
     let counts = || model.kv_blocks().unwrap();
     let tokens: Vec<u32> = (0..60).map(|i| i * 7 % 100).collect();
-    let expected = alone(&model, &tokens);
+    let reference = Reference::exact(&model);
+    let expected = reference.logits(&tokens);
     let mut first = model.new_cache().unwrap();
     model.forward(&tokens[..40], &mut first).unwrap();
     let prefix: Vec<SharedBlock> = (0..).map_while(|index| first.block(index)).collect();
@@ -165,10 +207,7 @@ fn a_cache_of_shared_blocks_goes_on_as_if_its_tokens_had_been_read() {
         let reserved = cache.blocks_for(tokens.len() - from);
         let chunk = Chunk::new(&tokens[from..], &mut cache).with_logits(LogitRows::All);
         let rows = model.forward_batch(&mut [chunk]).unwrap().remove(0);
-        for (row, expected) in rows.iter().zip(&expected[from..]) {
-            assert!(bits(&row.to_vec().unwrap()) == *expected, "{blocks} blocks, from {from}");
-        }
-        assert_eq!(rows.len(), tokens.len() - from);
+        reference.assert_same(&rows, &expected[from..]);
         assert_eq!((counts().in_use - before, cache.blocks_for(0)), (reserved, 0));
     }
     assert!(prefix.iter().all(SharedBlock::is_only_holder));

@@ -22,7 +22,7 @@ use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 use serde_json::json;
 
 /// Requests of all kinds: every way to draw and to guess, with prompts that begin alike.
-fn requests(engine: &Engine, count: usize, rng: &mut ChaCha8Rng) -> Vec<Request> {
+pub(crate) fn requests(engine: &Engine, count: usize, rng: &mut ChaCha8Rng) -> Vec<Request> {
     let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
     let constraints: Vec<Constraint> = vec![
         compiler.choice(&["abcabcabcabcabcabc", "abcd", "fed"]).unwrap(),

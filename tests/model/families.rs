@@ -91,10 +91,14 @@ impl Case {
 
     /// The model, from a folder of its own for each test: tests run side by side.
     pub(crate) fn load(&self, test: &str) -> Result<Model, Error> {
+        self.load_with(test, ModelOptions::default())
+    }
+
+    /// The model on a device, in a dtype.
+    pub(crate) fn load_with(&self, test: &str, options: ModelOptions) -> Result<Model, Error> {
         let name = format!("family-{test}-{}", self.name);
         let folder = write_model(&name, &self.value["config"], &self.tensors(), "F32", 1);
-        let source = ModelSource::Folder(folder);
-        Model::load(&ModelOptions { source, ..Default::default() })
+        Model::load(&ModelOptions { source: ModelSource::Folder(folder), ..options })
     }
 
     /// The greatest difference of a log-probability or its normaliser.

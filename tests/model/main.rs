@@ -4,6 +4,8 @@ mod adapted;
 mod batch;
 mod canonical;
 mod chat_templates;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod decisions;
 mod decoding;
 mod engine_loop;
