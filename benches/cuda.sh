@@ -5,8 +5,8 @@
 #     benches/cuda.sh TOKENIZER_FOLDER WORK_FOLDER
 #
 # TOKENIZER_FOLDER holds the tokenizer.json of Llama 3. Programs that were built elsewhere are used if these
-# name them: MASKWRIGHT (the program) and MODEL_TESTS (what `cargo test --test model` runs), both built with
-# `--features cuda`. A step that fails is told at the end; the others go on.
+# name them: MASKWRIGHT (the program), MODEL_TESTS (what `cargo test --test model` runs) and UNIT_TESTS (what
+# `cargo test --lib` runs), all built with `--features cuda`. A step that fails is told at the end; the others go on.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tokenizer=${1:?usage: benches/cuda.sh TOKENIZER_FOLDER WORK_FOLDER}
@@ -27,11 +27,11 @@ step() {
     printf '%s s  %s\n' "$((SECONDS - before))" "$name"
 }
 
-model_tests() {
-    if [[ -n ${MODEL_TESTS:-} ]]; then
-        "$MODEL_TESTS" cuda --nocapture
+tests() {
+    if [[ -n ${MODEL_TESTS:-} && -n ${UNIT_TESTS:-} ]]; then
+        "$UNIT_TESTS" paged_attention --nocapture && "$MODEL_TESTS" cuda --nocapture
     else
-        cargo test --release --features cuda --test model -- cuda --nocapture
+        cargo test --release --features cuda --lib --test model -- paged_attention cuda --nocapture
     fi
 }
 
@@ -73,7 +73,7 @@ transformers() {
 }
 
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
-step "tests of models" model_tests
+step "tests" tests
 step "main command" main_command
 step "a random model" random_model
 step "server" served

@@ -77,11 +77,13 @@ mod decoder;
 mod device;
 mod forward;
 mod generation_config;
+mod host_copy;
 mod hub;
 mod kv_cache;
 mod logit_rows;
 mod logits;
 mod network;
+mod paged_attention;
 mod prompt_encoding;
 mod tokenization;
 

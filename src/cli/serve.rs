@@ -130,7 +130,7 @@ struct EngineArgs {
           value_parser = clap::value_parser!(u32).range(16..))]
     prefill_tokens: Option<u32>,
     /// Tokens of prompts that one forward pass reads beside growing texts: more let new answers begin
-    /// earlier, fewer keep the others even [default: 32]
+    /// earlier, fewer keep the others even [default: 32, on a GPU those of --prefill-tokens]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(16..))]
     prefill_tokens_beside_decode: Option<u32>,
     /// Reads every prompt anew, also where another one began with the same tokens
@@ -148,10 +148,7 @@ impl EngineArgs {
             max_running: or(self.max_running, default.max_running),
             kv_cache_bytes: megabytes.or(default.kv_cache_bytes),
             prefill_tokens: or(self.prefill_tokens, default.prefill_tokens),
-            prefill_tokens_beside_decode: or(
-                self.prefill_tokens_beside_decode,
-                default.prefill_tokens_beside_decode,
-            ),
+            prefill_tokens_beside_decode: self.prefill_tokens_beside_decode.map(count),
             prefix_cache: !self.no_prefix_cache,
             ..default
         }

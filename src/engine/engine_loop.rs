@@ -88,6 +88,10 @@ impl std::fmt::Debug for Inbox {
     }
 }
 
+/// Tokens of prompts beside growing texts where nobody says how many: on the CPU a pass takes as much longer as
+/// it reads more.
+const PREFILL_TOKENS_BESIDE_DECODE_ON_CPU: usize = 32;
+
 /// All requests of an engine.
 #[derive(Debug)]
 pub(crate) struct EngineLoop {
@@ -103,10 +107,15 @@ impl EngineLoop {
     ///
     /// Errors if the system starts no threads.
     pub(crate) fn new(runner: ModelRunner, options: &EngineOptions) -> Result<Self> {
+        let beside_decode = || match runner.model().is_on_cpu() {
+            true => PREFILL_TOKENS_BESIDE_DECODE_ON_CPU,
+            false => options.prefill_tokens,
+        };
+        let beside_decode = options.prefill_tokens_beside_decode.unwrap_or_else(beside_decode);
         let scheduler = Scheduler::new(SchedulerLimits {
             max_running: options.max_running.max(1),
             prefill_tokens: options.prefill_tokens,
-            prefill_tokens_beside_decode: options.prefill_tokens_beside_decode,
+            prefill_tokens_beside_decode: beside_decode,
         });
         let state = LoopState::new(runner, options);
         let preparation = PreparationThreads::start()?;

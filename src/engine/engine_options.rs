@@ -21,14 +21,15 @@ pub struct EngineOptions {
     /// Greatest number of bytes of the KV cache. Taken as they are needed; texts are preempted when they
     /// are used up, and read again later. Bounds the length of a text, too. `None` chooses: as many as
     /// `max_running` texts of the model's whole context take, and at most a quarter of the memory that
-    /// is available when the engine gets its options
+    /// is available when the engine gets its options, or half of the memory that a GPU has free then
     /// ([`Engine::kv_cache_bytes`](super::Engine::kv_cache_bytes)).
     pub kv_cache_bytes: Option<usize>,
     /// Tokens of prompts that one forward pass reads while no text grows.
     pub prefill_tokens: usize,
     /// Tokens of prompts that one forward pass reads beside growing texts: more of them let new requests
-    /// begin earlier, fewer keep the time between tokens even.
-    pub prefill_tokens_beside_decode: usize,
+    /// begin earlier, fewer keep the time between tokens even. `None` chooses: 32 on the CPU, and as many as
+    /// `prefill_tokens` on a GPU, where they cost little beside the weights.
+    pub prefill_tokens_beside_decode: Option<usize>,
     /// Keeps keys and values of texts that have ended, as long as there is room, for prompts that begin
     /// alike.
     pub prefix_cache: bool,
@@ -44,7 +45,7 @@ impl Default for EngineOptions {
             max_running: 64,
             kv_cache_bytes: None,
             prefill_tokens: 512,
-            prefill_tokens_beside_decode: 32,
+            prefill_tokens_beside_decode: None,
             prefix_cache: true,
             mask_patience: Duration::from_millis(2),
         }

@@ -1,5 +1,5 @@
 //! The size of the KV cache where nobody says it: what the texts can fill, and at most a share of the
-//! memory that the machine has to spare.
+//! memory that the machine, or the GPU of the model, has to spare.
 //!
 //! Blocks are taken as texts need them, and the prefix cache keeps those of texts that have ended. So a
 //! bound that texts never reach is memory that old prompts fill: a small model would grow to gigabytes
@@ -12,6 +12,10 @@ use crate::model::{KvBlocks, Model};
 
 /// Parts of the available memory, of which the KV cache may take one.
 const PARTS: usize = 4;
+
+/// The same of the free memory of a GPU, on which nothing else runs. A tensor of the cache that grows is in
+/// memory twice for a moment.
+const PARTS_OF_DEVICE: usize = 2;
 
 /// Bytes where the system does not tell its memory.
 const BYTES_OF_UNKNOWN_MEMORY: usize = 2 << 30;
@@ -27,7 +31,9 @@ pub(super) fn sized(model: &Model, options: EngineOptions) -> EngineOptions {
     let options = EngineOptions { max_running, ..options };
     let chosen = || {
         let texts = (options.max_running.max(1), model.context_length());
-        chosen_bytes(model.kv_blocks()?, texts, share_of_memory())
+        let memory = model.free_device_memory();
+        let memory = memory.map_or_else(share_of_memory, |free| free / PARTS_OF_DEVICE);
+        chosen_bytes(model.kv_blocks()?, texts, memory)
     };
     EngineOptions { kv_cache_bytes: options.kv_cache_bytes.or_else(chosen), ..options }
 }

@@ -104,7 +104,7 @@ impl Engine {
     }
 
     /// Greatest number of bytes of the KV cache: those of the options, or those that were chosen; `None`
-    /// on devices other than the CPU, where nothing bounds it.
+    /// for models of candle-transformers, where nothing bounds it.
     pub fn kv_cache_bytes(&self) -> Option<usize> {
         self.options.kv_cache_bytes.filter(|_| self.model().kv_blocks().is_some())
     }

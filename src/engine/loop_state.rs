@@ -273,7 +273,7 @@ impl Resources for LoopState {
 
 /// The blocks of the KV cache: as many as its bytes hold, and enough for a short text.
 fn max_blocks(model: &Model, options: &EngineOptions) -> usize {
-    // Other devices have no blocks, and no bound.
+    // Models of candle-transformers have no blocks, and no bound.
     let (Some(blocks), Some(bytes)) = (model.kv_blocks(), options.kv_cache_bytes) else {
         return usize::MAX;
     };

@@ -81,6 +81,11 @@ impl Adapted {
         &self.model_type
     }
 
+    /// The device that it runs on.
+    pub(super) fn device(&self) -> &Device {
+        self.model.device()
+    }
+
     /// A cache for one sequence.
     pub(super) fn new_cache(&self) -> KvCache {
         KvCache::adapted(&self.model)
@@ -91,9 +96,7 @@ impl Adapted {
     pub(super) fn forward(&self, chunks: &mut [Chunk<'_>]) -> Result<Tensor> {
         let mut rows = Vec::new();
         for chunk in chunks {
-            let Storage::Adapted(cache) = chunk.cache.storage() else {
-                candle_core::bail!("the cache is another model's");
-            };
+            let cache = chunk.cache.adapted_state()?;
             if !cache.is_of(&self.model) {
                 candle_core::bail!("the cache is another model's");
             }

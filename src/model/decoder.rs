@@ -69,8 +69,8 @@ pub(super) struct Decoder {
     /// The dtype of the weights.
     dtype: DType,
     device: Device,
-    /// The blocks of its caches, on the CPU.
-    pool: Option<Arc<BlockPool>>,
+    /// The blocks of its caches.
+    pool: Arc<BlockPool>,
     /// The beginnings of the names of tensors that are of other parts than the decoder.
     left_out: Vec<&'static str>,
 }
@@ -151,7 +151,7 @@ impl Decoder {
                 || is_of_mtp_layer(config, prefix, name)
         })?;
         let (config, device) = (config.clone(), device.clone());
-        let pool = device.is_cpu().then(|| BlockPool::new(shape));
+        let pool = BlockPool::new(shape, dtype, &device);
         Ok(Self {
             embedding,
             positions,
@@ -174,31 +174,29 @@ impl Decoder {
     }
 
     /// A cache for one sequence.
-    pub(super) fn new_cache(&self) -> Result<KvCache> {
-        match &self.pool {
-            Some(pool) => Ok(KvCache::paged(pool)),
-            None => KvCache::contiguous(&cache_shape(&self.config).0, self.dtype, &self.device),
-        }
+    pub(super) fn new_cache(&self) -> KvCache {
+        KvCache::paged(&self.pool)
     }
 
     /// The cache of a sequence that begins with these blocks. `None` if one is of another model.
-    pub(super) fn cache_of(&self, blocks: &[SharedBlock]) -> Result<Option<KvCache>> {
-        match &self.pool {
-            _ if blocks.is_empty() => self.new_cache().map(Some),
-            Some(pool) => Ok(KvCache::of(pool, blocks)),
-            None => Ok(None),
-        }
+    pub(super) fn cache_of(&self, blocks: &[SharedBlock]) -> Option<KvCache> {
+        KvCache::of(&self.pool, blocks)
     }
 
     /// The same model with another pool of blocks.
     pub(super) fn with_own_pool(self) -> Self {
-        let pool = self.pool.as_ref().map(|_| BlockPool::new(cache_shape(&self.config).0));
+        let pool = BlockPool::new(cache_shape(&self.config).0, self.dtype, &self.device);
         Self { pool, ..self }
     }
 
-    /// The blocks of its caches, on the CPU.
-    pub(super) fn pool(&self) -> Option<&BlockPool> {
-        self.pool.as_deref()
+    /// The blocks of its caches.
+    pub(super) fn pool(&self) -> &BlockPool {
+        &self.pool
+    }
+
+    /// The device that it runs on.
+    pub(super) fn device(&self) -> &Device {
+        &self.device
     }
 
     /// Reads the tokens of all chunks (at least one each, ids below `vocab_size`), each after
@@ -219,7 +217,7 @@ impl Decoder {
         config.num_hidden_layers = layers;
         config.decoder.layers.truncate(layers);
         let layers = self.layers[..layers.min(self.layers.len())].to_vec();
-        let pool = self.pool.as_ref().map(|_| BlockPool::new(cache_shape(&config).0));
+        let pool = BlockPool::new(cache_shape(&config).0, self.dtype, &self.device);
         Self { layers, config, pool, ..self.clone() }
     }
 }

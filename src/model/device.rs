@@ -71,6 +71,16 @@ fn order_by_the_stream_alone(device: &candle_core::Device) -> candle_core::Resul
     Ok(())
 }
 
+/// The bytes that are free on a device; `None` on the CPU.
+pub(super) fn free_memory(device: &candle_core::Device) -> Option<usize> {
+    #[cfg(feature = "cuda")]
+    if let Ok(device) = device.as_cuda_device() {
+        return device.cuda_stream().context().mem_get_info().ok().map(|(free, _)| free);
+    }
+    let _ = device;
+    None
+}
+
 impl FromStr for Device {
     type Err = Error;
 

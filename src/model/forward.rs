@@ -4,6 +4,7 @@ use super::Model;
 use super::adapted_error::adapted_error;
 use super::batch::Chunk;
 use super::candle_error::candle_error;
+use super::device::free_memory;
 use super::kv_cache::{BlockPool, KvBlocks, KvCache, RotaryFactors, SharedBlock};
 use super::logit_rows::LogitRows;
 use super::logits::Logits;
@@ -18,7 +19,7 @@ impl Model {
     /// The cache of a new sequence. In a model with LongRoPE (Phi-3) it is one within the original context
     /// ([`Config::short_context`](super::Config::short_context)); [`new_cache_for`](Self::new_cache_for) makes longer ones.
     pub fn new_cache(&self) -> Result<KvCache> {
-        self.network.new_cache().map_err(candle_error)
+        Ok(self.network.new_cache())
     }
 
     /// The cache of a new sequence of at most so many tokens. With LongRoPE their number decides about the
@@ -56,21 +57,31 @@ impl Model {
     ///
     /// Errors if a block is of another model, or has other [`RotaryFactors`] than the first.
     pub fn cache_of(&self, blocks: &[SharedBlock]) -> Result<KvCache> {
-        self.network.cache_of(blocks).map_err(candle_error)?.ok_or_else(|| {
+        self.network.cache_of(blocks).ok_or_else(|| {
             let message = "a block of a KV cache belongs to another model or has other factors";
             Error::new(ErrorKind::Model, message)
                 .with_help("keep the blocks of each model, and of its rotary factors, apart")
         })
     }
 
-    /// The blocks of all caches of the model. `None` on devices other than the CPU, whose caches have
-    /// no blocks.
+    /// The blocks of all caches of the model. `None` for models of candle-transformers, whose caches
+    /// have no blocks.
     ///
     /// A block that nobody holds any more stays allocated for the next sequence: the memory is that
     /// of the most blocks that were ever in use at once, unless
     /// [`limit_free_kv_blocks`](Self::limit_free_kv_blocks) says otherwise.
     pub fn kv_blocks(&self) -> Option<KvBlocks> {
         self.network.pool().map(BlockPool::counts)
+    }
+
+    /// Whether the model runs on the CPU.
+    pub(crate) fn is_on_cpu(&self) -> bool {
+        self.network.device().is_cpu()
+    }
+
+    /// The bytes that are free on the GPU on which the model runs; `None` on the CPU.
+    pub(crate) fn free_device_memory(&self) -> Option<usize> {
+        free_memory(self.network.device())
     }
 
     /// The model with blocks of its own for its caches: those of clones count apart.
@@ -81,7 +92,7 @@ impl Model {
     }
 
     /// Keeps the memory of at most so many blocks that nobody holds, from now on; without a call, of
-    /// all.
+    /// all. On devices other than the CPU, where blocks are parts of tensors, all of it stays.
     pub fn limit_free_kv_blocks(&self, blocks: usize) {
         if let Some(pool) = self.network.pool() {
             pool.limit_free(blocks);
@@ -175,13 +186,8 @@ impl Model {
         }
         let lengths: Vec<usize> = chunks.iter().map(|chunk| chunk.cache.len()).collect();
         let rows = self.network.forward(chunks).and_then(|all| {
-            let mut next = 0;
-            let mut rows = |chunk: &Chunk<'_>| {
-                let from = next;
-                next += chunk.wanted();
-                (from..next).map(|row| all.get(row).map(Logits::new)).collect()
-            };
-            chunks.iter().map(&mut rows).collect()
+            let mut all = Logits::rows(all)?.into_iter();
+            Ok(chunks.iter().map(|chunk| all.by_ref().take(chunk.wanted()).collect()).collect())
         });
         rows.map_err(|error| {
             for (chunk, length) in chunks.iter_mut().zip(lengths) {

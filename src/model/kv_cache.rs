@@ -1,18 +1,18 @@
 //! The KV cache: keys and values that attention keeps of a sequence.
 //!
-//! On the CPU it is paged: blocks of 16 positions, counted by their holders, so that forks (beams,
-//! texts with one prompt) share what they have in common and copy one block when they part
-//! ([`BlockTable`]). Other devices keep one piece of memory a layer (`contiguous`), and models of
-//! candle-transformers a state of their own (`adapted`).
+//! It is paged: blocks of 16 positions, counted by their holders, so that forks (beams, texts with one
+//! prompt) share what they have in common and copy one block when they part ([`BlockTable`]). On the CPU
+//! each block has memory of its own; on other devices blocks are parts of tensors (`device_blocks`). Models
+//! of candle-transformers keep a state of their own (`adapted`).
 
 #[cfg(feature = "candle-transformers")]
 mod adapted;
 mod blocks;
-mod contiguous;
+mod device_blocks;
 
 use std::sync::Arc;
 
-use candle_core::{DType, Device, Result};
+use candle_core::Result;
 use maskwright_kernels::{BLOCK_POSITIONS, BlockLayout};
 
 #[cfg(feature = "candle-transformers")]
@@ -20,7 +20,7 @@ pub(super) use adapted::{AdaptedCache, AdaptedModel, AdaptedSequence, Stride};
 pub(super) use blocks::BlockPool;
 use blocks::BlockTable;
 pub use blocks::{KvBlocks, SharedBlock};
-pub(super) use contiguous::LayerCache;
+pub(super) use device_blocks::{DeviceBlocks, DeviceLayer};
 
 /// The sizes of a model's cache: the place of each layer that has keys and values of its own in a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,15 +87,14 @@ pub enum RotaryFactors {
 
 /// Where the numbers are.
 #[derive(Clone, Debug)]
-pub(super) enum Storage {
+enum Storage {
     Paged(BlockTable),
-    Contiguous(Vec<LayerCache>),
     #[cfg(feature = "candle-transformers")]
     Adapted(AdaptedCache),
 }
 
 impl KvCache {
-    /// An empty cache on the CPU, of blocks of a pool.
+    /// An empty cache of blocks of a pool.
     pub(super) fn paged(pool: &Arc<BlockPool>) -> Self {
         let factors = RotaryFactors::default();
         Self { storage: Storage::Paged(BlockTable::new(pool)), len: 0, factors }
@@ -109,12 +108,6 @@ impl KvCache {
         let factors = all.next().unwrap_or_default();
         let len = blocks.len() * BLOCK_POSITIONS;
         all.all(|other| other == factors).then_some(Self { storage, len, factors })
-    }
-
-    /// An empty cache on another device.
-    pub(super) fn contiguous(shape: &CacheShape, dtype: DType, device: &Device) -> Result<Self> {
-        let layers = contiguous::new_layers(shape, dtype, device)?;
-        Ok(Self { storage: Storage::Contiguous(layers), len: 0, factors: RotaryFactors::default() })
     }
 
     /// An empty cache of a model of candle-transformers.
@@ -144,13 +137,11 @@ impl KvCache {
         self.len == 0
     }
 
-    /// Drops all positions from `len` on, if there are any. On the CPU their blocks are free for
-    /// other sequences.
+    /// Drops all positions from `len` on, if there are any. Their blocks are free for other sequences.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
         match &mut self.storage {
             Storage::Paged(table) => table.truncate(self.len),
-            Storage::Contiguous(_) => {}
             #[cfg(feature = "candle-transformers")]
             Storage::Adapted(cache) => cache.truncate(self.len),
         }
@@ -164,15 +155,14 @@ impl KvCache {
     }
 
     /// The greatest number of blocks that the model takes out of its pool to read so many more tokens:
-    /// new ones, and the copy of a last block that another holder shares. 0 on devices other than the
-    /// CPU, which have no blocks.
+    /// new ones, and the copy of a last block that another holder shares. 0 for models of
+    /// candle-transformers, which have no blocks.
     pub fn blocks_for(&self, additional_positions: usize) -> usize {
         match &self.storage {
             Storage::Paged(_) if additional_positions == 0 => 0,
             Storage::Paged(table) => {
                 table.blocks_to_reserve(self.len, self.len.saturating_add(additional_positions))
             }
-            Storage::Contiguous(_) => 0,
             #[cfg(feature = "candle-transformers")]
             Storage::Adapted(_) => 0,
         }
@@ -181,8 +171,8 @@ impl KvCache {
     /// The block of an index, whose 16 positions begin at 16 times the index, to be held beside the
     /// cache: [`Model::cache_of`](crate::model::Model::cache_of) begins other sequences with it.
     ///
-    /// `None` if not all of its positions were read, and on devices other than the CPU, which have no
-    /// blocks.
+    /// `None` if not all of its positions were read, and for models of candle-transformers, which have
+    /// no blocks.
     pub fn block(&self, index: usize) -> Option<SharedBlock> {
         match &self.storage {
             Storage::Paged(table) if index < self.len / BLOCK_POSITIONS => {
@@ -196,12 +186,7 @@ impl KvCache {
     /// together.
     pub(super) fn keep(&mut self, from: usize, positions: &[usize]) -> Result<()> {
         match &mut self.storage {
-            Storage::Paged(table) => table.keep(from, positions),
-            Storage::Contiguous(layers) => {
-                for layer in layers {
-                    layer.keep(from, positions)?;
-                }
-            }
+            Storage::Paged(table) => table.keep(from, positions)?,
             #[cfg(feature = "candle-transformers")]
             Storage::Adapted(cache) => cache.keep(from, positions),
         }
@@ -213,12 +198,27 @@ impl KvCache {
     pub(super) fn blocks(&self) -> Vec<&[f32]> {
         match &self.storage {
             Storage::Paged(table) => table.blocks().collect(),
-            _ => Vec::new(),
+            #[cfg(feature = "candle-transformers")]
+            Storage::Adapted(_) => Vec::new(),
         }
     }
 
-    pub(super) fn storage(&mut self) -> &mut Storage {
-        &mut self.storage
+    /// The table of its blocks. Errors on a cache of a model that has none.
+    pub(super) fn table(&mut self) -> Result<&mut BlockTable> {
+        match &mut self.storage {
+            Storage::Paged(table) => Ok(table),
+            #[cfg(feature = "candle-transformers")]
+            Storage::Adapted(_) => candle_core::bail!("the cache is another model's"),
+        }
+    }
+
+    /// The state of a model of candle-transformers. Errors on a cache of another one.
+    #[cfg(feature = "candle-transformers")]
+    pub(super) fn adapted_state(&mut self) -> Result<&mut AdaptedCache> {
+        match &mut self.storage {
+            Storage::Adapted(cache) => Ok(cache),
+            Storage::Paged(_) => candle_core::bail!("the cache is another model's"),
+        }
     }
 
     /// Counts `n` more positions, after every layer has written them.

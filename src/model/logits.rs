@@ -1,28 +1,64 @@
 //! The logits of one step, on the device that computed them.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use candle_core::Tensor;
 
 use super::candle_error::candle_error;
+use super::host_copy::HostCopy;
 use crate::error::{Error, ErrorKind, Result};
 use crate::vocabulary::TokenMask;
 
 /// One logit for each token id, `f32`, on the model's device.
 #[derive(Clone, Debug)]
-pub struct Logits(Tensor);
+pub struct Logits {
+    tensor: Tensor,
+    /// The batch of which it is a row, on devices other than the CPU.
+    batch: Option<(Arc<Batch>, usize)>,
+}
+
+/// The logits of one forward pass. What the host reads is copied once for all rows: candle copies all that
+/// is in a tensor's memory, also for a row of it.
+#[derive(Debug)]
+struct Batch {
+    /// (rows, width).
+    tensor: Tensor,
+    /// The same in the host's memory, once a row of it was read.
+    host: Mutex<Option<Arc<HostCopy>>>,
+}
+
+impl Batch {
+    fn on_host(&self) -> candle_core::Result<Arc<HostCopy>> {
+        let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(copy) = &*host {
+            return Ok(Arc::clone(copy));
+        }
+        let copy = Arc::new(HostCopy::of(&self.tensor)?);
+        *host = Some(Arc::clone(&copy));
+        Ok(copy)
+    }
+}
 
 impl Logits {
-    pub(super) fn new(tensor: Tensor) -> Self {
-        Self(tensor)
+    /// The rows of a tensor (rows, width).
+    pub(super) fn rows(tensor: Tensor) -> candle_core::Result<Vec<Self>> {
+        let batch = (!tensor.device().is_cpu())
+            .then(|| Arc::new(Batch { tensor: tensor.clone(), host: Mutex::default() }));
+        let row = |row| {
+            let batch = batch.as_ref().map(|batch| (Arc::clone(batch), row));
+            Ok(Self { tensor: tensor.get(row)?, batch })
+        };
+        (0..tensor.dim(0)?).map(row).collect()
     }
 
     /// The tensor: (width of the logits), `f32`.
     pub fn tensor(&self) -> &Tensor {
-        &self.0
+        &self.tensor
     }
 
     /// The number of token ids.
     pub fn width(&self) -> usize {
-        self.0.elem_count()
+        self.tensor.elem_count()
     }
 
     /// The same logits with −∞ at every token that the mask forbids, computed on the device.
@@ -47,17 +83,25 @@ impl Logits {
                 .with_help("compile the constraint for this model's vocabulary"));
         }
         let masked = || {
-            let device = self.0.device();
+            let device = self.tensor.device();
             let allowed = Tensor::from_vec(bytes(mask), width, device)?;
             let forbidden = Tensor::new(f32::NEG_INFINITY, device)?.broadcast_as(width)?;
-            allowed.where_cond(&self.0, &forbidden)
+            allowed.where_cond(&self.tensor, &forbidden)
         };
-        masked().map(Self).map_err(candle_error)
+        masked().map(|tensor| Self { tensor, batch: None }).map_err(candle_error)
     }
 
-    /// Copies the logits to the host's memory: one `f32` for each token id.
+    /// Copies the logits to the host's memory: one `f32` for each token id. From a GPU the first call copies
+    /// those of all sequences of its forward pass.
     pub fn to_vec(&self) -> Result<Vec<f32>> {
-        self.0.to_vec1().map_err(candle_error)
+        let numbers = || match &self.batch {
+            None => self.tensor.to_vec1(),
+            Some((batch, row)) => {
+                let (width, copy) = (self.width(), batch.on_host()?);
+                Ok(copy.numbers()?[row * width..(row + 1) * width].to_vec())
+            }
+        };
+        numbers().map_err(candle_error)
     }
 }
 

@@ -52,20 +52,20 @@ impl Network {
     }
 
     /// A cache for one sequence.
-    pub(super) fn new_cache(&self) -> candle_core::Result<KvCache> {
+    pub(super) fn new_cache(&self) -> KvCache {
         match self {
             Self::Own(decoder) => decoder.new_cache(),
             #[cfg(feature = "candle-transformers")]
-            Self::Adapted(adapted) => Ok(adapted.new_cache()),
+            Self::Adapted(adapted) => adapted.new_cache(),
         }
     }
 
     /// The cache of a sequence that begins with these blocks. `None` if one is of another model.
-    pub(super) fn cache_of(&self, blocks: &[SharedBlock]) -> candle_core::Result<Option<KvCache>> {
+    pub(super) fn cache_of(&self, blocks: &[SharedBlock]) -> Option<KvCache> {
         match self {
             Self::Own(decoder) => decoder.cache_of(blocks),
             #[cfg(feature = "candle-transformers")]
-            Self::Adapted(adapted) => Ok(blocks.is_empty().then(|| adapted.new_cache())),
+            Self::Adapted(adapted) => blocks.is_empty().then(|| adapted.new_cache()),
         }
     }
 
@@ -78,10 +78,19 @@ impl Network {
         }
     }
 
-    /// The blocks of its caches, on the CPU.
+    /// The device that it runs on.
+    pub(super) fn device(&self) -> &Device {
+        match self {
+            Self::Own(decoder) => decoder.device(),
+            #[cfg(feature = "candle-transformers")]
+            Self::Adapted(adapted) => adapted.device(),
+        }
+    }
+
+    /// The blocks of its caches. `None` for models of candle-transformers.
     pub(super) fn pool(&self) -> Option<&BlockPool> {
         match self {
-            Self::Own(decoder) => decoder.pool(),
+            Self::Own(decoder) => Some(decoder.pool()),
             #[cfg(feature = "candle-transformers")]
             Self::Adapted(_) => None,
         }

@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -165,14 +164,16 @@ fn requests_side_by_side_write_what_they_write_on_the_cpu() {
     let config = config(json!({}));
     let folder = write_model("cuda-loop", &config, &random_tensors(&config, 3), "F32", 1);
     let source = ModelSource::Folder(folder);
-    let engine = |device, max_running| {
+    let engine = |device, max_running, blocks: Option<usize>| {
         let source = source.clone();
         let model = Model::load(&ModelOptions { source, device, ..Default::default() }).unwrap();
         let draft = model.clone();
-        let options = EngineOptions { max_running, ..Default::default() };
+        let kv_cache_bytes =
+            blocks.map(|blocks| blocks * model.kv_blocks().unwrap().bytes_per_block);
+        let options = EngineOptions { max_running, kv_cache_bytes, ..Default::default() };
         Engine::new(model).with_draft(draft).unwrap().with_options(options)
     };
-    let cpu = engine(Device::Cpu, 16);
+    let cpu = engine(Device::Cpu, 16, None);
     let requests = requests(&cpu, 64, &mut ChaCha8Rng::seed_from_u64(4));
     let texts = |engine: &Engine| -> Vec<Vec<u32>> {
         let responses =
@@ -180,15 +181,19 @@ fn requests_side_by_side_write_what_they_write_on_the_cpu() {
         responses.into_iter().map(|response| response.tokens).collect()
     };
     let expected = texts(&cpu);
-    for max_running in [1, 16, 64] {
-        let texts = texts(&engine(gpu.device, max_running));
-        let same = texts.iter().zip(&expected).filter(|(text, expected)| text == expected).count();
-        let by_length = texts.iter().map(Vec::len).fold(BTreeMap::new(), |mut counts, length| {
-            *counts.entry(length / 10 * 10).or_insert(0) += 1;
-            counts
-        });
-        eprintln!("{max_running} side by side: {same} of 64 as on the CPU; lengths {by_length:?}");
-        // A draw that falls within rounding of a border goes the other way.
-        assert!(same >= 63, "{same}");
+    for (max_running, blocks) in [(1, None), (16, None), (64, None), (64, Some(24))] {
+        let engine = engine(gpu.device, max_running, blocks);
+        // Twice: then the prompts are in the prefix cache.
+        for _ in 0..2 {
+            let texts = texts(&engine);
+            let pairs = texts.iter().zip(&expected);
+            let same = pairs.filter(|(text, expected)| text == expected).count();
+            eprintln!("{max_running} side by side, {blocks:?} blocks: {same} as on the CPU");
+            // A draw that falls within rounding of a border goes the other way.
+            assert!(same >= 63, "{same}");
+        }
+        let stats = engine.stats();
+        assert!(stats.prefix_hits > 0);
+        assert_eq!(stats.preemptions > 0, blocks.is_some(), "{}", stats.preemptions);
     }
 }

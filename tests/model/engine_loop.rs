@@ -195,7 +195,7 @@ fn texts_side_by_side_are_those_that_are_written_alone() {
             max_running,
             kv_cache_bytes: Some(kv_cache_bytes),
             prefill_tokens,
-            prefill_tokens_beside_decode: prefill_tokens,
+            prefill_tokens_beside_decode: Some(prefill_tokens),
             prefix_cache,
             mask_patience,
         };
@@ -271,7 +271,7 @@ fn random_arrivals_lose_no_block_and_starve_nobody() {
         max_running: 24,
         kv_cache_bytes: Some(small_cache(&plain, 32)),
         prefill_tokens: 64,
-        prefill_tokens_beside_decode: 32,
+        prefill_tokens_beside_decode: Some(32),
         ..EngineOptions::default()
     };
     let engine = plain.with_options(options);

@@ -98,7 +98,7 @@ fn prompts_are_measured_as_if_they_were_drawn() {
     {
         let options = EngineOptions {
             prefill_tokens: prefill,
-            prefill_tokens_beside_decode: prefill,
+            prefill_tokens_beside_decode: Some(prefill),
             prefix_cache,
             kv_cache_bytes: Some(blocks * block),
             ..EngineOptions::default()

@@ -25,7 +25,6 @@ use super::rotary::Angles;
 use super::rows::Rows;
 use crate::model::batch::Chunk;
 use crate::model::config::decoder::QueryGrowth;
-use crate::model::kv_cache::Storage;
 
 /// Reads the tokens of all chunks: see [`Decoder::forward`]. Returns (rows with logits, vocab_size).
 pub(super) fn forward(decoder: &Decoder, chunks: &mut [Chunk<'_>]) -> Result<Vec<f32>> {
@@ -59,9 +58,7 @@ impl Pass {
         let rows = Rows::new(chunks);
         for chunk in chunks.iter_mut() {
             let (from, to) = (chunk.cache.len(), chunk.cache.len() + chunk.tokens.len());
-            if let Storage::Paged(table) = chunk.cache.storage() {
-                table.reserve(from, to);
-            }
+            chunk.cache.table()?.reserve(from, to)?;
         }
         let hidden = decoder.config.hidden_size;
         let mut stream = vec![0.0; rows.len() * hidden];
@@ -175,10 +172,9 @@ impl Pass {
         let kv_width = kv.kv_heads * kv.width;
         for (chunk, (from, to)) in chunks.iter_mut().zip(self.rows.bounds()) {
             let (at, part) = (chunk.cache.len(), from * kv_width..to * kv_width);
-            if let Storage::Paged(table) = chunk.cache.storage()
-                && has_own_kv
-            {
-                table.write(kv, at, &self.keys[part.clone()], &self.values[part]);
+            if has_own_kv {
+                let (keys, values) = (&self.keys[part.clone()], &self.values[part]);
+                chunk.cache.table()?.write(kv, at, keys, values)?;
             }
         }
         let blocks: Vec<Vec<&[f32]>> = chunks.iter().map(|chunk| chunk.cache.blocks()).collect();

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::config::decoder::{DecoderConfig, LayerConfig, MlpConfig, ProjectionLayout};
+use crate::model::paged_attention::MAX_WIDTH;
 
 /// Errors if a decoder has a part that is computed on the CPU alone.
 pub(super) fn refuse(decoder: &DecoderConfig) -> Result<()> {
@@ -31,6 +32,7 @@ fn part_of_layer(layer: &LayerConfig) -> Option<&'static str> {
         (attention.clip.is_some(), "bounds of queries, keys and values"),
         (attention.query_growth.is_some(), "queries that grow with the position"),
         (layer.scalar.is_some(), "factors of layers"),
+        (attention.width > MAX_WIDTH || attention.width % 2 == 1, "heads of odd or great width"),
     ];
     parts.into_iter().find(|(is_there, _)| *is_there).map(|(_, name)| name)
 }

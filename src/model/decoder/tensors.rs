@@ -1,26 +1,30 @@
-//! The forward pass on devices other than the CPU, with candle's tensors.
+//! The forward pass on devices other than the CPU, with candle's tensors and the kernels of
+//! [`paged_attention`](crate::model::paged_attention).
+
+use std::sync::MutexGuard;
 
 use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::ops::{rms_norm, silu, softmax_last_dim};
-use candle_nn::rotary_emb::{rope, rope_i};
+use candle_nn::rotary_emb::{rope, rope_i, rope_thd};
 use maskwright_kernels::{Activation, BlockLayout};
 
 use super::Decoder;
-use super::attention::{Attention, Projections, are_neighbours};
+use super::attention::{Projections, are_neighbours};
 use super::gated::Gated;
 use super::layer::{DecoderLayer, Mlp};
 use super::norm::Norm;
 use super::rows::Rows;
 use crate::model::batch::Chunk;
-use crate::model::config::decoder::{AttentionConfig, NormKind};
-use crate::model::kv_cache::{LayerCache, Storage};
+use crate::model::config::decoder::{AttentionConfig, LayerConfig, NormKind};
+use crate::model::kv_cache::{DeviceBlocks, DeviceLayer};
+use crate::model::paged_attention::{PagedRows, Scores, rows_by_head, store};
 
 /// Reads the tokens of all chunks: see [`Decoder::forward`].
 pub(super) fn forward(decoder: &Decoder, chunks: &mut [Chunk<'_>]) -> Result<Tensor> {
     let (vocab, device) = (decoder.config.vocab_size, &decoder.device);
     let description = &decoder.config.decoder;
     let tokens: Vec<u32> = chunks.iter().flat_map(|chunk| chunk.tokens).copied().collect();
-    let mut pass = TensorPass::new(decoder, chunks)?;
+    let pass = TensorPass::new(decoder, chunks)?;
     let tokens = Tensor::from_vec(tokens, pass.rows.len(), device)?;
     let embedded = decoder.embedding.tensor()?.embedding(&tokens)?;
     let mut x = scaled(embedded, description.embedding_scale)?;
@@ -31,7 +35,7 @@ pub(super) fn forward(decoder: &Decoder, chunks: &mut [Chunk<'_>]) -> Result<Ten
         x = (x + positions.tensor()?.embedding(&at)?)?;
     }
     for (index, layer) in decoder.layers.iter().enumerate() {
-        x = pass.layer(decoder, layer, index, &x, chunks)?;
+        x = pass.layer(decoder, layer, index, &x)?;
     }
     for chunk in chunks.iter_mut() {
         chunk.cache.advance(chunk.tokens.len());
@@ -50,23 +54,34 @@ pub(super) fn forward(decoder: &Decoder, chunks: &mut [Chunk<'_>]) -> Result<Ten
     };
     let logits = decoder.logits.forward(&norm(&decoder.norm, &x.contiguous()?)?)?;
     let logits = scaled(logits.to_dtype(DType::F32)?, description.logit_scale)?;
-    soft_cap(logits, description.logit_soft_cap)
+    soft_cap_of(logits, description.logit_soft_cap)
 }
 
 /// The parts of a pass that all layers share.
-struct TensorPass {
+struct TensorPass<'a> {
     rows: Rows,
     /// Cosines and sines of each kind of rotary positions: (rows, pairs).
     angles: Vec<(Tensor, Tensor)>,
-    /// The attention masks by window, each with the mask of each chunk: 0 where a row may look, −∞ where
-    /// not; (rows, all positions up to the last). `None` where a row may look everywhere.
-    masks: Vec<(Option<usize>, Vec<Option<Tensor>>)>,
-    device: Device,
+    /// The slot of each row in the cache: (rows), `u32`.
+    slots: Tensor,
+    runs: Vec<Run>,
+    blocks: MutexGuard<'a, DeviceBlocks>,
 }
 
-impl TensorPass {
-    fn new(decoder: &Decoder, chunks: &[Chunk<'_>]) -> Result<Self> {
+impl<'a> TensorPass<'a> {
+    fn new(decoder: &'a Decoder, chunks: &mut [Chunk<'_>]) -> Result<Self> {
         let rows = Rows::new(chunks);
+        let mut slots = Vec::with_capacity(rows.len());
+        for chunk in chunks.iter_mut() {
+            let (from, to) = (chunk.cache.len(), chunk.cache.len() + chunk.tokens.len());
+            let table = chunk.cache.table()?;
+            table.reserve(from, to)?;
+            slots.extend((from..to).map(|position| table.slot(position)));
+        }
+        // After all room is reserved: it is as large as what was taken.
+        let Some(blocks) = decoder.pool.device_blocks()? else {
+            candle_core::bail!("the blocks of the cache are on the CPU");
+        };
         let tensor = |numbers: Vec<f32>| {
             let shape = (rows.len(), numbers.len() / rows.len());
             Tensor::from_vec(numbers, shape, &decoder.device)?.to_dtype(decoder.dtype)
@@ -75,19 +90,20 @@ impl TensorPass {
         let angles = angles
             .map(|angles| Ok((tensor(angles.cosines)?, tensor(angles.sines)?)))
             .collect::<Result<_>>()?;
-        Ok(Self { rows, angles, masks: Vec::new(), device: decoder.device.clone() })
+        let slots = Tensor::from_vec(slots, rows.len(), &decoder.device)?;
+        let runs = runs(decoder, chunks, &rows)?;
+        Ok(Self { rows, angles, slots, runs, blocks })
     }
 
     fn layer(
-        &mut self,
+        &self,
         decoder: &Decoder,
         layer: &DecoderLayer,
         index: usize,
         x: &Tensor,
-        chunks: &mut [Chunk<'_>],
     ) -> Result<Tensor> {
         let normed = maybe_norm(layer.before_attention.as_ref(), x)?;
-        let attended = self.attention(decoder, layer, index, &normed, chunks)?;
+        let attended = self.attention(decoder, layer, index, &normed)?;
         let attended = maybe_norm(layer.after_attention.as_ref(), &attended)?;
         let attended = scaled(attended, layer.config.residual_scale)?;
         let with_attention = (x + attended)?;
@@ -102,12 +118,11 @@ impl TensorPass {
     }
 
     fn attention(
-        &mut self,
+        &self,
         decoder: &Decoder,
         layer: &DecoderLayer,
         index: usize,
         x: &Tensor,
-        chunks: &mut [Chunk<'_>],
     ) -> Result<Tensor> {
         let (attention, config) = (&layer.attention, &layer.config.attention);
         let BlockLayout { kv_heads, width, .. } = attention.kv;
@@ -139,19 +154,15 @@ impl TensorPass {
             self.turned(decoder, index, &head_norm(x, by, heads * width)?, heads, width)
         };
         let (q, k) = (turned(&q, query_norm, config.heads)?, turned(&k, key_norm, kv_heads)?);
-        self.make_masks(config.window, chunks)?;
-        let masks = self.masks.iter().find(|(window, _)| *window == config.window);
-        let masks = masks.map(|(_, masks)| masks.as_slice()).unwrap_or_default();
-        let mut parts = Vec::with_capacity(chunks.len());
-        for ((chunk, (from, to)), mask) in chunks.iter_mut().zip(self.rows.bounds()).zip(masks) {
-            let at = chunk.cache.len();
-            let rows = |x: &Tensor, heads| by_head(&x.narrow(0, from, to - from)?, heads, width);
-            let (q, k, v) = (rows(&q, config.heads)?, rows(&k, kv_heads)?, rows(&v, kv_heads)?);
-            let Storage::Contiguous(layers) = chunk.cache.storage() else { continue };
-            let cache = &mut layers[index];
-            parts.push(attend_to(attention, config, &q, (&k, &v), at, mask.as_ref(), cache)?);
-        }
-        attention.output.forward(&Tensor::cat(&parts, 0)?)
+        let cache = &self.blocks.layers()[index];
+        store(&cache.keys, &k, &self.slots, kv_heads)?;
+        store(&cache.values, &v, &self.slots, kv_heads)?;
+        let parts = self.runs.iter().map(|run| run.attend(&q, cache, config));
+        let attended = match &*parts.collect::<Result<Vec<_>>>()? {
+            [all] => all.clone(),
+            parts => Tensor::cat(parts, 0)?,
+        };
+        attention.output.forward(&attended)
     }
 
     /// Queries or keys (rows, heads · width), turned by their positions.
@@ -167,6 +178,10 @@ impl TensorPass {
         let Some((kind, config)) = decoder.rotary.of_layer(index) else { return Ok(x) };
         let (cosines, sines) = &self.angles[kind];
         let turning = 2 * config.frequencies.len();
+        if turning == width && !are_neighbours(config.pairs) {
+            let by_row = x.reshape((1, rows, heads, width))?;
+            return rope_thd(&by_row, cosines, sines)?.reshape((rows, heads * width));
+        }
         let heads_first = x.reshape((rows, heads, width))?.transpose(0, 1)?;
         let part = heads_first.narrow(2, 0, turning)?.contiguous()?.unsqueeze(0)?;
         let turned = if are_neighbours(config.pairs) {
@@ -182,33 +197,156 @@ impl TensorPass {
         };
         turned.transpose(0, 1)?.reshape((rows, heads * width))
     }
+}
 
-    /// Makes the masks of a window, unless they are there.
-    fn make_masks(&mut self, window: Option<usize>, chunks: &[Chunk<'_>]) -> Result<()> {
-        if self.masks.iter().any(|(known, _)| *known == window) {
-            return Ok(());
+/// Rows that follow each other, whose attention is computed together.
+struct Run {
+    from: usize,
+    to: usize,
+    reads: Reads,
+}
+
+/// What rows look at.
+enum Reads {
+    /// Rows that each see all of their sequence up to them, of one sequence or of many.
+    Each(PagedRows),
+    /// Rows of one sequence, over all of its keys and values in one piece.
+    Gathered {
+        /// The positions of the sequence, with those of the rows.
+        len: usize,
+        /// The rows of the cache for each number of heads that layers have.
+        places: Vec<(usize, Tensor)>,
+        /// The masks for each window that layers have.
+        masks: Vec<(Option<usize>, Tensor)>,
+    },
+}
+
+/// Rows of one sequence up to which keys and values are read again for each of them. More are products of
+/// matrices.
+const FEW_ROWS: usize = 8;
+
+/// Cuts the rows of a pass into runs.
+fn runs(decoder: &Decoder, chunks: &mut [Chunk<'_>], rows: &Rows) -> Result<Vec<Run>> {
+    let mut runs = Vec::new();
+    let mut few: Vec<(usize, (usize, usize))> = Vec::new();
+    for (index, bounds) in rows.bounds().enumerate() {
+        if chunks[index].parents.is_empty() && bounds.1 - bounds.0 <= FEW_ROWS {
+            few.push((index, bounds));
+            continue;
         }
-        let mut masks = Vec::with_capacity(chunks.len());
-        for (chunk, (from, to)) in chunks.iter().zip(self.rows.bounds()) {
-            masks.push(mask(chunk, &self.rows.positions[from..to], window, &self.device)?);
+        if !few.is_empty() {
+            runs.push(run_of_each(decoder, chunks, &std::mem::take(&mut few))?);
         }
-        self.masks.push((window, masks));
-        Ok(())
+        let (from, to) = bounds;
+        let reads = gathered(decoder, &mut chunks[index], &rows.positions[from..to])?;
+        runs.push(Run { from, to, reads });
+    }
+    if !few.is_empty() {
+        runs.push(run_of_each(decoder, chunks, &few)?);
+    }
+    Ok(runs)
+}
+
+/// The run of the rows of these chunks (index; from, to).
+fn run_of_each(
+    decoder: &Decoder,
+    chunks: &mut [Chunk<'_>],
+    few: &[(usize, (usize, usize))],
+) -> Result<Run> {
+    let (mut tables, mut lengths) = (Vec::new(), Vec::new());
+    for &(index, (from, to)) in few {
+        let cache = &mut chunks[index].cache;
+        let at = cache.len();
+        let table: Vec<u32> = cache.table()?.indices().collect();
+        for row in 0..to - from {
+            // Positions are far fewer than u32::MAX.
+            lengths.push((at + row + 1) as u32);
+            tables.push(table.clone());
+        }
+    }
+    let blocks = tables.iter().map(Vec::len).max().unwrap_or(0);
+    for table in &mut tables {
+        table.resize(blocks, 0);
+    }
+    let longest = lengths.iter().copied().max().unwrap_or(0) as usize;
+    let count = lengths.len();
+    let device = &decoder.device;
+    let tables = Tensor::from_vec(tables.concat(), (count, blocks), device)?;
+    let lengths = Tensor::from_vec(lengths, count, device)?;
+    let from = few.first().map_or(0, |(_, (from, _))| *from);
+    let reads = Reads::Each(PagedRows { tables, lengths, longest });
+    Ok(Run { from, to: from + count, reads })
+}
+
+/// What the rows of a chunk, at these positions, look at.
+fn gathered(decoder: &Decoder, chunk: &mut Chunk<'_>, positions: &[usize]) -> Result<Reads> {
+    let (device, layers) = (&decoder.device, &decoder.config.decoder.layers);
+    let len = chunk.cache.len() + positions.len();
+    let table = chunk.cache.table()?;
+    let slots: Vec<u32> = (0..len).map(|position| table.slot(position)).collect();
+    let (mut places, mut masks): (Vec<(usize, Tensor)>, Vec<(Option<usize>, Tensor)>) =
+        Default::default();
+    for LayerConfig { attention, .. } in layers {
+        let (heads, window) = (attention.kv_heads, attention.window);
+        if places.iter().all(|(known, _)| *known != heads) {
+            let rows = rows_by_head(&slots, heads);
+            places.push((heads, Tensor::from_vec(rows, heads * len, device)?));
+        }
+        if masks.iter().all(|(known, _)| *known != window) {
+            masks.push((window, mask(chunk, positions, window, device)?));
+        }
+    }
+    Ok(Reads::Gathered { len, places, masks })
+}
+
+impl Run {
+    /// The attention of its rows among queries (rows, heads · width): the same width.
+    fn attend(
+        &self,
+        queries: &Tensor,
+        cache: &DeviceLayer,
+        config: &AttentionConfig,
+    ) -> Result<Tensor> {
+        let AttentionConfig { heads, kv_heads, scale, soft_cap, window, .. } = *config;
+        let q = queries.narrow(0, self.from, self.to - self.from)?;
+        let (len, places, masks) = match &self.reads {
+            Reads::Each(rows) => {
+                let scores = Scores { heads, kv_heads, scale, soft_cap, window };
+                return rows.attend(&q, &cache.keys, &cache.values, scores);
+            }
+            Reads::Gathered { len, places, masks } => (*len, places, masks),
+        };
+        let places = places.iter().find(|(known, _)| *known == kv_heads);
+        let mask = masks.iter().find(|(known, _)| *known == window);
+        let Some(((_, places), (_, mask))) = places.zip(mask) else {
+            candle_core::bail!("a layer is none of the configuration");
+        };
+        let (n, width) = (q.dim(0)?, cache.keys.dim(1)?);
+        let all = |cache: &Tensor| cache.index_select(places, 0)?.reshape((kv_heads, len, width));
+        let (k, v) = (all(&cache.keys)?, all(&cache.values)?);
+        // The query heads that share a key-value head lie one after the other: as rows of one
+        // matrix they need no copies of keys and values.
+        let rows = (kv_heads, heads / kv_heads * n, width);
+        let q = (by_head(&q, heads, width)?.reshape(rows)? * scale)?;
+        let scores = soft_cap_of(q.matmul(&k.t()?)?.to_dtype(DType::F32)?, soft_cap)?;
+        let scores = scores.reshape((heads, n, len))?.broadcast_add(mask)?;
+        let weights = softmax_last_dim(&scores)?;
+        let weights =
+            weights.reshape((kv_heads, heads / kv_heads * n, len))?.to_dtype(v.dtype())?;
+        let y = weights.matmul(&v)?.reshape((heads, n, width))?;
+        y.transpose(0, 1)?.reshape((n, heads * width))
     }
 }
 
 /// The mask of a chunk: a row sees all positions before the chunk, itself and its ancestors, as far as its
-/// window reaches.
+/// window reaches: 0 there and −∞ elsewhere, (rows, all positions up to the last).
 fn mask(
     chunk: &Chunk<'_>,
     positions: &[usize],
     window: Option<usize>,
     device: &Device,
-) -> Result<Option<Tensor>> {
+) -> Result<Tensor> {
     let (at, n) = (chunk.cache.len(), positions.len());
-    if n == 1 && window.is_none_or(|window| at < window) {
-        return Ok(None);
-    }
     let window = window.unwrap_or(usize::MAX);
     let mut mask = vec![f32::NEG_INFINITY; n * (at + n)];
     for (i, row) in mask.chunks_mut(at + n).enumerate() {
@@ -223,35 +361,7 @@ fn mask(
             above = token.checked_sub(1).map(parent);
         }
     }
-    Tensor::from_vec(mask, (n, at + n), device).map(Some)
-}
-
-/// The attention of one sequence: (positions, heads · width).
-fn attend_to(
-    attention: &Attention,
-    config: &AttentionConfig,
-    q: &Tensor,
-    (k, v): (&Tensor, &Tensor),
-    at: usize,
-    mask: Option<&Tensor>,
-    cache: &mut LayerCache,
-) -> Result<Tensor> {
-    let (heads, BlockLayout { kv_heads, width, .. }) = (config.heads, attention.kv);
-    let n = q.dim(1)?;
-    let (k, v) = cache.append(at, k, v)?;
-    // The query heads that share a key-value head lie one after the other: as rows of one
-    // matrix they need no copies of keys and values.
-    let rows = (kv_heads, heads / kv_heads * n, width);
-    let q = (q.reshape(rows)? * config.scale)?;
-    let scores = soft_cap(q.matmul(&k.t()?)?.to_dtype(DType::F32)?, config.soft_cap)?;
-    let mut scores = scores.reshape((heads, n, at + n))?;
-    if let Some(mask) = mask {
-        scores = scores.broadcast_add(mask)?;
-    }
-    let weights = softmax_last_dim(&scores)?;
-    let weights = weights.reshape((kv_heads, heads / kv_heads * n, at + n))?.to_dtype(v.dtype())?;
-    let y = weights.matmul(&v)?.reshape((heads, n, width))?;
-    y.transpose(0, 1)?.reshape((n, heads * width))
+    Tensor::from_vec(mask, (n, at + n), device)
 }
 
 /// (positions, heads · width) to (heads, positions, width).
@@ -340,7 +450,7 @@ fn scaled(x: Tensor, factor: f64) -> Result<Tensor> {
     if factor == 1.0 { Ok(x) } else { x * factor }
 }
 
-fn soft_cap(x: Tensor, cap: Option<f64>) -> Result<Tensor> {
+fn soft_cap_of(x: Tensor, cap: Option<f64>) -> Result<Tensor> {
     match cap {
         None => Ok(x),
         Some(cap) => (x / cap)?.tanh()? * cap,

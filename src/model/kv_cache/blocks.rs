@@ -12,26 +12,32 @@
 //! up, without a look at each: a block tells the counter when the first table takes it and when the last one
 //! lets go ([`SharedBlock::count_idle_in`]).
 //!
-//! The kernels say what lies where within a block: [`BlockLayout`].
+//! On the CPU a block has memory of its own, and the kernels say what lies where in it: [`BlockLayout`]. On
+//! other devices a block is an index into tensors of all blocks: [`DeviceBlocks`].
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use candle_core::{DType, Device, Error, Result};
 use maskwright_kernels::{BLOCK_POSITIONS, BlockLayout};
 
+use super::device_blocks::DeviceBlocks;
 use super::{CacheShape, RotaryFactors};
 
 /// The blocks of all sequences of a model.
 #[derive(Debug)]
 pub(in crate::model) struct BlockPool {
     shape: CacheShape,
+    bytes_per_number: usize,
     memory: Mutex<PoolMemory>,
+    /// The tensors of all blocks, on devices other than the CPU.
+    device: Option<Mutex<DeviceBlocks>>,
 }
 
 #[derive(Debug)]
 struct PoolMemory {
-    /// The numbers of blocks that nobody holds.
-    free: Vec<Box<[f32]>>,
+    /// The memory of blocks that nobody holds.
+    free: Vec<BlockMemory>,
     /// The greatest number of them.
     max_free: usize,
     in_use: usize,
@@ -50,11 +56,20 @@ pub struct KvBlocks {
     pub positions_per_block: usize,
 }
 
+/// Where the numbers of a block are.
+#[derive(Debug)]
+enum BlockMemory {
+    /// Here, on the CPU.
+    Own(Box<[f32]>),
+    /// At this index of the tensors of all blocks.
+    Index(u32),
+}
+
 /// The memory of one block, which returns to its pool at the end.
 #[derive(Debug)]
 struct Block {
     pool: Arc<BlockPool>,
-    numbers: Box<[f32]>,
+    memory: BlockMemory,
     /// The tables that hold it.
     tables: AtomicUsize,
     /// Counts it while no table holds it.
@@ -106,11 +121,11 @@ impl TableBlock {
     }
 
     /// The block to write to: a copy, if anyone else holds this one.
-    fn make_mut(&mut self) -> &mut Block {
+    fn make_mut(&mut self) -> Result<&mut Block> {
         if Arc::strong_count(&self.0) > 1 {
-            *self = Self(Arc::new(Block::clone(&self.0)));
+            *self = Self(Arc::new(self.0.copy()?));
         }
-        Arc::make_mut(&mut self.0)
+        Arc::get_mut(&mut self.0).ok_or_else(|| Error::msg("a block of a KV cache has two writers"))
     }
 }
 
@@ -138,9 +153,25 @@ pub(in crate::model) struct BlockTable {
 }
 
 impl BlockPool {
-    pub(in crate::model) fn new(shape: CacheShape) -> Arc<Self> {
+    /// A pool on a device. On the CPU blocks are `f32`, elsewhere of the dtype.
+    pub(in crate::model) fn new(shape: CacheShape, dtype: DType, device: &Device) -> Arc<Self> {
         let memory = PoolMemory { free: Vec::new(), max_free: usize::MAX, in_use: 0 };
-        Arc::new(Self { shape, memory: Mutex::new(memory) })
+        let blocks = || Mutex::new(DeviceBlocks::new(&shape, dtype, device));
+        let device = (!device.is_cpu()).then(blocks);
+        let bytes_per_number = device.as_ref().map_or(size_of::<f32>(), |_| dtype.size_in_bytes());
+        Arc::new(Self { shape, bytes_per_number, memory: Mutex::new(memory), device })
+    }
+
+    /// The tensors of all blocks, with room for those that were ever taken. `None` on the CPU.
+    pub(in crate::model) fn device_blocks(&self) -> Result<Option<MutexGuard<'_, DeviceBlocks>>> {
+        let Some(device) = &self.device else { return Ok(None) };
+        let mut blocks = device.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = {
+            let memory = self.memory();
+            memory.in_use + memory.free.len()
+        };
+        blocks.grow(taken)?;
+        Ok(Some(blocks))
     }
 
     /// The numbers of blocks.
@@ -149,13 +180,17 @@ impl BlockPool {
         KvBlocks {
             in_use: memory.in_use,
             free: memory.free.len(),
-            bytes_per_block: self.numbers_per_block() * size_of::<f32>(),
+            bytes_per_block: self.numbers_per_block() * self.bytes_per_number,
             positions_per_block: BLOCK_POSITIONS,
         }
     }
 
-    /// Keeps the memory of at most so many free blocks, from now on.
+    /// Keeps the memory of at most so many free blocks, from now on. On devices other than the CPU blocks
+    /// share tensors, which stay.
     pub(in crate::model) fn limit_free(&self, blocks: usize) {
+        if self.device.is_some() {
+            return;
+        }
         let excess = {
             let mut memory = self.memory();
             memory.max_free = blocks;
@@ -170,14 +205,20 @@ impl BlockPool {
 
     /// A block that one table holds.
     fn take(self: &Arc<Self>) -> Block {
-        let free = {
+        let (free, next) = {
             let mut memory = self.memory();
+            let next = memory.in_use;
             memory.in_use += 1;
-            memory.free.pop()
+            (memory.free.pop(), next)
         };
-        let numbers = free.unwrap_or_else(|| vec![0.0; self.numbers_per_block()].into());
+        let new = || match &self.device {
+            None => BlockMemory::Own(vec![0.0; self.numbers_per_block()].into()),
+            // All blocks before it are in use. Blocks are far fewer than u32::MAX.
+            Some(_) => BlockMemory::Index(next as u32),
+        };
+        let memory = free.unwrap_or_else(new);
         let (tables, idle) = (AtomicUsize::new(1), OnceLock::new());
-        Block { pool: Arc::clone(self), numbers, tables, idle }
+        Block { pool: Arc::clone(self), memory, tables, idle }
     }
 
     fn memory(&self) -> MutexGuard<'_, PoolMemory> {
@@ -191,22 +232,56 @@ impl BlockPool {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        let numbers = std::mem::take(&mut self.numbers);
-        let mut memory = self.pool.memory();
-        memory.in_use -= 1;
-        if memory.free.len() < memory.max_free {
-            memory.free.push(numbers);
+        let memory = std::mem::replace(&mut self.memory, BlockMemory::Own(Box::default()));
+        let mut pool = self.pool.memory();
+        pool.in_use -= 1;
+        if pool.free.len() < pool.max_free {
+            pool.free.push(memory);
         }
     }
 }
 
-impl Clone for Block {
-    /// A copy that one table holds.
-    fn clone(&self) -> Self {
-        let mut copy = self.pool.take();
-        copy.numbers.copy_from_slice(&self.numbers);
-        copy
+impl Block {
+    /// The numbers, on the CPU.
+    fn numbers(&self) -> &[f32] {
+        match &self.memory {
+            BlockMemory::Own(numbers) => numbers,
+            BlockMemory::Index(_) => &[],
+        }
     }
+
+    /// The numbers, on the CPU.
+    fn numbers_mut(&mut self) -> &mut [f32] {
+        match &mut self.memory {
+            BlockMemory::Own(numbers) => numbers,
+            BlockMemory::Index(_) => &mut [],
+        }
+    }
+
+    /// The index among the tensors of all blocks; 0 on the CPU.
+    fn index(&self) -> u32 {
+        match &self.memory {
+            BlockMemory::Own(_) => 0,
+            BlockMemory::Index(index) => *index,
+        }
+    }
+
+    /// A copy that one table holds.
+    fn copy(&self) -> Result<Self> {
+        let mut copy = self.pool.take();
+        copy.numbers_mut().copy_from_slice(self.numbers());
+        if let Some(blocks) = self.pool.device_blocks()? {
+            let slots = |block: &Self| (0..BLOCK_POSITIONS).map(|at| slot(block, at)).collect();
+            let (from, to): (Vec<u32>, Vec<u32>) = (slots(self), slots(&copy));
+            blocks.copy(&from, &to)?;
+        }
+        Ok(copy)
+    }
+}
+
+/// The slot of a position of a block on a device: see [`paged_attention`](crate::model::paged_attention).
+fn slot(block: &Block, position: usize) -> u32 {
+    block.index() * BLOCK_POSITIONS as u32 + position as u32
 }
 
 impl BlockTable {
@@ -234,36 +309,48 @@ impl BlockTable {
         copies + to.div_ceil(BLOCK_POSITIONS).saturating_sub(self.blocks.len())
     }
 
-    /// The numbers of the blocks, in order.
+    /// The numbers of the blocks, in order, on the CPU.
     pub(super) fn blocks(&self) -> impl Iterator<Item = &[f32]> {
-        self.blocks.iter().map(|held| &*held.0.numbers)
+        self.blocks.iter().map(|held| held.0.numbers())
+    }
+
+    /// The indices of the blocks, in order, on devices other than the CPU.
+    pub(in crate::model) fn indices(&self) -> impl Iterator<Item = u32> {
+        self.blocks.iter().map(|held| held.0.index())
+    }
+
+    /// The slot of a position on devices other than the CPU.
+    pub(in crate::model) fn slot(&self, position: usize) -> u32 {
+        slot(&self.blocks[position / BLOCK_POSITIONS].0, position % BLOCK_POSITIONS)
     }
 
     /// Makes room for the positions from `from` to `to`, in blocks that no other sequence holds.
-    pub(in crate::model) fn reserve(&mut self, from: usize, to: usize) {
+    pub(in crate::model) fn reserve(&mut self, from: usize, to: usize) -> Result<()> {
         for block in self.blocks.iter_mut().skip(from / BLOCK_POSITIONS) {
-            block.make_mut();
+            block.make_mut()?;
         }
         while self.blocks.len() * BLOCK_POSITIONS < to {
             self.blocks.push(TableBlock(Arc::new(self.pool.take())));
         }
+        Ok(())
     }
 
     /// Writes keys and values, each (positions, heads, width), of the layer of a layout at positions from
-    /// `at` on, for which there is [room](Self::reserve).
+    /// `at` on, for which there is [room](Self::reserve), on the CPU.
     pub(in crate::model) fn write(
         &mut self,
         layout: BlockLayout,
         at: usize,
         keys: &[f32],
         values: &[f32],
-    ) {
+    ) -> Result<()> {
         let row_len = layout.kv_heads * layout.width;
         let rows = keys.chunks_exact(row_len).zip(values.chunks_exact(row_len));
         for (position, (keys, values)) in (at..).zip(rows) {
-            let block = self.blocks[position / BLOCK_POSITIONS].make_mut();
-            layout.write(&mut block.numbers, position % BLOCK_POSITIONS, keys, values);
+            let block = self.blocks[position / BLOCK_POSITIONS].make_mut()?;
+            layout.write(block.numbers_mut(), position % BLOCK_POSITIONS, keys, values);
         }
+        Ok(())
     }
 
     /// Lets go of the blocks behind the first `len` positions.
@@ -273,25 +360,39 @@ impl BlockTable {
 
     /// Moves these of the positions from `from` on (counted from there, ascending) together, and lets
     /// go of the others.
-    pub(super) fn keep(&mut self, from: usize, positions: &[usize]) {
+    pub(super) fn keep(&mut self, from: usize, positions: &[usize]) -> Result<()> {
         let moves = positions.iter().enumerate().filter(|(to, position)| to != *position);
-        for (to, position) in moves {
-            self.copy_position(from + position, from + to);
+        let moves: Vec<(usize, usize)> =
+            moves.map(|(to, position)| (from + position, from + to)).collect();
+        for (_, to) in &moves {
+            self.blocks[to / BLOCK_POSITIONS].make_mut()?;
+        }
+        if let Some(blocks) = self.pool.device_blocks()? {
+            let (from, to): (Vec<u32>, Vec<u32>) =
+                moves.iter().map(|(from, to)| (self.slot(*from), self.slot(*to))).unzip();
+            blocks.copy(&from, &to)?;
+        } else {
+            for (from, to) in moves {
+                self.copy_position(from, to)?;
+            }
         }
         self.truncate(from + positions.len());
+        Ok(())
     }
 
-    fn copy_position(&mut self, from: usize, to: usize) {
+    /// Copies a position to another one, on the CPU.
+    fn copy_position(&mut self, from: usize, to: usize) -> Result<()> {
         let layers = self.pool.shape.layers().to_vec();
         let indices = |position: usize| {
             layers.iter().flat_map(move |layout| layout.position(position % BLOCK_POSITIONS))
         };
-        let source = &self.blocks[from / BLOCK_POSITIONS].0.numbers;
+        let source = self.blocks[from / BLOCK_POSITIONS].0.numbers();
         let numbers: Vec<f32> = indices(from).map(|index| source[index]).collect();
-        let target = self.blocks[to / BLOCK_POSITIONS].make_mut();
+        let target = self.blocks[to / BLOCK_POSITIONS].make_mut()?.numbers_mut();
         for (index, number) in indices(to).zip(numbers) {
-            target.numbers[index] = number;
+            target[index] = number;
         }
+        Ok(())
     }
 }
 
@@ -306,12 +407,12 @@ mod tests {
 
     /// Writes a number for each position, from which those of layers, heads and dimensions differ.
     fn write(table: &mut BlockTable, at: usize, numbers: &[f32]) {
-        table.reserve(at, at + numbers.len());
+        table.reserve(at, at + numbers.len()).unwrap();
         for (layer, layout) in shape().layers().iter().enumerate() {
             let row = |n: &f32| (0..6).map(|i| n + (layer * 6 + i) as f32 / 16.0).collect();
             let keys: Vec<f32> = numbers.iter().flat_map(|n| -> Vec<f32> { row(n) }).collect();
             let values: Vec<f32> = keys.iter().map(|number| -number).collect();
-            table.write(*layout, at, &keys, &values);
+            table.write(*layout, at, &keys, &values).unwrap();
         }
     }
 
@@ -319,7 +420,7 @@ mod tests {
     fn numbers(table: &BlockTable, len: usize) -> Vec<f32> {
         let number = |position: usize| {
             let (block, at) = (position / BLOCK_POSITIONS, position % BLOCK_POSITIONS);
-            let (shape, block) = (shape(), &table.blocks[block].0.numbers);
+            let (shape, block) = (shape(), table.blocks[block].0.numbers());
             let first = block[shape.layers()[0].keys(0)][at];
             for (layer, layout) in shape.layers().iter().enumerate() {
                 for index in 0..6 {
@@ -342,7 +443,7 @@ mod tests {
 
     #[test]
     fn forks_share_blocks_until_they_write() {
-        let pool = BlockPool::new(shape());
+        let pool = BlockPool::new(shape(), DType::F32, &Device::Cpu);
         let mut table = BlockTable::new(&pool);
         write(&mut table, 0, &count(0, 20));
         write(&mut table, 20, &count(20, 21));
@@ -358,12 +459,12 @@ mod tests {
 
     #[test]
     fn branches_are_dropped_and_blocks_return_to_the_pool() {
-        let pool = BlockPool::new(shape());
+        let pool = BlockPool::new(shape(), DType::F32, &Device::Cpu);
         let free = |pool: &BlockPool| pool.counts().free;
         let mut table = BlockTable::new(&pool);
         write(&mut table, 0, &count(0, 40));
         let other = table.clone();
-        table.keep(10, &[0, 1, 5, 20, 25]);
+        table.keep(10, &[0, 1, 5, 20, 25]).unwrap();
         let kept = [count(0, 12), vec![15.0, 30.0, 35.0]].concat();
         assert_eq!(numbers(&table, 15), kept);
         assert_eq!(numbers(&other, 40), count(0, 40));
@@ -379,7 +480,7 @@ mod tests {
 
     #[test]
     fn the_pool_keeps_no_more_free_blocks_than_it_is_told() {
-        let pool = BlockPool::new(shape());
+        let pool = BlockPool::new(shape(), DType::F32, &Device::Cpu);
         let counts = |pool: &BlockPool| (pool.counts().in_use, pool.counts().free);
         let mut table = BlockTable::new(&pool);
         write(&mut table, 0, &count(0, 80));
@@ -401,7 +502,7 @@ mod tests {
 
     #[test]
     fn idle_blocks_are_counted_as_tables_take_them_and_let_go() {
-        let pool = BlockPool::new(shape());
+        let pool = BlockPool::new(shape(), DType::F32, &Device::Cpu);
         let counter = Arc::new(AtomicUsize::new(0));
         let idle = || counter.load(Ordering::Acquire);
         let mut table = BlockTable::new(&pool);
@@ -436,7 +537,7 @@ mod tests {
 
     #[test]
     fn blocks_to_reserve_are_the_blocks_that_are_taken() {
-        let pool = BlockPool::new(shape());
+        let pool = BlockPool::new(shape(), DType::F32, &Device::Cpu);
         for len in [0, 1, 15, 16, 17, 32, 40] {
             for more in [1, 2, 15, 16, 17, 33] {
                 let mut table = BlockTable::new(&pool);
@@ -445,7 +546,7 @@ mod tests {
                 for fork in forks {
                     let before = pool.counts().in_use;
                     let expected = table.blocks_to_reserve(len, len + more);
-                    table.reserve(len, len + more);
+                    table.reserve(len, len + more).unwrap();
                     assert_eq!(pool.counts().in_use - before, expected, "{len} and {more}");
                     table.truncate(len);
                     drop(fork);
