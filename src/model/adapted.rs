@@ -24,7 +24,7 @@ use super::batch::Chunk;
 use super::candle_error::candle_error;
 use super::checkpoint::Weights;
 use super::config::Config;
-use super::kv_cache::{AdaptedModel, KvCache, Storage};
+use super::kv_cache::{AdaptedModel, KvCache};
 use crate::error::{self, ErrorKind};
 use architecture::AdaptedArchitecture;
 use weights::AdaptedWeights;

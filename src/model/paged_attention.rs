@@ -153,6 +153,9 @@ impl CustomOp1 for Attend {
         let (keys, values) = (self.keys.to_vec2::<f32>()?, self.values.to_vec2::<f32>()?);
         let tables = self.rows.tables.to_vec2::<u32>()?;
         let lengths = self.rows.lengths.to_vec1::<u32>()?;
+        if lengths.iter().any(|length| *length as usize > self.rows.longest) {
+            bail!("a row is longer than {}", self.rows.longest);
+        }
         let width = self.keys.dim(1)?;
         let mut output = Vec::with_capacity(to - from);
         for (index, query) in queries[from..to].chunks_exact(width).enumerate() {
@@ -173,12 +176,13 @@ impl CustomOp1 for Attend {
             let greatest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let weights: Vec<f64> = scores.iter().map(|score| (score - greatest).exp()).collect();
             let total: f64 = weights.iter().sum();
-            for dimension in 0..width {
-                let value = |position: usize| f64::from(values[row(position)][dimension]);
-                let products = (first..length).zip(&weights);
-                let sum: f64 = products.map(|(position, w)| w * value(position)).sum();
-                output.push((sum / total) as f32);
+            let mut sums = vec![0.0; width];
+            for (position, weight) in (first..length).zip(&weights) {
+                for (sum, value) in sums.iter_mut().zip(&values[row(position)]) {
+                    *sum += weight * f64::from(*value);
+                }
             }
+            output.extend(sums.into_iter().map(|sum| (sum / total) as f32));
         }
         Ok((CpuStorage::F32(output), layout.shape().clone()))
     }

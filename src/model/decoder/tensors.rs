@@ -284,8 +284,8 @@ fn gathered(decoder: &Decoder, chunk: &mut Chunk<'_>, positions: &[usize]) -> Re
     let len = chunk.cache.len() + positions.len();
     let table = chunk.cache.table()?;
     let slots: Vec<u32> = (0..len).map(|position| table.slot(position)).collect();
-    let (mut places, mut masks): (Vec<(usize, Tensor)>, Vec<(Option<usize>, Tensor)>) =
-        Default::default();
+    let mut places: Vec<(usize, Tensor)> = Vec::new();
+    let mut masks: Vec<(Option<usize>, Tensor)> = Vec::new();
     for LayerConfig { attention, .. } in layers {
         let (heads, window) = (attention.kv_heads, attention.window);
         if places.iter().all(|(known, _)| *known != heads) {
