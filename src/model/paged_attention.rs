@@ -57,7 +57,7 @@ pub(super) fn store(
     cache.inplace_op1(&Store { numbers, slots, kv_heads })
 }
 
-/// What is stored where.
+/// Numbers, and the slots for them.
 struct Store {
     numbers: Tensor,
     slots: Tensor,
@@ -131,7 +131,7 @@ impl PagedRows {
     }
 }
 
-/// What queries look at.
+/// The keys and values that queries look at.
 struct Attend {
     keys: Tensor,
     values: Tensor,

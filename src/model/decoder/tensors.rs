@@ -206,7 +206,7 @@ struct Run {
     reads: Reads,
 }
 
-/// What rows look at.
+/// The keys and values that rows look at.
 enum Reads {
     /// Rows that each see all of their sequence up to them, of one sequence or of many.
     Each(PagedRows),
@@ -278,7 +278,7 @@ fn run_of_each(
     Ok(Run { from, to: from + count, reads })
 }
 
-/// What the rows of a chunk, at these positions, look at.
+/// The keys and values for the rows of a chunk at these positions.
 fn gathered(decoder: &Decoder, chunk: &mut Chunk<'_>, positions: &[usize]) -> Result<Reads> {
     let (device, layers) = (&decoder.device, &decoder.config.decoder.layers);
     let len = chunk.cache.len() + positions.len();

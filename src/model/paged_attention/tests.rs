@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
-use candle_core::{D, Device, Tensor};
+use candle_core::{D, DType, Device, Tensor};
+use maskwright_kernels::BLOCK_POSITIONS;
 
-use super::*;
+use super::{PagedRows, Scores, rows_by_head, store};
 
 /// Numbers from −1 to 1.
 fn numbers(shape: &[usize], seed: u64, device: &Device) -> Tensor {
