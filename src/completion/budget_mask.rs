@@ -27,8 +27,9 @@ use crate::regular::computed_parts;
 use crate::regular::longest_witness;
 use crate::regular::witness;
 
-/// States of terminals whose tokens are kept sorted.
-const MAX_SORTED_STATES: usize = 8;
+/// Tokens of states of terminals that are kept sorted, in all (16 MiB). A terminal whose length is counted has a
+/// state for each length.
+const MAX_SORTED_TOKENS: usize = 4 << 20;
 
 /// Beside captured texts, more tokens than this are not read one by one: each text that is captured
 /// makes rules of its own.
@@ -390,10 +391,7 @@ impl<'a> BudgetMaskBuilder<'a> {
             found.into_iter().map(|(state, tokens)| (state, tokens.into())).collect();
         found.sort_unstable();
         let found: TokensByState = found.into();
-        if self.planner.cache.budget.by_state.len() >= MAX_SORTED_STATES {
-            self.planner.cache.budget.by_state.remove(0);
-        }
-        self.planner.cache.budget.by_state.push((state, Arc::clone(&found)));
+        self.planner.cache.budget.keep_sorted(state, &found, MAX_SORTED_TOKENS);
         Ok(found)
     }
 }

@@ -50,6 +50,24 @@ pub(super) struct BudgetTables {
     pub(super) max_left: FxHashMap<ConfigId, u32>,
     /// By state of a terminal, the newest last.
     pub(super) by_state: Vec<(Language, TokensByState)>,
+    /// The tokens in `by_state`.
+    sorted_tokens: usize,
+}
+
+impl BudgetTables {
+    /// Keeps the sorted tokens of a state, and of those that were used last, up to so many tokens in all.
+    pub(super) fn keep_sorted(&mut self, state: Language, tokens: &TokensByState, most: usize) {
+        self.sorted_tokens += count(tokens);
+        self.by_state.push((state, Arc::clone(tokens)));
+        while self.sorted_tokens > most && self.by_state.len() > 1 {
+            let (_, oldest) = self.by_state.remove(0);
+            self.sorted_tokens -= count(&oldest);
+        }
+    }
+}
+
+fn count(tokens: &TokensByState) -> usize {
+    tokens.iter().map(|(_, tokens)| tokens.len()).sum()
 }
 
 /// Everything that one constraint remembers of completions.
@@ -72,7 +90,8 @@ impl CompletionCache {
             + bounds.capture_free_bounds.len()
             + bounds.configurations.len()
             + self.promises.len();
-        self.list_bytes + 48 * (known + self.plans.entries())
+        let sorted = self.budget.sorted_tokens * size_of::<u32>();
+        self.list_bytes + sorted + 48 * (known + self.plans.entries())
     }
 
     /// Starts again with nothing remembered but promises, which must hold.
@@ -81,5 +100,25 @@ impl CompletionCache {
         self.bounds = TokenBounds::default();
         self.budget = BudgetTables::default();
         self.list_bytes = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_states_that_were_used_last_are_kept() {
+        let mut tables = BudgetTables::default();
+        let tokens = |n: u32| -> TokensByState { [(Language::EPSILON, (0..n).collect())].into() };
+        let states = [Language::EMPTY, Language::EPSILON];
+        tables.keep_sorted(states[0], &tokens(60), 100);
+        tables.keep_sorted(states[1], &tokens(40), 100);
+        assert_eq!((tables.by_state.len(), tables.sorted_tokens), (2, 100));
+        tables.keep_sorted(states[0], &tokens(1), 100);
+        assert_eq!((tables.by_state[0].0, tables.sorted_tokens), (states[1], 41));
+        // One is kept, however large.
+        tables.keep_sorted(states[1], &tokens(500), 100);
+        assert_eq!((tables.by_state.len(), tables.sorted_tokens), (1, 500));
     }
 }
