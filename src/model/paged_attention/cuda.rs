@@ -14,10 +14,10 @@ use super::{Attend, MAX_WIDTH, Scores, Store};
 /// The kernels, as `build.rs` compiled them.
 const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/paged_attention.ptx"));
 
-/// Threads of a block of `attend`: 8 warps.
+/// Threads of a block of `attend`: `WARPS` of kernels.cu, 8.
 const ATTEND_THREADS: u32 = 256;
 
-/// Positions that one block of threads of `attend` reads.
+/// Positions that one block of threads of `attend` reads, as in kernels.cu.
 const SPLIT: usize = 512;
 
 /// The name by which candle knows the kernels.
