@@ -221,8 +221,8 @@ enum Reads {
     },
 }
 
-/// Rows of one sequence up to which keys and values are read again for each of them. More are products of
-/// matrices.
+/// The most rows of one sequence that the attention kernel computes, which reads keys and values for each row
+/// anew. More rows are products of matrices.
 const FEW_ROWS: usize = 8;
 
 /// Cuts the rows of a pass into runs.
