@@ -15,11 +15,14 @@
 //! A single row multiplies registers where they are made: each weight is used once, and the way through the cache
 //! costs more than the product. Operations and their order are the same as of several rows.
 
+use std::ops::Range;
+
 use half::{bf16, f16};
 use pulp::Simd;
 use rayon::prelude::*;
 
 use crate::linear::PANEL;
+use crate::prefetch::Line;
 
 /// The kind of the numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,7 +95,7 @@ fn words<T: Copy + Sync>(weights: &[T], k: usize, bits: fn(T) -> u16) -> Vec<[u3
     all
 }
 
-impl HalfSlice<'_> {
+impl<'a> HalfSlice<'a> {
     /// Writes the numbers of a panel from the number `from` of k on, which is even: (numbers, 16).
     #[inline(always)]
     pub(crate) fn widen<S: Simd, const N: usize>(
@@ -204,8 +207,15 @@ impl HalfSlice<'_> {
         }
     }
 
+    /// Where a part of k of a panel lies; of no panel nowhere.
+    pub(crate) fn lines(self, panel: usize, part: Range<usize>) -> &'a [Line] {
+        let start = (self.from + panel) * self.panels.k.div_ceil(2);
+        let words = start + part.start / 2..start + part.end.div_ceil(2);
+        bytemuck::cast_slice(self.panels.words.get(words).unwrap_or(&[]))
+    }
+
     /// The words of a panel.
-    fn words(&self, panel: usize) -> &[[u32; PANEL]] {
+    fn words(self, panel: usize) -> &'a [[u32; PANEL]] {
         let pairs = self.panels.k.div_ceil(2);
         &self.panels.words[(self.from + panel) * pairs..][..pairs]
     }

@@ -35,6 +35,7 @@ mod block;
 mod exponential;
 mod half_panels;
 mod linear;
+mod prefetch;
 mod quantised;
 #[cfg(test)]
 mod random;

@@ -23,6 +23,7 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use crate::half_panels::{HalfPanels, HalfSlice};
+use crate::prefetch::{Line, prefetch};
 use crate::quantised::{
     BlockFormat, QuantisedPanels, QuantisedTask, RoundedUnit, UNIT, round_rows,
 };
@@ -31,8 +32,8 @@ use crate::quantised::{
 pub(crate) const PANEL: usize = 16;
 
 /// Length of the part of k that one pass over the rows covers: the weights of a tile of four AVX-512
-/// registers (128 KiB) stay in the second-level cache.
-const K_PART: usize = 512;
+/// registers (64 KiB) stay in the second-level cache, beside those that are asked for.
+const K_PART: usize = 256;
 
 /// Greatest number of panels of one task: few enough that all threads end together.
 const TASK_PANELS: usize = 8;
@@ -44,6 +45,10 @@ const TASK_ROWS: usize = 64;
 /// Multiplications below which a product (about 30 µs) is not worth a second thread, which takes about
 /// 10 µs to begin.
 const MIN_PARALLEL_MULTIPLICATIONS: usize = 1 << 21;
+
+/// Rows from which on the next weights are asked for while these are multiplied. Fewer rows wait for weights
+/// all the time.
+const MIN_PREFETCH_ROWS: usize = 4;
 
 /// Multiplications in the time that a weight takes to come from memory.
 const MULTIPLICATIONS_OF_A_LOAD: usize = 8;
@@ -82,6 +87,20 @@ enum Packed {
 enum PackedSlice<'a> {
     F32(&'a [f32]),
     Half(HalfSlice<'a>),
+}
+
+impl<'a> PackedSlice<'a> {
+    /// Where a part of k of a panel lies; of no panel nowhere.
+    fn lines(self, panel: usize, k: usize, part: Range<usize>) -> &'a [Line] {
+        match self {
+            Self::F32(numbers) => {
+                let start = panel * k * PANEL;
+                let numbers = numbers.get(start + part.start * PANEL..start + part.end * PANEL);
+                bytemuck::cast_slice(numbers.unwrap_or(&[])).as_chunks().0
+            }
+            Self::Half(panels) => panels.lines(panel, part),
+        }
+    }
 }
 
 impl PackedWeights {
@@ -142,26 +161,38 @@ impl PackedWeights {
         self.columns.div_ceil(PANEL)
     }
 
-    /// The product of the rows of `x` with the panels that `panels` counts, to be written to `y`, of so many
-    /// columns.
-    fn task<'a>(
+    /// The product of the rows of `x`, as tasks for so many panels each; `y` is (rows, columns).
+    fn tasks<'a>(
         &'a self,
         x: Rows<'a>,
-        panels: Range<usize>,
         y: &'a mut [f32],
-        columns: usize,
-    ) -> AnyTask<'a> {
+        panels: usize,
+    ) -> impl Iterator<Item = AnyTask<'a>> {
+        let mut places: Vec<Vec<&mut [f32]>> = Vec::new();
+        places.resize_with(self.panels().div_ceil(panels), Vec::new);
+        for row in y.chunks_mut(self.columns) {
+            for (place, part) in places.iter_mut().zip(row.chunks_mut(panels * PANEL)) {
+                place.push(part);
+            }
+        }
+        places.into_iter().enumerate().map(move |(i, y)| self.task(x, i * panels, y))
+    }
+
+    /// The product of the rows of `x` with the panels from `panel` on, as many as `y` has columns: (rows, columns).
+    fn task<'a>(&'a self, x: Rows<'a>, panel: usize, y: Vec<&'a mut [f32]>) -> AnyTask<'a> {
         let k = self.k;
-        let part = panels.start * PANEL * k..panels.end * PANEL * k;
         let panels = match &self.numbers {
             Packed::Quantised(all) => {
-                let panels = all.slice(panels.start);
-                return AnyTask::Quantised(QuantisedTask { x: x.rounded, panels, y, columns });
+                return AnyTask::Quantised(QuantisedTask {
+                    x: x.rounded,
+                    panels: all.slice(panel),
+                    y,
+                });
             }
-            Packed::F32(numbers) => PackedSlice::F32(&numbers[part]),
-            Packed::Half(all) => PackedSlice::Half(all.slice(panels.start)),
+            Packed::F32(numbers) => PackedSlice::F32(&numbers[panel * PANEL * k..]),
+            Packed::Half(all) => PackedSlice::Half(all.slice(panel)),
         };
-        AnyTask::Numbers(PanelTask { x: x.numbers, panels, y, columns, k })
+        AnyTask::Numbers(PanelTask { x: x.numbers, panels, y, k })
     }
 }
 
@@ -255,65 +286,26 @@ pub fn linear_into(x: &[f32], products: &mut [Product<'_>]) {
     let x = Rows { numbers: x, rounded: &rounded };
     let is_parallel =
         (rows + MULTIPLICATIONS_OF_A_LOAD) * columns * k >= MIN_PARALLEL_MULTIPLICATIONS;
-    if !is_parallel {
-        for Product { weights, y } in products.iter_mut() {
-            weights.task(x, 0..weights.panels(), y, weights.columns).run(arch);
+    let threads = if is_parallel { rayon::current_num_threads() } else { 1 };
+    let (task_rows, task_panels) = if !is_parallel {
+        (rows, usize::MAX)
+    } else if rows >= TASK_ROWS * threads {
+        (TASK_ROWS, usize::MAX)
+    } else {
+        (rows, columns.div_ceil(PANEL).div_ceil(threads * 4).clamp(1, TASK_PANELS))
+    };
+    let mut tasks = Vec::new();
+    for Product { weights, y } in products.iter_mut().filter(|product| product.weights.columns > 0)
+    {
+        let panels = weights.panels().min(task_panels);
+        for (x, y) in x.chunks(task_rows * k).zip(y.chunks_mut(task_rows * weights.columns)) {
+            tasks.extend(weights.tasks(x, y, panels));
         }
-        return;
     }
-    let per_thread = columns.div_ceil(PANEL).div_ceil(rayon::current_num_threads() * 4);
-    let per_task = per_thread.clamp(1, TASK_PANELS);
-    if rows == 1 {
-        let tasks: Vec<AnyTask<'_>> = products
-            .iter_mut()
-            .flat_map(|Product { weights, y }| {
-                let weights = *weights;
-                y.chunks_mut(per_task * PANEL).enumerate().map(move |(i, y)| {
-                    let from = i * per_task;
-                    let columns = y.len();
-                    weights.task(x, from..from + columns.div_ceil(PANEL), y, columns)
-                })
-            })
-            .collect();
+    if is_parallel {
         tasks.into_par_iter().for_each(|task| task.run(arch));
-        return;
-    }
-    if rows >= TASK_ROWS * rayon::current_num_threads() {
-        let tasks: Vec<AnyTask<'_>> = products
-            .iter_mut()
-            .flat_map(|Product { weights, y }| {
-                let (weights, columns) = (*weights, weights.columns);
-                let parts = x.chunks(TASK_ROWS * k).zip(y.chunks_mut(TASK_ROWS * columns.max(1)));
-                parts.map(move |(x, y)| weights.task(x, 0..weights.panels(), y, columns))
-            })
-            .collect();
-        tasks.into_par_iter().for_each(|task| task.run(arch));
-        return;
-    }
-    let tasks: Vec<(usize, &PackedWeights, usize)> = products
-        .iter()
-        .enumerate()
-        .flat_map(|(product, Product { weights, .. })| {
-            let weights = *weights;
-            (0..weights.panels()).step_by(per_task).map(move |from| (product, weights, from))
-        })
-        .collect();
-    let parts: Vec<Vec<f32>> = tasks
-        .par_iter()
-        .map(|&(_, weights, from)| {
-            let to = weights.panels().min(from + per_task);
-            let columns = weights.columns.min(to * PANEL) - from * PANEL;
-            let mut y = vec![0.0; rows * columns];
-            weights.task(x, from..to, &mut y, columns).run(arch);
-            y
-        })
-        .collect();
-    for ((product, _, from), part) in tasks.into_iter().zip(parts) {
-        let y = &mut *products[product].y;
-        let (n, width, from) = (y.len() / rows, part.len() / rows, from * PANEL);
-        for (row, numbers) in part.chunks_exact(width).enumerate() {
-            y[row * n + from..row * n + from + width].copy_from_slice(numbers);
-        }
+    } else {
+        tasks.into_iter().for_each(|task| task.run(arch));
     }
 }
 
@@ -321,10 +313,15 @@ pub fn linear_into(x: &[f32], products: &mut [Product<'_>]) {
 struct PanelTask<'a> {
     x: &'a [f32],
     panels: PackedSlice<'a>,
-    /// (rows, columns).
-    y: &'a mut [f32],
-    columns: usize,
+    /// A part of each row.
+    y: Vec<&'a mut [f32]>,
     k: usize,
+}
+
+impl PanelTask<'_> {
+    fn columns(&self) -> usize {
+        self.y.first().map_or(0, |row| row.len())
+    }
 }
 
 impl WithSimd for PanelTask<'_> {
@@ -338,8 +335,8 @@ impl WithSimd for PanelTask<'_> {
         let most = if rows == 1 { 8 } else { 4 };
         match lanes {
             16 => self.run::<S, 1>(simd, most),
-            // Six rows with four registers of columns would take more sums than AVX2 has registers.
-            8 => self.run::<S, 2>(simd, if rows >= 6 { 2 } else { most }),
+            // From four rows on, four registers of columns would take more sums than AVX2 has registers.
+            8 => self.run::<S, 2>(simd, if rows >= 4 { 2 } else { most }),
             4 => self.run::<S, 4>(simd, most),
             _ => self.run::<S, 16>(simd, 16),
         }
@@ -354,9 +351,12 @@ impl PanelTask<'_> {
         if let PackedSlice::Half(panels) = self.panels
             && rows == 1
         {
-            return panels.multiply_row::<S, N>(simd, self.x, self.y);
+            for row in self.y {
+                panels.multiply_row::<S, N>(simd, self.x, row);
+            }
+            return;
         }
-        let panels = self.columns.div_ceil(PANEL);
+        let panels = self.columns().div_ceil(PANEL);
         let tile = (most / N).max(1);
         let mut widened = match self.panels {
             PackedSlice::F32(_) => Vec::new(),
@@ -405,14 +405,38 @@ impl PanelTask<'_> {
         let weights: [&[[S::f32s; N]]; P] =
             slices.map(|slice| S::as_simd_f32s(slice).0.as_chunks::<N>().0);
         let rows = self.x.len() / k;
+        let mut ahead: [&[Line]; P] = [&[]; P];
+        if rows >= MIN_PREFETCH_ROWS {
+            // The part behind this one, or the first of the next panels.
+            let (next, at) = if part.to < k { (part.panel, part.to) } else { (part.panel + P, 0) };
+            for (i, ahead) in ahead.iter_mut().enumerate() {
+                *ahead = self.panels.lines(next + i, k, at..k.min(at + K_PART));
+            }
+        }
         let mut row = 0;
         while row < rows {
             let mut tile = Tile { task: self, part, row };
-            row += match rows - row {
-                6.. if P * N <= 4 => tile.add::<S, N, P, 6>(simd, weights),
-                3.. if P * N <= 4 => tile.add::<S, N, P, 3>(simd, weights),
-                2.. if P * N <= 8 => tile.add::<S, N, P, 2>(simd, weights),
-                _ => tile.add::<S, N, P, 1>(simd, weights),
+            let most = match P * N {
+                0..=4 => 6,
+                5..=8 => 2,
+                _ => 1,
+            };
+            // The rows in as few tiles as they fit into, none much smaller than another: a tile of few
+            // sums waits for each addition to end. 16 rows are 6, 5 and 5.
+            let left = rows - row;
+            let tiles = left.div_ceil(most);
+            let wanted: [&[Line]; P] = std::array::from_fn(|i| {
+                let wanted;
+                (wanted, ahead[i]) = ahead[i].split_at(ahead[i].len() / tiles);
+                wanted
+            });
+            row += match left.div_ceil(tiles) {
+                6 if P * N <= 4 => tile.add::<S, N, P, 6>(simd, weights, wanted),
+                5 if P * N <= 4 => tile.add::<S, N, P, 5>(simd, weights, wanted),
+                4 if P * N <= 4 => tile.add::<S, N, P, 4>(simd, weights, wanted),
+                3 if P * N <= 4 => tile.add::<S, N, P, 3>(simd, weights, wanted),
+                2 if P * N <= 8 => tile.add::<S, N, P, 2>(simd, weights, wanted),
+                _ => tile.add::<S, N, P, 1>(simd, weights, wanted),
             };
         }
     }
@@ -434,14 +458,16 @@ struct Tile<'a, 'b> {
 }
 
 impl Tile<'_, '_> {
-    /// Adds the products of `R` rows with `P` panels of `N` registers. Returns `R`.
+    /// Adds the products of `R` rows with `P` panels of `N` registers, and asks for some lines. Returns `R`.
     #[inline(always)]
     fn add<S: Simd, const N: usize, const P: usize, const R: usize>(
         &mut self,
         simd: S,
         weights: [&[[S::f32s; N]]; P],
+        wanted: [&[Line]; P],
     ) -> usize {
-        let PanelTask { x, y, columns, k, .. } = &mut *self.task;
+        let PanelTask { x, y, k, .. } = &mut *self.task;
+        let y = &mut y[self.row..self.row + R];
         let KPart { panel, from, to } = self.part;
         let len = to - from;
         let x: [&[f32]; R] = std::array::from_fn(|i| {
@@ -452,17 +478,21 @@ impl Tile<'_, '_> {
         let mut sums = [[[simd.splat_f32s(0.0); N]; P]; R];
         let mut buffer = [0.0; PANEL];
         if from > 0 {
-            for (i, sums) in sums.iter_mut().enumerate() {
+            for (y, sums) in y.iter().zip(&mut sums) {
                 for (j, sums) in sums.iter_mut().enumerate() {
-                    let column = (panel + j) * PANEL;
-                    let n = PANEL.min(*columns - column);
-                    let at = (self.row + i) * *columns + column;
-                    buffer[..n].copy_from_slice(&y[at..at + n]);
+                    let y = &y[(panel + j) * PANEL..];
+                    let n = PANEL.min(y.len());
+                    buffer[..n].copy_from_slice(&y[..n]);
                     sums.copy_from_slice(S::as_simd_f32s(&buffer).0);
                 }
             }
         }
         for p in 0..len {
+            for lines in wanted {
+                if let Some(line) = lines.get(p) {
+                    prefetch(line);
+                }
+            }
             // Loops, because closures with many instructions of a register are not inlined.
             for i in 0..R {
                 let x = simd.splat_f32s(x[i][p]);
@@ -473,13 +503,12 @@ impl Tile<'_, '_> {
                 }
             }
         }
-        for (i, sums) in sums.iter().enumerate() {
+        for (y, sums) in y.iter_mut().zip(&sums) {
             for (j, sums) in sums.iter().enumerate() {
-                let column = (panel + j) * PANEL;
-                let n = PANEL.min(*columns - column);
-                let at = (self.row + i) * *columns + column;
+                let y = &mut y[(panel + j) * PANEL..];
+                let n = PANEL.min(y.len());
                 S::as_mut_simd_f32s(&mut buffer).0.copy_from_slice(sums);
-                y[at..at + n].copy_from_slice(&buffer[..n]);
+                y[..n].copy_from_slice(&buffer[..n]);
             }
         }
         R

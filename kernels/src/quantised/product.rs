@@ -39,9 +39,8 @@ pub(crate) struct QuantisedTask<'a> {
     /// (rows, k / 32).
     pub(crate) x: &'a [RoundedUnit],
     pub(crate) panels: QuantisedSlice<'a>,
-    /// (rows, columns).
-    pub(crate) y: &'a mut [f32],
-    pub(crate) columns: usize,
+    /// A part of each row.
+    pub(crate) y: Vec<&'a mut [f32]>,
 }
 
 impl QuantisedTask<'_> {
@@ -63,7 +62,7 @@ impl QuantisedTask<'_> {
     fn run_with<S: IntegerProducts, const N: usize, const P: usize>(mut self, simd: S) {
         let units = self.panels.panels.k / UNIT;
         let rows = self.x.len() / units;
-        let panels = self.columns.div_ceil(PANEL);
+        let panels = self.y.first().map_or(0, |row| row.len().div_ceil(PANEL));
         if rows < UNPACKED_ROWS {
             for row in 0..rows {
                 let mut panel = 0;
@@ -127,10 +126,9 @@ impl QuantisedTask<'_> {
             ((_, _), _) => multiply!(2, 1, false),
         }
         for (p, y) in y.iter().enumerate() {
-            let column = (panel + p) * PANEL;
-            let n = PANEL.min(self.columns - column);
-            let at = row * self.columns + column;
-            self.y[at..at + n].copy_from_slice(&y[..n]);
+            let place = &mut self.y[row][(panel + p) * PANEL..];
+            let n = PANEL.min(place.len());
+            place[..n].copy_from_slice(&y[..n]);
         }
         P
     }
@@ -149,13 +147,13 @@ impl QuantisedTask<'_> {
         let panels = self.panels.panels;
         let units = panels.k / UNIT;
         let x = from_fn(|r| &self.x[(row + r) * units + from..][..unpacked.len()]);
+        let places = &mut self.y[row..row + R];
         let column = panel * PANEL;
-        let n = PANEL.min(self.columns - column);
-        let place = |r: usize| (row + r) * self.columns + column;
+        let n = PANEL.min(places[0].len() - column);
         let mut y = [[0.0; PANEL]; R];
         if from > 0 {
-            for (r, y) in y.iter_mut().enumerate() {
-                y[..n].copy_from_slice(&self.y[place(r)..][..n]);
+            for (y, place) in y.iter_mut().zip(&*places) {
+                y[..n].copy_from_slice(&place[column..][..n]);
             }
         }
         macro_rules! multiply {
@@ -174,9 +172,8 @@ impl QuantisedTask<'_> {
             (_, false) => multiply!(2, false),
             (_, true) => multiply!(2, true),
         }
-        for (r, y) in y.iter().enumerate() {
-            let at = place(r);
-            self.y[at..at + n].copy_from_slice(&y[..n]);
+        for (y, place) in y.iter().zip(places) {
+            place[column..][..n].copy_from_slice(&y[..n]);
         }
         R
     }
@@ -513,8 +510,8 @@ mod tests {
                     let x = &x[..rows * k];
                     assert_eq!(linear(x, &packed), all[..rows * columns], "{format:?} {rows}");
                     let (rounded, mut y) = (round_rows(x), vec![0.0; rows * columns]);
-                    let task =
-                        QuantisedTask { x: &rounded, panels: panels.slice(0), y: &mut y, columns };
+                    let places = y.chunks_mut(columns).collect();
+                    let task = QuantisedTask { x: &rounded, panels: panels.slice(0), y: places };
                     task.run(Arch::Scalar);
                     assert_eq!(y, all[..rows * columns], "{format:?} {rows}, scalar");
                 }
