@@ -38,6 +38,10 @@ const K_PART: usize = 256;
 /// Greatest number of panels of one task: few enough that all threads end together.
 const TASK_PANELS: usize = 8;
 
+/// Tasks for each thread that multiplies a row, and that multiplies several: a task of one row has to begin many
+/// streams of weights, one of several has much to do, and the thread that ends last is waited for.
+const THREAD_TASKS: (usize, usize) = (4, 8);
+
 /// Rows of one task where there are enough for all threads: each task then writes whole rows of the
 /// result, and reads all weights, which costs little beside so many multiplications.
 const TASK_ROWS: usize = 64;
@@ -275,7 +279,12 @@ pub fn linear_into(x: &[f32], products: &mut [Product<'_>]) {
     let mut columns = 0;
     for Product { weights, y } in products.iter_mut() {
         columns += weights.columns;
-        y.resize(rows * weights.columns, 0.0);
+        let len = rows * weights.columns;
+        if y.capacity() < len {
+            // Zeros of the system: threads touch the memory first where they write their parts.
+            **y = vec![0.0; len];
+        }
+        y.resize(len, 0.0);
     }
     if rows == 0 || columns == 0 {
         return;
@@ -292,7 +301,8 @@ pub fn linear_into(x: &[f32], products: &mut [Product<'_>]) {
     } else if rows >= TASK_ROWS * threads {
         (TASK_ROWS, usize::MAX)
     } else {
-        (rows, columns.div_ceil(PANEL).div_ceil(threads * 4).clamp(1, TASK_PANELS))
+        let tasks = threads * if rows == 1 { THREAD_TASKS.0 } else { THREAD_TASKS.1 };
+        (rows, columns.div_ceil(PANEL).div_ceil(tasks).clamp(1, TASK_PANELS))
     };
     let mut tasks = Vec::new();
     for Product { weights, y } in products.iter_mut().filter(|product| product.weights.columns > 0)
@@ -488,9 +498,12 @@ impl Tile<'_, '_> {
             }
         }
         for p in 0..len {
-            for lines in wanted {
-                if let Some(line) = lines.get(p) {
-                    prefetch(line);
+            // Tiles of fewer rows are those of products that ask for nothing.
+            if R > 2 {
+                for lines in wanted {
+                    if let Some(line) = lines.get(p) {
+                        prefetch(line);
+                    }
                 }
             }
             // Loops, because closures with many instructions of a register are not inlined.

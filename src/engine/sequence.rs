@@ -195,16 +195,17 @@ impl Sequence {
             return Ok(Some(FinishReason::Stop));
         }
         // The mask is the first step of the sampling chain, on the processor.
-        let row = logits.to_vec()?;
-        let draw = match guess {
-            None => self.draw_under_mask(&row, &mut yielded)?,
-            Some((token, from)) => self.sampler.verify(&row, Some(&self.mask), token, from)?,
-        };
-        yielded |= draw.yielded;
-        let forced = self.is_forced(draw.token, self.forced_need())?;
-        let circumstances = DrawCircumstances { forced, yielded, mask_us };
-        events.extend(self.report(&row, draw, circumstances)?.map(TextEvent::step));
-        self.write(draw.token, forced, events)
+        logits.read(|row| {
+            let draw = match guess {
+                None => self.draw_under_mask(row, &mut yielded)?,
+                Some((token, from)) => self.sampler.verify(row, Some(&self.mask), token, from)?,
+            };
+            yielded |= draw.yielded;
+            let (token, forced) = (draw.token, self.is_forced(draw.token, self.forced_need())?);
+            let circumstances = DrawCircumstances { forced, yielded, mask_us };
+            events.extend(self.report(row, draw, circumstances)?.map(TextEvent::step));
+            self.write(token, forced, events)
+        })?
     }
 
     /// Adds a drawn token and sends the text that it completes.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use candle_core::Tensor;
+use candle_core::{Storage, Tensor};
 
 use super::candle_error::candle_error;
 use super::host_copy::HostCopy;
@@ -94,11 +94,28 @@ impl Logits {
     /// Copies the logits to the host's memory: one `f32` for each token id. From a GPU the first call copies
     /// those of all sequences of its forward pass.
     pub fn to_vec(&self) -> Result<Vec<f32>> {
+        self.read(<[f32]>::to_vec)
+    }
+
+    /// What `read` makes of the logits, one `f32` for each token id. On the CPU it reads them where they are. From a
+    /// GPU the first call copies those of all sequences of the forward pass.
+    ///
+    /// Errors if the copy fails.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&[f32]) -> T) -> Result<T> {
         let numbers = || match &self.batch {
-            None => self.tensor.to_vec1(),
+            None => {
+                let (storage, layout) = self.tensor.storage_and_layout();
+                if let (Storage::Cpu(storage), Some((from, to))) =
+                    (&*storage, layout.contiguous_offsets())
+                {
+                    return Ok(read(&storage.as_slice()?[from..to]));
+                }
+                drop(storage);
+                Ok(read(&self.tensor.to_vec1()?))
+            }
             Some((batch, row)) => {
                 let (width, copy) = (self.width(), batch.on_host()?);
-                Ok(copy.numbers()?[row * width..(row + 1) * width].to_vec())
+                Ok(read(&copy.numbers()?[row * width..(row + 1) * width]))
             }
         };
         numbers().map_err(candle_error)
