@@ -1,9 +1,9 @@
-//! JSON text as a [`Value`], with repeated keys refused.
+//! JSON text as a [`Value`]. Repeated keys, and numbers that a `Value` would change, are refused.
 //!
-//! `serde_json` keeps the last of two members with the same key and drops the others without a
-//! word. What a user wrote is honoured or refused, so the text of requests and of files on the
-//! command line goes through this reader. (Schemas that are given as text have a reader of their
-//! own, `json_schema/document/json_text.rs`, which also keeps numbers as they are written.)
+//! `serde_json` keeps the last of two members with the same key and drops the others without a word, and it
+//! rounds numbers of more than 64 bits or 17 digits. What a user wrote is honoured or refused, so the text of
+//! requests and of files on the command line goes through this reader. (Schemas that are given as text have a
+//! reader of their own, `json_schema/document/json_text.rs`, which keeps numbers as they are written.)
 
 use std::cell::RefCell;
 use std::fmt;
@@ -18,15 +18,25 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Parses one JSON value, after an optional byte order mark.
 ///
-/// Errors with line and column if the text is not JSON, and besides with the JSON pointer of the
-/// member if an object has two members with the same key.
+/// Errors with line and column if the text is not JSON, or has a number that a [`Value`] rounds; and besides with
+/// the JSON pointer of the member if an object has two members with the same key.
 pub fn parse(text: impl AsRef<[u8]>) -> Result<Value> {
-    let text = text.as_ref();
+    parse_with(text.as_ref(), None)
+}
+
+/// [`parse`] of a request, whose own fields hold settings in double precision: fractions with more digits are as
+/// near to them there as the sender meant.
+pub(crate) fn parse_request(text: impl AsRef<[u8]>) -> Result<Value> {
+    parse_with(text.as_ref(), Some(1))
+}
+
+/// [`parse`]; fractions are not checked up to this depth.
+fn parse_with(text: &[u8], setting_depth: Option<usize>) -> Result<Value> {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let repeated = RefCell::new(None);
     let mut reader = serde_json::Deserializer::from_slice(text);
     let parsed = ValueSeed { path: &Path::Root, repeated: &repeated }.deserialize(&mut reader);
-    parsed.and_then(|value| reader.end().map(|()| value)).map_err(|error| {
+    let parsed = parsed.and_then(|value| reader.end().map(|()| value)).map_err(|error| {
         // In serde_json's words, without the place at their end.
         let (line, column) = (error.line(), error.column());
         match repeated.take() {
@@ -43,7 +53,85 @@ pub fn parse(text: impl AsRef<[u8]>) -> Result<Value> {
                 if line == 0 { error } else { error.at_line_column(line, column.max(1)) }
             }
         }
-    })
+    })?;
+    check_numbers(text, setting_depth)?;
+    Ok(parsed)
+}
+
+/// Digits that a double-precision number always has room for (IEEE 754).
+const SURE_DIGITS: usize = 15;
+
+/// Errors at the first number of a JSON text that a [`Value`] would round, but for fractions up to a depth.
+fn check_numbers(text: &[u8], setting_depth: Option<usize>) -> Result<()> {
+    let is_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+    let (mut at, mut depth) = (0, 0);
+    while let Some(&byte) = text.get(at) {
+        at += match byte {
+            b'"' => string_len(&text[at..]),
+            b'[' | b'{' => {
+                depth += 1;
+                1
+            }
+            b']' | b'}' => {
+                depth -= 1;
+                1
+            }
+            b'0'..=b'9' | b'-' => {
+                let len = text[at..].iter().take_while(|byte| is_number(byte)).count();
+                let number = String::from_utf8_lossy(&text[at..at + len]);
+                let is_setting = setting_depth.is_some_and(|most| depth <= most)
+                    && number.contains(['.', 'e', 'E']);
+                if let Some(rounded) = rounded(&number).filter(|_| !is_setting) {
+                    let line = text[..at].split(|&byte| byte == b'\n');
+                    let (lines, column) = line.fold((0, 0), |(n, _), line| (n + 1, line.len()));
+                    let message = format!("the number {number} would be read as {rounded}");
+                    return Err(Error::new(ErrorKind::Request, message)
+                        .at_line_column(lines, column + 1)
+                        .with_help("write one of at most 64 bits, or with at most 17 digits"));
+                }
+                len
+            }
+            _ => 1,
+        };
+    }
+    Ok(())
+}
+
+/// The length of the string at the beginning of a text, with its quotes.
+fn string_len(text: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(byte) = text.get(at) {
+        at += match byte {
+            b'"' => return at + 1,
+            b'\\' => 2,
+            _ => 1,
+        };
+    }
+    at
+}
+
+/// The number that a [`Value`] would hold instead of this one.
+fn rounded(number: &str) -> Option<String> {
+    if number.len() <= SURE_DIGITS && !number.contains(['e', 'E']) {
+        return None;
+    }
+    let held = serde_json::from_str::<Number>(number).ok()?.to_string();
+    (decimal(&held) != decimal(number)).then_some(held)
+}
+
+/// The digits of a number without zeros at either end, and the power of ten of the last of them, so that numbers
+/// of one value are equal.
+fn decimal(number: &str) -> Option<(bool, String, i64)> {
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = [whole.trim_start_matches('-'), fraction].concat();
+    let significant = digits.trim_start_matches('0').trim_end_matches('0');
+    if significant.is_empty() {
+        return Some((false, String::new(), 0));
+    }
+    let zeros = (digits.len() - digits.trim_end_matches('0').len()) as i64;
+    let exponent = exponent.parse::<i64>().ok()?.checked_add(zeros - fraction.len() as i64)?;
+    Some((whole.starts_with('-'), significant.to_owned(), exponent))
 }
 
 /// The way from the root to the value that is being read.
@@ -158,6 +246,41 @@ mod tests {
             assert_eq!(parse(text).unwrap(), serde_json::from_str::<Value>(text).unwrap());
         }
         assert_eq!(parse("\u{feff}[1]").unwrap(), serde_json::json!([1]));
+    }
+
+    #[test]
+    fn numbers_are_read_as_they_are_written_or_refused() {
+        for number in [
+            "0.30000000000000004",
+            "18446744073709551615",
+            "-9223372036854775808",
+            "1e30",
+            "100.000000000000000000000",
+            "1E+2",
+            "0e999999999999999999",
+            "-0.0",
+            "3.4028234663852886e38",
+            "5e-324",
+            "1000000000000000000000000",
+        ] {
+            assert!(parse(number).is_ok(), "{number}");
+        }
+        for (number, held) in [
+            ("18446744073709551616", "18446744073709552000"),
+            ("0.1234567890123456789", "0.12345678901234568"),
+            ("123456789012345678901e2", "1.2345678901234568e22"),
+            ("1e-400", "0.0"),
+            ("1e-99999999999999999999", "0.0"),
+        ] {
+            let text = format!("{{\"a\": \"\\\"1e-400\",\n \"b\": [{number}]}}");
+            let error = parse(text).unwrap_err().to_string();
+            let says = format!("line 2, column 8: the number {number} would be read as {held}");
+            assert!(error.starts_with(&says), "{error}");
+        }
+        let setting = |number: &str| parse_request(format!("{{\"a\": {number}}}"));
+        assert_eq!(setting("0.69999999999999995559").unwrap()["a"], 0.7);
+        assert!(setting("18446744073709551616").is_err());
+        assert!(setting("[0.69999999999999995559]").is_err());
     }
 
     #[test]

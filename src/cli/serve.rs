@@ -46,7 +46,7 @@ pub(super) struct Args {
     /// MASKWRIGHT_API_KEY
     #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     api_key: Vec<String>,
-    /// A file with such keys, one a line
+    /// A file with such keys, one a line; lines that begin with # are comments
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<PathBuf>,
     /// A web page's origin, such as https://example.org, whose scripts may use the server; `*` for
@@ -353,7 +353,8 @@ fn keys(args: &Args) -> Result<Vec<String>, Error> {
 }
 
 fn lines_of_keys(text: &str) -> impl Iterator<Item = String> {
-    text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned)
+    let is_key = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    text.lines().map(str::trim).filter(is_key).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -381,7 +382,7 @@ mod tests {
 
     #[test]
     fn keys_stand_on_lines() {
-        let keys: Vec<String> = lines_of_keys("one\r\n\n  two \n").collect();
+        let keys: Vec<String> = lines_of_keys("# of the team\none\r\n\n  two \n").collect();
         assert_eq!(keys, ["one", "two"]);
     }
 }

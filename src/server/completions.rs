@@ -139,7 +139,7 @@ struct CompletionAnswer {
 struct CompletionChoice {
     /// Its text; of a stream the part that was not sent.
     text: String,
-    /// Bytes of text before what was not sent.
+    /// Characters of text before what was not sent.
     offset: usize,
     tokens: Vec<Step>,
     /// The end token that was drawn.
@@ -230,7 +230,7 @@ impl CompletionAnswer {
             true => logprobs(&app.vocabulary, (echoed, top), &tokens, choice.offset),
             false => Value::Null,
         };
-        choice.offset += text.len();
+        choice.offset += text.chars().count();
         let end = choice.end.take();
         let mut object = json!({
             "index": index,
@@ -258,7 +258,13 @@ impl CompletionAnswer {
     }
 }
 
-/// OpenAI's four lists, for the tokens of a piece of text that begins at this offset: those of the prompt,
+/// The number of characters that begin in a token's bytes, which are UTF-8 or a part of it.
+fn characters(vocabulary: &Vocabulary, token: u32) -> usize {
+    let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+    bytes.iter().filter(|&&byte| !matches!(byte, 0x80..=0xBF)).count()
+}
+
+/// OpenAI's four lists, for the tokens of a piece of text that begins at this offset in characters: those of the prompt,
 /// with so many alternatives, before those that were drawn.
 fn logprobs(
     vocabulary: &Vocabulary,
@@ -270,7 +276,7 @@ fn logprobs(
     let (mut names, mut values, mut tops, mut offsets) = (vec![], vec![], vec![], vec![]);
     for token in prompt {
         offsets.push(json!(offset));
-        offset += vocabulary.token_bytes(token.token).map_or(0, <[u8]>::len);
+        offset += characters(vocabulary, token.token);
         names.push(json!(text(token.token)));
         values.push(json!(token.logprob));
         let own = token.logprob.map(|logprob| (token.token, logprob));
@@ -283,7 +289,7 @@ fn logprobs(
     }
     for step in tokens {
         offsets.push(json!(offset));
-        offset += vocabulary.token_bytes(step.token).map_or(0, <[u8]>::len);
+        offset += characters(vocabulary, step.token);
         names.push(json!(text(step.token)));
         values.push(json!(step.logprob));
         let top = step.top_logprobs.iter().map(|&(token, logprob)| (text(token), json!(logprob)));

@@ -12,6 +12,7 @@ mod output;
 use std::sync::Arc;
 
 use axum::Json;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, Request as HttpRequest, State};
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -60,12 +61,21 @@ fn parameters<'q>(
     pairs.map(check).collect()
 }
 
+/// The id in a path, unless that is not UTF-8.
+type PathId = Result<Path<String>, PathRejection>;
+
+/// The id of a response; a path that is not UTF-8 has that of none.
+fn response_id(id: PathId) -> String {
+    id.map_or_else(|_| "\u{fffd}".to_owned(), |Path(id)| id)
+}
+
 /// A stored response.
 pub(super) async fn get(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    id: PathId,
     RawQuery(query): RawQuery,
 ) -> Result<Json<Value>, ApiError> {
+    let id = response_id(id);
     // Everything that could be included is in the response.
     let known = ["stream", "include", "include[]", "include_obfuscation"];
     for (name, value) in parameters(query.as_deref(), &known)? {
@@ -80,8 +90,9 @@ pub(super) async fn get(
 /// Forgets a stored response.
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    id: PathId,
 ) -> Result<Json<Value>, ApiError> {
+    let id = response_id(id);
     match app.responses.remove(&id) {
         true => Ok(Json(json!({ "id": id, "object": "response", "deleted": true }))),
         false => Err(ApiError::unknown_response(&id)),
@@ -92,8 +103,9 @@ pub(super) async fn delete(
 /// hangs up.
 pub(super) async fn cancel(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    id: PathId,
 ) -> Result<Json<Value>, ApiError> {
+    let id = response_id(id);
     match app.responses.object(&id) {
         Some(_) => Err(ApiError::bad(
             "only a response in the background can be cancelled, and this server writes none there; \
@@ -107,9 +119,10 @@ pub(super) async fn cancel(
 /// `after`, and at most `limit`.
 pub(super) async fn input_items(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    id: PathId,
     RawQuery(query): RawQuery,
 ) -> Result<Json<Value>, ApiError> {
+    let id = response_id(id);
     let mut items = app.responses.input(&id).ok_or_else(|| ApiError::unknown_response(&id))?;
     let known = ["order", "after", "limit", "include", "include[]"];
     let (mut is_ascending, mut after, mut limit) = (false, None, usize::MAX);

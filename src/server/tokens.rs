@@ -49,6 +49,12 @@ fn tokenize_now(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
     let with_names = fields.flag("return_token_strs")?.unwrap_or(false);
     let model = app.engine.model();
     let encoded = match prompt {
+        Some(_) if fields.has("messages") => {
+            return Err(ApiError::field("messages", "stands beside `prompt`; write one"));
+        }
+        None if !fields.has("messages") => {
+            return Err(ApiError::field("prompt", "is missing; write a text, or `messages`"));
+        }
         Some(text) => {
             fields.finish()?;
             match add_special_tokens.unwrap_or(true) {
@@ -82,7 +88,11 @@ fn tokenize_now(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
     };
     let tokens = encoded.map_err(|error| ApiError::from_engine(&error))?;
     let names = |ids: &[u32]| -> Vec<String> {
-        ids.iter().map(|&id| app.vocabulary.token_name(id).into_owned()).collect()
+        let spelling = |&id: &u32| {
+            let spelt = model.tokenizer().spelling(id);
+            spelt.unwrap_or_else(|| app.vocabulary.token_name(id).into_owned())
+        };
+        ids.iter().map(spelling).collect()
     };
     Ok(json!({
         "count": tokens.len(),

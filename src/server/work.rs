@@ -43,7 +43,7 @@ impl JsonBody {
         let body = app.bodies.read(body).await?;
         let turn = if body.is_large() { Some(app.turn().await?) } else { None };
         blocking(move || {
-            let value = strict_json::parse(&body.bytes);
+            let value = strict_json::parse_request(&body.bytes);
             let value = value.map_err(|error| ApiError::json(None, &error))?;
             Ok(Self { value, permit: body.permit, turn })
         })

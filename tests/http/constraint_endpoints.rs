@@ -133,7 +133,13 @@ fn texts_and_tokens_go_both_ways() {
     let tokens =
         posted(address, "/v1/tokenize", &json!({ "prompt": "ab", "return_token_strs": true }));
     assert_eq!((&tokens["tokens"], &tokens["count"]), (&json!([97, 98]), &json!(2)));
-    assert_eq!(tokens["token_strs"], json!(["\"a\"", "\"b\""]));
+    assert_eq!(tokens["token_strs"], json!(["a", "b"]));
+    for (fields, param) in
+        [(json!({}), "prompt"), (json!({ "prompt": "a", "messages": [] }), "messages")]
+    {
+        let answer = post(address, "/v1/tokenize", &fields);
+        assert_eq!((answer.status, &answer.json()["error"]["param"]), (400, &json!(param)));
+    }
     let messages = json!([{ "role": "user", "content": "ab" }]);
     let chat = json!({ "messages": messages, "chat_template_kwargs": { "greeting": "!" } });
     assert_eq!(posted(address, "/tokenize", &chat)["tokens"], json!([97, 98, 33, 62]));

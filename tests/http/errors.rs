@@ -86,6 +86,12 @@ fn every_error_is_json() {
         ("POST /v1/embeddings HTTP/1.1", "{}", 404),
         ("GET /v1/models/nothing HTTP/1.1", "", 404),
         ("GET /v1/models/%00%ff HTTP/1.1", "", 404),
+        ("GET /v1/responses/%ff HTTP/1.1", "", 404),
+        ("GET /v1/responses/%ff/input_items HTTP/1.1", "", 404),
+        ("DELETE /v1/responses/%ff HTTP/1.1", "", 404),
+        ("POST /v1/responses/%ff/cancel HTTP/1.1", "", 404),
+        // A schema would not be the one that was sent.
+        (CHAT, r#"{"guided_json": {"const": 12345678901234567890123}}"#, 400),
         ("GET /v1/chat/completions HTTP/1.1", "", 405),
         ("DELETE /health HTTP/1.1", "", 405),
         ("POST /v1/chat/completions HTTP/1.1", "{}", 415),

@@ -45,6 +45,11 @@ impl Tokenizer {
         encode(&self.prompts, text, add_special_tokens)
     }
 
+    /// A token as the tokenizer's own vocabulary spells it, such as `Ġworld`.
+    pub(crate) fn spelling(&self, token: u32) -> Option<String> {
+        self.prompts.id_to_token(token)
+    }
+
     /// The tokens that only a template may write.
     pub(crate) fn control_tokens(&self, vocabulary: &Vocabulary) -> ControlTokens {
         ControlTokens::new(&self.prompts, vocabulary)

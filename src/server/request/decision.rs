@@ -292,7 +292,10 @@ fn choice(fields: &mut Fields) -> Result<QuestionParts, ApiError> {
 fn score(fields: &mut Fields, max_labels: usize) -> Result<QuestionParts, ApiError> {
     let is_range = ["minimum", "maximum", "step"].iter().any(|name| fields.has(name));
     if is_range {
-        fields.only("levels", |_| false, "write `levels`, or `minimum` and `maximum`")?;
+        if fields.has("levels") {
+            let message = "stands beside a range; write `levels`, or `minimum` and `maximum`";
+            return Err(ApiError::field(fields.name("levels"), message));
+        }
         return range(fields, max_labels);
     }
     let mut labels = Vec::new();
