@@ -97,8 +97,8 @@ impl Logits {
         self.read(<[f32]>::to_vec)
     }
 
-    /// What `read` makes of the logits, one `f32` for each token id. On the CPU it reads them where they are. From a
-    /// GPU the first call copies those of all sequences of the forward pass.
+    /// The result of `read` for the logits, one `f32` for each token id. On the CPU it reads them where they are. From
+    /// a GPU the first call copies those of all sequences of the forward pass.
     ///
     /// Errors if the copy fails.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&[f32]) -> T) -> Result<T> {
