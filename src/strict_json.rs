@@ -26,6 +26,7 @@ pub fn parse(text: impl AsRef<[u8]>) -> Result<Value> {
 
 /// [`parse`] of a request, whose own fields hold settings in double precision: fractions with more digits are as
 /// near to them there as the sender meant.
+#[cfg(any(feature = "server", test))]
 pub(crate) fn parse_request(text: impl AsRef<[u8]>) -> Result<Value> {
     parse_with(text.as_ref(), Some(1))
 }

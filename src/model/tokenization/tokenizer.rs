@@ -46,6 +46,7 @@ impl Tokenizer {
     }
 
     /// A token as the tokenizer's own vocabulary spells it, such as `Ġworld`.
+    #[cfg(feature = "server")]
     pub(crate) fn spelling(&self, token: u32) -> Option<String> {
         self.prompts.id_to_token(token)
     }
