@@ -48,13 +48,13 @@ impl ApiError {
         error
     }
 
-    /// Text that is not JSON, or has a key twice, which is then named. `field` is the field whose value
+    /// Text that is not JSON, has a number that would be rounded, or a key twice, which is then named. `field` is the field whose value
     /// the text is; `None` for the body.
     pub(super) fn json(field: Option<&str>, error: &Error) -> Self {
         let Some(pointer) = &error.place().pointer else {
             return match field {
                 Some(field) => Self::field(field, format!("its text is no JSON: {error}")),
-                None => Self::bad(format!("the body is not JSON: {error}")),
+                None => Self::bad(format!("the body cannot be read as JSON: {error}")),
             };
         };
         let name = field_of_pointer(field.unwrap_or_default(), pointer);
