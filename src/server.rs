@@ -60,6 +60,7 @@ mod response;
 mod response_store;
 mod responses;
 mod routes;
+mod shutdown;
 mod tokens;
 mod work;
 mod worker;
@@ -67,8 +68,6 @@ mod worker;
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use axum::middleware;
 use tokio::sync::Semaphore;
@@ -86,10 +85,8 @@ use admission::{ApiKeys, BodyReader};
 use app::App;
 use request::GenerationSettings;
 use response_store::ResponseStore;
+use shutdown::Shutdown;
 use worker::Worker;
-
-/// Longest time for requests in flight to end once the server is told to stop.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Options of a server, beside its model and its address.
 #[derive(Clone, Debug, Default)]
@@ -188,7 +185,7 @@ impl Server {
                 bounds.max_compiles.clamp(1, Semaphore::MAX_PERMITS),
             )),
             bounds,
-            stopping: AtomicBool::new(false),
+            shutdown: Shutdown::default(),
             has_playground: !without_playground,
             refusals: Arc::default(),
             responses: ResponseStore::default(),
@@ -201,8 +198,9 @@ impl Server {
         self.address
     }
 
-    /// Serves until `stop` is ready and the requests in flight are answered (or have had a few
-    /// seconds more). Blocks the thread; must not be called inside an async runtime.
+    /// Serves until `stop` is ready and the requests in flight are answered, or have been cut off with
+    /// an error after [`ServerBounds::drain_timeout`]. New requests are refused meanwhile. Blocks the
+    /// thread; must not be called inside an async runtime.
     pub fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
@@ -218,15 +216,11 @@ impl Server {
         self.listener.set_nonblocking(true).map_err(socket)?;
         let listener = tokio::net::TcpListener::from_std(self.listener).map_err(socket)?;
         let (bounds, app) = (self.app.bounds.clone(), Arc::clone(&self.app));
-        let stop = async move {
-            stop.await;
-            app.stopping.store(true, Ordering::Relaxed);
-        };
         let refusals = Arc::clone(&self.app.refusals);
         let log = middleware::from_fn_with_state(Arc::clone(&refusals), observe::observe);
         let router = routes::router(self.app).layer(log);
         let too_many = move || refusals.count("too_many_connections");
-        admission::serve(listener, router, (&bounds, &too_many), stop, DRAIN_TIMEOUT).await;
+        admission::serve(listener, router, (&bounds, &too_many), stop, &app.shutdown).await;
         Ok(())
     }
 }

@@ -212,6 +212,10 @@ struct BoundArgs {
     /// Longest time for which a client takes nothing of its answer, in seconds [default: 60]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     write_timeout: Option<Duration>,
+    /// Longest time for requests in flight to be answered once the server is told to stop, in
+    /// seconds [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    drain_timeout: Option<Duration>,
 }
 
 /// A time limit, or none.
@@ -263,6 +267,7 @@ impl BoundArgs {
         bounds.head_timeout = self.head_timeout.unwrap_or(bounds.head_timeout);
         bounds.body_timeout = self.body_timeout.unwrap_or(bounds.body_timeout);
         bounds.write_timeout = self.write_timeout.unwrap_or(bounds.write_timeout);
+        bounds.drain_timeout = self.drain_timeout.unwrap_or(bounds.drain_timeout);
         bounds
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::compiler::Compiler;
 use super::named_limit::{LimitValue, NamedLimit};
 use crate::error::{Error, ErrorKind, Result, listed, shortened};
+use crate::json_schema::punctuation::check_whitespace;
 use crate::json_schema::{
     Draft, OneOf, Options, PropertyOrder, Spelling, Strictness, Style, Whitespace,
 };
@@ -127,7 +128,7 @@ fn read(name: &str, value: &Value, options: &mut Options, limits: &mut Limits) -
         "excludes" => options.excludes = texts(value)?,
         "escapes" if value.is_null() => options.escapes = None,
         "escapes" => options.escapes = Some(text(value)?.to_owned()),
-        "digits" => options.digits = count(value)?,
+        "digits" => options.digits = positive(value)?,
         "formats" => options.formats = flag(value)?,
         "draft" => options.draft = Some(one_of(&DRAFTS, value)?),
         "resources" => {
@@ -163,7 +164,15 @@ fn limit(name: &str, value: &Value, options: &mut Options, limits: &mut Limits) 
 fn whitespace(value: &Value) -> Result<Whitespace> {
     let name = text(value)?;
     let known = WHITESPACE.iter().find(|(known, _)| *known == name);
-    Ok(known.map_or_else(|| Whitespace::Pattern(name.to_owned()), |(_, known)| known.clone()))
+    let Some((_, known)) = known else {
+        let pattern = Whitespace::Pattern(name.to_owned());
+        check_whitespace(&pattern).map_err(|error| {
+            let names = listed(WHITESPACE.iter().map(|(name, _)| *name));
+            error.with_help(format!("write one of {names}, or a pattern of whitespace"))
+        })?;
+        return Ok(pattern);
+    };
+    Ok(known.clone())
 }
 
 /// The value of a name in a table.
@@ -196,6 +205,11 @@ fn object(value: &Value) -> Result<&Map<String, Value>> {
 fn count<T: TryFrom<u64>>(value: &Value) -> Result<T> {
     let number = value.as_u64().and_then(|number| T::try_from(number).ok());
     number.ok_or_else(|| wrong(&value.to_string(), "it is a whole number from 0"))
+}
+
+fn positive(value: &Value) -> Result<u32> {
+    let number = count(value).ok().filter(|&number| number > 0);
+    number.ok_or_else(|| wrong(&value.to_string(), "it is a whole number from 1"))
 }
 
 /// Seconds; `null` for no bound.
@@ -287,7 +301,13 @@ mod tests {
                 json!({"spelling": "odd"}),
                 "at /spelling: \"odd\" does not fit; it is one of canonical, escapes, any",
             ),
-            (json!({"digits": -1}), "at /digits: -1 does not fit; it is a whole number from 0"),
+            (json!({"digits": -1}), "at /digits: -1 does not fit; it is a whole number from 1"),
+            (json!({"digits": 0}), "at /digits: 0 does not fit"),
+            (
+                json!({"whitespace": "tight"}),
+                "at /whitespace: the white space pattern \"tight\": it matches more than JSON's \
+                 white space; write one of tidy,",
+            ),
             (json!({"digits": 1_u64 << 40}), "at /digits: 1099511627776 does not fit"),
             (json!({"strict": "yes"}), "at /strict: \"yes\" does not fit; it is true or false"),
             (json!({"excludes": "x"}), "at /excludes: "),

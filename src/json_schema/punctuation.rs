@@ -187,6 +187,11 @@ pub(crate) fn separators(l: &mut Languages, whitespace: &Whitespace) -> Result<S
     })
 }
 
+/// Errors as [`separators`] does, before anything is compiled.
+pub(crate) fn check_whitespace(whitespace: &Whitespace) -> Result<()> {
+    separators(&mut Languages::new(), whitespace).map(drop)
+}
+
 fn space(l: &mut Languages) -> Language {
     l.byte_set([b' ', b'\t', b'\n', b'\r'].into_iter().collect())
 }

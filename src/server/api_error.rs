@@ -206,10 +206,17 @@ impl ApiError {
     }
 
     /// The same, where `max_tokens_field` is the field that bounds the tokens of the answer: it is
-    /// named if they are too few for the constraint.
+    /// named if they are too few for the constraint. Without one the model's context is the bound.
     pub(super) fn from_generation(error: &Error, max_tokens_field: Option<&str>) -> Self {
         let mut this = Self::from_engine(error);
         if error.limit() == Some(LimitName::MaxTokens) {
+            let cure = match max_tokens_field {
+                Some(field) => format!("raise `{field}`, or write `\"budget\": false`"),
+                None => "the model's context has room for no more; shorten the prompt, or write \
+                         `\"budget\": false`"
+                    .to_owned(),
+            };
+            this.message = format!("{}; {cure}", error.message());
             this.param = max_tokens_field.map(str::to_owned);
         }
         this
@@ -230,9 +237,7 @@ impl ApiError {
     pub(super) fn renamed(mut self, rename: impl FnOnce(&str) -> Option<String>) -> Self {
         if let Some(name) = self.param.take() {
             let new = rename(&name).unwrap_or_else(|| name.clone());
-            if let Some(rest) = self.message.strip_prefix(&format!("`{name}`")) {
-                self.message = format!("`{new}`{rest}");
-            }
+            self.message = self.message.replace(&format!("`{name}`"), &format!("`{new}`"));
             self.param = Some(new);
         }
         self

@@ -1,7 +1,6 @@
 //! State that all handlers share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -10,6 +9,7 @@ use super::api_error::ApiError;
 use super::refusals::RefusalCounts;
 use super::request::GenerationSettings;
 use super::response_store::ResponseStore;
+use super::shutdown::Shutdown;
 use super::worker::Worker;
 use crate::Compiler;
 use crate::constraint::ConstraintCache;
@@ -50,19 +50,13 @@ pub(super) struct App {
     pub(super) refusals: Arc<RefusalCounts>,
     /// The responses that later requests may refer to.
     pub(super) responses: ResponseStore,
-    /// Whether the server was told to stop, and answers only the requests that it has.
-    pub(super) stopping: AtomicBool,
+    pub(super) shutdown: Shutdown,
 }
 
 impl App {
     /// The name that answers call the model by.
     pub(super) fn name(&self) -> &str {
         self.names.first().map_or("", String::as_str)
-    }
-
-    /// Whether the server was told to stop.
-    pub(super) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
     }
 
     /// Waits for a turn to compile a constraint, which ends when the permit is dropped.

@@ -69,7 +69,7 @@ async fn health() -> impl IntoResponse {
 
 /// Whether a request would find room: for load balancers. The model is loaded before the port answers.
 async fn ready(State(app): State<Arc<App>>) -> Result<impl IntoResponse, ApiError> {
-    if app.is_stopping() {
+    if app.shutdown.is_draining() {
         return Err(ApiError::stopping());
     }
     if app.engine.stats().waiting >= app.bounds.max_waiting {
@@ -79,7 +79,7 @@ async fn ready(State(app): State<Arc<App>>) -> Result<impl IntoResponse, ApiErro
 }
 
 /// Checks the head of a request: its key, and the length of the body if announced. The length of any
-/// other body is checked when it is read.
+/// other body is checked when it is read. A server that ends refuses the request, or cuts it off.
 async fn admit(
     State(app): State<Arc<App>>,
     request: Request,
@@ -87,12 +87,19 @@ async fn admit(
 ) -> Result<Response, ApiError> {
     let headers = request.headers();
     app.keys.check(headers)?;
+    if app.shutdown.is_draining() {
+        return Err(ApiError::stopping());
+    }
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     let most = app.bounds.max_body_bytes;
     if length.is_some_and(|length: u64| length > most as u64) {
         return Err(ApiError::too_large(most));
     }
-    Ok(next.run(request).await)
+    tokio::select! {
+        biased;
+        response = next.run(request) => Ok(response),
+        () = app.shutdown.is_cut_off() => Err(ApiError::stopping()),
+    }
 }
 
 async fn unknown(method: Method, uri: Uri) -> ApiError {

@@ -9,7 +9,7 @@ use maskwright::server::{ServerBounds, ServerOptions};
 use serde_json::{Value, json};
 
 use crate::model_support::{hey, parrot};
-use crate::{CHAT, PATIENCE, chat, connect, send, serve, serve_by, serve_by_engine};
+use crate::{CHAT, PATIENCE, chat, connect, send, serve, serve_by, serve_by_engine, server};
 
 const SOON: Duration = Duration::from_millis(50);
 
@@ -171,6 +171,50 @@ fn a_stream_that_waits_is_kept_alive() {
     let answer = rest(waiting);
     assert!(answer.contains("\"content\":\"aa\"") || answer.contains("\"content\":\"a\""));
     assert!(answer.contains("data: [DONE]"), "{answer}");
+}
+
+/// A server that is told to stop refuses what is new, and cuts off with an error what takes too long.
+#[test]
+fn a_server_that_stops_says_so() {
+    let model = "http-stopping";
+    let endless = parrot(model, &[(b'>', 97), (b'a', 97)], 1 << 30);
+    let options = bounded(|bounds| bounds.drain_timeout = 40 * SOON);
+    let server = server(endless, options, EngineOptions::default());
+    let address = server.address();
+    let (stop, stopped) = tokio::sync::oneshot::channel();
+    let running = std::thread::spawn(move || {
+        server.run(async move {
+            let _ = stopped.await;
+        })
+    });
+    let body = |stream: bool| {
+        json!({ "model": model, "messages": [{ "role": "user", "content": "x" }],
+            "temperature": 0, "stream": stream })
+        .to_string()
+    };
+    let mut streamed = connect(address, CHAT, &body(true));
+    let mut byte = [0];
+    streamed.read_exact(&mut byte).unwrap();
+    let whole = connect(address, CHAT, &body(false));
+    std::thread::sleep(SOON);
+    stop.send(()).unwrap();
+    std::thread::sleep(SOON);
+
+    let ready = send(address, "GET /ready HTTP/1.1", "");
+    assert_eq!((ready.status, &*ready.headers["retry-after"]), (503, "1"), "{}", ready.body);
+    let health = send(address, "GET /health HTTP/1.1", "");
+    assert_eq!(health.status, 200, "{}", health.body);
+    let refused = send(address, CHAT, &body(false));
+    assert_eq!(refused.status, 503, "{}", refused.body);
+    assert!(refused.body.contains("the server is stopping"), "{}", refused.body);
+
+    let streamed = rest(streamed);
+    let last = streamed.lines().rfind(|line| line.starts_with("data: ")).unwrap();
+    assert!(last.contains("the server is stopping"), "{last}");
+    let whole = rest(whole);
+    assert!(whole.starts_with("HTTP/1.1 503 "), "{whole}");
+    assert!(whole.contains("the server is stopping"), "{whole}");
+    running.join().unwrap().unwrap();
 }
 
 /// A client that takes nothing of its answer does not keep its connection.

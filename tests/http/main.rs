@@ -48,18 +48,26 @@ fn serve_by(folder: PathBuf, options: ServerOptions) -> SocketAddr {
 }
 
 /// The same with an engine of other options, too.
-fn serve_by_engine(folder: PathBuf, options: ServerOptions, engine: EngineOptions) -> SocketAddr {
-    let engine_options = engine;
+fn serve_by_engine(
+    folder: PathBuf,
+    options: ServerOptions,
+    engine_options: EngineOptions,
+) -> SocketAddr {
+    let server = server(folder, options, engine_options);
+    let address = server.address();
+    std::thread::spawn(move || server.run(std::future::pending()).unwrap());
+    address
+}
+
+/// A server on a free port, which does not run yet.
+fn server(folder: PathBuf, options: ServerOptions, engine_options: EngineOptions) -> Server {
     let source = ModelSource::Folder(folder);
     let engine = Engine::load(&ModelOptions { source, ..Default::default() }).unwrap();
     // It guesses for itself.
     let draft = engine.model().clone();
     let engine = engine.with_draft(draft).unwrap().with_options(engine_options);
     let listener = Server::listen(([127, 0, 0, 1], 0).into()).unwrap();
-    let server = Server::new(listener, engine, options).unwrap();
-    let address = server.address();
-    std::thread::spawn(move || server.run(std::future::pending()).unwrap());
-    address
+    Server::new(listener, engine, options).unwrap()
 }
 
 /// A server of `hey` with another chat template.

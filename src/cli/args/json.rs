@@ -59,7 +59,7 @@ pub(crate) struct JsonArgs {
     #[arg(long, value_enum, value_name = "HOW")]
     property_order: Option<OrderName>,
     /// Digits that a JSON number may have on each side of its point
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     digits: Option<u32>,
     /// Whether `format` is enforced or an annotation [default: enforce]
     #[arg(long, value_enum, value_name = "HOW")]

@@ -25,6 +25,8 @@ pub struct ServerBounds {
     pub write_timeout: Duration,
     /// Longest time for which the model works on one request; `None` for no limit.
     pub request_timeout: Option<Duration>,
+    /// Longest time for requests in flight to be answered once the server is told to stop.
+    pub drain_timeout: Duration,
     /// Time after which a streamed answer that has not begun begins with comments, so that no proxy
     /// takes the connection for dead.
     pub keep_alive_delay: Duration,
@@ -98,6 +100,7 @@ impl Default for ServerBounds {
             body_timeout: Duration::from_secs(60),
             write_timeout: Duration::from_secs(60),
             request_timeout: Some(Duration::from_secs(600)),
+            drain_timeout: Duration::from_secs(10),
             keep_alive_delay: Duration::from_secs(10),
             max_waiting: 256,
             max_compiles: (cores - 1).max(1),

@@ -18,11 +18,12 @@ use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 
 use super::bounds::ServerBounds;
 use crate::server::api_error::ApiError;
+use crate::server::shutdown::Shutdown;
 
 /// Delay before the next attempt where the system cannot accept a connection.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
@@ -37,66 +38,135 @@ const MAX_AWAITED_REFUSALS: usize = 32;
 /// Longest time to tell a client that its connection is refused.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Answers requests until `stop` is ready, and then until those in flight are answered, but no
-/// longer than `drain`. Connections beyond the bound are told to `on_refusal`.
+/// Time for the errors of requests that are cut off to reach their clients.
+const CUT_OFF_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Answers requests until `stop` is ready, and then until those in flight are answered. What takes
+/// longer than [`ServerBounds::drain_timeout`] is cut off by `shutdown`. Connections beyond the bound
+/// are told to `on_refusal`.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
     (bounds, on_refusal): (&ServerBounds, &(dyn Fn() + Sync)),
     stop: impl Future<Output = ()>,
-    drain: Duration,
+    shutdown: &Shutdown,
 ) {
-    let most = open_files().map_or(bounds.max_connections, |files| {
-        bounds.max_connections.min(files.saturating_sub(RESERVED_FILES).max(1))
-    });
-    let slots = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
-    let (refusal, refusals) = (refusal(), Arc::new(Semaphore::new(MAX_AWAITED_REFUSALS)));
+    let acceptor = Acceptor::new(listener, bounds, on_refusal);
     let graceful = GracefulShutdown::new();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(bounds.head_timeout);
+    let open = |http: &http1::Builder, stream| {
+        http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router.clone()))
+    };
     let mut stop = pin!(stop);
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let (stream, slot) = tokio::select! {
+            accepted = acceptor.accept() => accepted,
             () = &mut stop => break,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
-            // The client has left already, or the process has no file for it.
-            Err(_) => {
-                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
-                continue;
-            }
-        };
-        // Events of a stream leave one by one. Where this cannot be set, they are late.
-        let _ = stream.set_nodelay(true);
-        let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
-            on_refusal();
-            // A client that does not listen is not told.
-            if let Ok(permit) = Arc::clone(&refusals).try_acquire_owned() {
-                let refusal = refusal.clone();
-                tokio::spawn(async move {
-                    let _ = tokio::time::timeout(REFUSAL_TIMEOUT, refuse(stream, &refusal)).await;
-                    drop(permit);
-                });
-            } else if let Ok(mut stream) = stream.into_std() {
-                let _ = std::io::Write::write(&mut stream, refusal.as_bytes());
-            }
-            continue;
-        };
-        let io =
-            TokioIo::new(WriteTimeoutStream { stream, within: bounds.write_timeout, late: None });
-        let connection = http.serve_connection(io, TowerToHyperService::new(router.clone()));
-        let connection = graceful.watch(connection);
-        tokio::spawn(async move {
-            // An error here is the client's: it was told, or it has left.
-            let _ = connection.await;
-            drop(slot);
-        });
+        spawn(graceful.watch(open(&http, stream)), slot);
     }
-    drop(listener);
-    // Requests that take longer are cut off when the runtime ends.
-    let _ = tokio::time::timeout(drain, graceful.shutdown()).await;
+    shutdown.drain();
+    let mut drained = pin!(graceful.shutdown());
+    // A load balancer that asks whether the server is ready is told that it is not.
+    http.keep_alive(false);
+    let refuse_new = async {
+        loop {
+            let (stream, slot) = acceptor.accept().await;
+            spawn(open(&http, stream), slot);
+        }
+    };
+    tokio::select! {
+        () = &mut drained => return,
+        () = refuse_new => {}
+        () = tokio::time::sleep(bounds.drain_timeout) => {}
+    }
+    let seconds = bounds.drain_timeout.as_secs_f64();
+    tracing::warn!(target: "maskwright::server", seconds, "cut off requests in flight");
+    shutdown.cut_off();
+    // A client that takes nothing of its answer is not waited for.
+    let _ = tokio::time::timeout(CUT_OFF_TIMEOUT, drained).await;
+}
+
+/// Serves a connection, which keeps its slot until it is closed.
+fn spawn(
+    connection: impl Future<Output = hyper::Result<()>> + Send + 'static,
+    slot: OwnedSemaphorePermit,
+) {
+    tokio::spawn(async move {
+        // An error here is the client's: it was told, or it has left.
+        let _ = connection.await;
+        drop(slot);
+    });
+}
+
+/// Accepts connections, as many at a time as there are slots.
+struct Acceptor<'a> {
+    listener: TcpListener,
+    slots: Arc<Semaphore>,
+    /// Permits to wait until a client has read its refusal.
+    refusals: Arc<Semaphore>,
+    refusal: String,
+    on_refusal: &'a (dyn Fn() + Sync),
+    write_timeout: Duration,
+}
+
+impl<'a> Acceptor<'a> {
+    fn new(
+        listener: TcpListener,
+        bounds: &ServerBounds,
+        on_refusal: &'a (dyn Fn() + Sync),
+    ) -> Self {
+        let most = open_files().map_or(bounds.max_connections, |files| {
+            bounds.max_connections.min(files.saturating_sub(RESERVED_FILES).max(1))
+        });
+        Self {
+            listener,
+            slots: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))),
+            refusals: Arc::new(Semaphore::new(MAX_AWAITED_REFUSALS)),
+            refusal: refusal(),
+            on_refusal,
+            write_timeout: bounds.write_timeout,
+        }
+    }
+
+    /// The next connection that finds a slot, and its slot. Dropping the future loses no connection.
+    async fn accept(&self) -> (WriteTimeoutStream, OwnedSemaphorePermit) {
+        loop {
+            let stream = match self.listener.accept().await {
+                Ok((stream, _)) => stream,
+                // The client has left already, or the process has no file for it.
+                Err(_) => {
+                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
+                    continue;
+                }
+            };
+            // Events of a stream leave one by one. Where this cannot be set, they are late.
+            let _ = stream.set_nodelay(true);
+            match Arc::clone(&self.slots).try_acquire_owned() {
+                Ok(slot) => {
+                    let within = self.write_timeout;
+                    return (WriteTimeoutStream { stream, within, late: None }, slot);
+                }
+                Err(_) => self.refuse(stream),
+            }
+        }
+    }
+
+    /// Tells a client that there is no slot for it.
+    fn refuse(&self, stream: TcpStream) {
+        (self.on_refusal)();
+        // A client that does not listen is not told.
+        if let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() {
+            let refusal = self.refusal.clone();
+            tokio::spawn(async move {
+                let _ = tokio::time::timeout(REFUSAL_TIMEOUT, refuse(stream, &refusal)).await;
+                drop(permit);
+            });
+        } else if let Ok(mut stream) = stream.into_std() {
+            let _ = std::io::Write::write(&mut stream, self.refusal.as_bytes());
+        }
+    }
 }
 
 /// The response to a connection beyond the bound.

@@ -42,13 +42,18 @@ pub(super) fn answer(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
     let vocabulary = compiler.vocabulary();
     let token = why.map(|why| find(vocabulary, &why)).transpose()?;
     let mut matcher = constraint.matcher();
-    let read = match &prefix {
-        Prefix::Text(text) => matcher.accept_bytes(text.as_bytes()),
-        Prefix::Tokens(tokens) => tokens.iter().try_for_each(|&token| matcher.accept(token)),
+    let (field, read) = match &prefix {
+        Prefix::Text(text) => ("prefix", matcher.accept_bytes(text.as_bytes())),
+        Prefix::Tokens(tokens) => {
+            let read = tokens.iter().try_for_each(|&token| matcher.accept(token));
+            ("prefix_token_ids", read)
+        }
     };
     if let Err(error) = read {
         return match error.kind() {
-            ErrorKind::Rejected => Err(ApiError::field("prefix", error)),
+            ErrorKind::Rejected | ErrorKind::Request | ErrorKind::Vocabulary => {
+                Err(ApiError::field(field, error))
+            }
             _ => Err(ApiError::from_engine(&error)),
         };
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::constraint::{ConstraintCache, Formula, GrammarLayout};
-use crate::error::Error;
+use crate::error::{Error, LimitName};
 use crate::grammar::Grammar;
 use crate::json_schema::Resources;
 use crate::{Compiler, Constraint, tools};
@@ -200,7 +200,15 @@ impl AnswerFormat {
     }
 
     pub(crate) fn error(&self, error: Error) -> ApiError {
-        ApiError::field(&self.field, with_cure(&error))
+        let limit = error.limit().map(LimitName::as_str);
+        let lowered = limit.and_then(|limit| {
+            let limits = self.settings.as_ref()?.get("limits")?;
+            limits.get(limit).and(Some(format!("constraint_options.limits.{limit}")))
+        });
+        match lowered {
+            Some(field) => ApiError::field(field, error),
+            None => ApiError::field(&self.field, with_cure(&error)),
+        }
     }
 }
 

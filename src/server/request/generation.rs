@@ -11,6 +11,17 @@ use crate::server::api_error::ApiError;
 /// Greatest number of alternatives reported with each token; OpenAI's limit.
 const MAX_TOP_LOGPROBS: u64 = 20;
 
+/// The only tokens that may be drawn; empty for all where the field is not sent.
+fn allowed_token_ids(fields: &mut Fields) -> Result<Vec<u32>, ApiError> {
+    let place = fields.name("allowed_token_ids");
+    match fields.token_ids("allowed_token_ids")? {
+        Some(ids) if ids.is_empty() => {
+            Err(ApiError::field(place, "allows no token; leave it out to allow all"))
+        }
+        ids => Ok(ids.unwrap_or_default()),
+    }
+}
+
 /// Parameters of the sampling chain; `off` has those that the request does not say.
 pub(super) fn sampling_params(
     fields: &mut Fields,
@@ -22,7 +33,7 @@ pub(super) fn sampling_params(
     let has_top_k = fields.has("top_k");
     let top_k = window(fields, "top_k")?;
     let params = SamplingParams {
-        allowed_token_ids: fields.token_ids("allowed_token_ids")?.unwrap_or_default(),
+        allowed_token_ids: allowed_token_ids(fields)?,
         banned_token_ids: fields.token_ids("banned_token_ids")?.unwrap_or_default(),
         logit_bias: fields
             .read("logit_bias", "an object from token ids to numbers from -100 to 100", biases)?

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -36,6 +37,8 @@ pub(crate) struct EventStream<W> {
     replies: Replies,
     ready: VecDeque<Event>,
     ended: bool,
+    /// Ready when the server ends before the answer does.
+    cut_off: Pin<Box<dyn Future<Output = ()> + Send + Sync>>,
 }
 
 impl<W: EventWriter> EventStream<W> {
@@ -46,8 +49,9 @@ impl<W: EventWriter> EventStream<W> {
         first: Option<WorkerReply>,
         replies: Replies,
     ) -> Self {
-        let mut stream =
-            Self { app, budget, writer, replies, ready: VecDeque::new(), ended: false };
+        let cut_off = Box::pin(app.shutdown.is_cut_off());
+        let ready = VecDeque::new();
+        let mut stream = Self { app, budget, writer, replies, ready, ended: false, cut_off };
         match first {
             Some(first) => stream.take(first),
             None => stream.ready.push_back(Event::default().comment(KEEP_ALIVE)),
@@ -84,9 +88,15 @@ impl<W: EventWriter> Stream for EventStream<W> {
             if self.ended {
                 return Poll::Ready(None);
             }
-            match ready!(self.replies.poll_recv(context)) {
-                Some(reply) => self.take(reply),
-                None => self.fail(&ApiError::gone()),
+            match self.replies.poll_recv(context) {
+                Poll::Ready(Some(reply)) => self.take(reply),
+                Poll::Ready(None) => self.fail(&ApiError::gone()),
+                Poll::Pending => {
+                    ready!(self.cut_off.as_mut().poll(context));
+                    // What the model still writes is not sent.
+                    self.replies.close();
+                    self.fail(&ApiError::stopping());
+                }
             }
         }
     }

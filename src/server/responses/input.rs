@@ -102,6 +102,10 @@ impl ResponseInput {
             let value = rest.get(name).filter(|value| !value.is_null()).cloned();
             asked.insert(name.to_owned(), value.unwrap_or(default));
         }
+        let metadata = asked.get("metadata").and_then(Value::as_object);
+        if !metadata.is_some_and(|metadata| metadata.values().all(Value::is_string)) {
+            return Err(ApiError::field("metadata", "must be an object whose values are strings"));
+        }
         rest.append(&mut chat);
         Ok((Self { asked, items, earlier, store: store_it }, rest.into()))
     }

@@ -9,14 +9,20 @@
 //! start: %ignore "a" %ignore B %ignore     %ignore: " "*
 //! ```
 
+mod instances;
+mod token_set;
+
 use rustc_hash::FxHashMap;
+
+use instances::TemplateArguments;
+use token_set::token_set;
 
 use super::ast::{
     LarkDefinition, LarkExpr, LarkExprKind, MODULE_SEPARATOR, RuleAttributes, is_terminal,
 };
 use super::longest_match::{IgnoredText, OpenText, before_end, behind_open};
 use super::modules::{IgnoreGroup, LinkedDefinition, LinkedGrammar};
-use super::templates::{self, TemplateBindings};
+use super::templates;
 use super::terminal_languages::{TerminalLanguages, written_out};
 use super::{MAX_EMBEDDING, blank_columns, parse_nested, substring};
 use crate::ebnf::environment::Environment;
@@ -24,23 +30,14 @@ use crate::ebnf::expression::{ParameterExpr, RuleAttribute, RuleExpr, RuleExprKi
 use crate::ebnf::grammar_text::GrammarText;
 use crate::ebnf::notation::grammar_by_name;
 use crate::ebnf::rule_table::RuleTable;
-use crate::ebnf::similar_name::most_similar;
 use crate::error::{Error, Result};
-use crate::grammar::parameter::ParameterFunction;
-use crate::grammar::{Grammar, RuleId, SpecialToken, TokenSet};
+use crate::grammar::{Grammar, RuleId, TokenSet};
 use crate::regular::{Dialect, Language};
 
-/// Uses of templates in a grammar; a template that calls itself with ever longer arguments ends
-/// here.
-const MAX_INSTANCES: usize = 2_000;
-/// Bytes of the arguments of a template, printed.
-const MAX_ARGUMENT_BYTES: usize = 10_000;
 /// Values of parameters that are written out at once, all rules together; each is a rule.
 const MAX_PARAMETER_VALUES: usize = 1 << 9;
 /// The same in grammars with lazy rules, which need all values at once.
 const MAX_VALUES_WITH_LAZY_RULES: usize = 1 << 14;
-/// Special tokens of a set that is given by ranges.
-const MAX_TOKENS_OF_A_SET: u32 = 4_096;
 /// The rule of a text that may end in ignored text that could go on; no grammar can define a rule of this
 /// name.
 const WHOLE: &str = "%text";
@@ -174,32 +171,11 @@ struct LarkLowering<'a> {
     todo: Vec<(String, &'a LinkedDefinition, TemplateArguments)>,
 }
 
-/// Whether an argument of a template has a part that depends on the parameter of the caller.
-fn passes_on(argument: &LarkExpr) -> bool {
-    let mut found = false;
-    argument.visit(&mut |expr| {
-        found |= match &expr.kind {
-            LarkExprKind::Parametric(_, function) => !function.is_constant(),
-            LarkExprKind::If(..) => true,
-            _ => false,
-        };
-    });
-    found
-}
-
 /// An expression with the attributes of its rule that apply to the text of the rule as a whole.
 fn with_attributes(item: RuleExpr, attributes: &RuleAttributes) -> RuleExpr {
     item.with(attributes.max_tokens.map(RuleAttribute::MaxTokens))
         .with(attributes.temperature.map(RuleAttribute::Temperature))
         .with(attributes.capture.clone().map(RuleAttribute::Capture))
-}
-
-/// The arguments of one use of a template.
-enum TemplateArguments {
-    Exprs(Vec<LarkExpr>),
-    Value(u64),
-    /// The value is known when a text enters the rule.
-    Entered,
 }
 
 impl<'a> LarkLowering<'a> {
@@ -264,20 +240,8 @@ impl<'a> LarkLowering<'a> {
         while let Some((name, template, arguments)) = self.todo.pop() {
             let LinkedDefinition { definition, group } = template;
             self.group = *group;
-            let mut bindings = TemplateBindings::default();
-            match &arguments {
-                TemplateArguments::Exprs(exprs) => {
-                    let parameters = definition.parameters.iter().map(String::as_str);
-                    bindings.exprs = parameters.zip(exprs).collect();
-                }
-                TemplateArguments::Value(value) => bindings.value = Some(*value),
-                TemplateArguments::Entered => {}
-            }
-            self.has_parameter = match &arguments {
-                TemplateArguments::Exprs(exprs) => exprs.iter().any(passes_on),
-                TemplateArguments::Value(_) => false,
-                TemplateArguments::Entered => true,
-            };
+            let bindings = arguments.bindings(definition);
+            self.has_parameter = arguments.pass_parameter();
             let item = self.body(definition, &bindings.substitute(&definition.body))?;
             self.rules.define(self.text, &name, definition.at, item)?;
         }
@@ -340,7 +304,7 @@ impl<'a> LarkLowering<'a> {
         if let Some((LarkExpr { at, kind: LarkExprKind::Special(inner) }, before)) =
             parts.split_last()
         {
-            let token = self.special(*at, inner)?;
+            let token = token_set(self.text, *at, inner)?;
             if self.is_no_text(&token)? {
                 // The text before it holds no such token, so it ends at the first one anyway.
                 let before = RuleExpr::sequence(*at, self.all(before, LarkContext::Terminal)?);
@@ -521,7 +485,7 @@ impl<'a> LarkLowering<'a> {
                 .error(at, format!("`{name}` is declared, and no pattern says what it reads"))
                 .with_help("define the terminal in this grammar")),
             LarkExprKind::Name(name) => Ok(self.rules.call(name, at)),
-            LarkExprKind::Special(inner) => self.special(at, inner),
+            LarkExprKind::Special(inner) => token_set(self.text, at, inner),
             LarkExprKind::Json(schema) => {
                 let grammar = self.rules.environment.json_schema(schema);
                 self.rules.embed(self.text, at, grammar)
@@ -567,141 +531,5 @@ impl<'a> LarkLowering<'a> {
             | LarkExprKind::Blanks { .. }
             | LarkExprKind::If(..) => self.expr(expr, context),
         }
-    }
-
-    fn wrong_count(&self, at: usize, name: &str, given: usize) -> crate::error::Error {
-        let wanted = self.templates.get(name).map_or(0, |known| known.definition.parameters.len());
-        self.text.error(at, format!("`{name}` takes {wanted} arguments, {given} are given"))
-    }
-
-    /// The rule of one use of a template.
-    fn instance(
-        &mut self,
-        at: usize,
-        name: &str,
-        arguments: &[LarkExpr],
-        context: LarkContext,
-    ) -> Result<RuleExpr> {
-        if context == LarkContext::Terminal {
-            return Err(self.text.error(at, "a template is a rule, and a terminal holds no rules"));
-        }
-        let template = self.templates.get(name).filter(|known| !known.definition.is_parametric);
-        let Some(&template) = template else {
-            let error = self.text.error(at, format!("there is no template `{name}`"));
-            return Err(match most_similar(name, self.templates.keys().copied()) {
-                Some(near) => error.with_help(format!("did you mean `{near}`?")),
-                None => error.with_help(format!("define it as `{name}{{item}}: …`")),
-            });
-        };
-        if template.definition.parameters.len() != arguments.len() {
-            return Err(self.wrong_count(at, name, arguments.len()));
-        }
-        let printed = format!("{name}{arguments:?}");
-        self.instances += 1;
-        if printed.len() > MAX_ARGUMENT_BYTES || self.instances > MAX_INSTANCES {
-            return Err(self
-                .text
-                .error(at, format!("the template `{name}` is used with ever more arguments"))
-                .with_help("let a template call itself with its own arguments only"));
-        }
-        let known = self.rules.is_known(&printed);
-        let mut item = self.rules.call(&printed, at);
-        if arguments.iter().any(passes_on) {
-            let call = ParameterExpr::Call(self.rules.id(&printed, at), ParameterFunction::Same);
-            item = RuleExpr::new(at, RuleExprKind::Parameter(call));
-        }
-        if !known {
-            self.todo.push((printed, template, TemplateArguments::Exprs(arguments.to_vec())));
-        }
-        Ok(item)
-    }
-
-    /// The rule of one value of a parameter.
-    fn value(
-        &mut self,
-        at: usize,
-        name: &str,
-        function: ParameterFunction,
-        context: LarkContext,
-    ) -> Result<RuleExpr> {
-        if context == LarkContext::Terminal {
-            let message = "a rule with a parameter is no part of a terminal";
-            return Err(self.text.error(at, message));
-        }
-        let Some(&template) =
-            self.templates.get(name).filter(|known| known.definition.is_parametric)
-        else {
-            return Err(self
-                .text
-                .error(at, format!("there is no rule `{name}` with a parameter"))
-                .with_help(format!("define it as `{name}::_: …`")));
-        };
-        if self.mode == ParameterMode::Entered && (self.has_parameter || function.is_constant()) {
-            let written = format!("{name}::_");
-            if !self.rules.is_known(&written) {
-                self.todo.push((written.clone(), template, TemplateArguments::Entered));
-            }
-            let call = ParameterExpr::Call(self.rules.id(&written, at), function);
-            return Ok(RuleExpr::new(at, RuleExprKind::Parameter(call)));
-        }
-        let ParameterFunction::Constant(value) = function else {
-            return Err(self
-                .text
-                .error(at, "the rule that this stands in has no parameter to pass on")
-                .with_help(format!("begin with a number, such as `{name}::0x0`")));
-        };
-        let written = format!("{name}::{value:#x}");
-        if !self.rules.is_known(&written) {
-            self.values += 1;
-            if self.values > self.max_values {
-                let most = self.max_values;
-                let message = format!("calls reach more than {most} values of parameters");
-                return Err(self.text.error(at, message).with_help(
-                    "use fewer bits, or have no lazy rules: they need all values at once",
-                ));
-            }
-            self.todo.push((written.clone(), template, TemplateArguments::Value(value)));
-        }
-        Ok(self.rules.call(&written, at))
-    }
-
-    /// `name`, `[7]`, `[7-9,12]`, `[^7]` or `[*]`, from between angle brackets.
-    fn special(&mut self, at: usize, inner: &str) -> Result<RuleExpr> {
-        let ids = inner.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'));
-        let Some(ids) = ids else {
-            let name = SpecialToken::Name(format!("<{inner}>"));
-            return Ok(RuleExpr::new(at, RuleExprKind::Special(name.into())));
-        };
-        if ids == "*" {
-            let any = TokenSet::Except(Box::default());
-            return Ok(RuleExpr::new(at, RuleExprKind::Special(any)));
-        }
-        let negated = ids.strip_prefix('^');
-        let mut tokens = Vec::new();
-        for range in negated.unwrap_or(ids).split(',') {
-            let bad = || {
-                self.text
-                    .error(at, format!("`{range}` is no token id and no range of them"))
-                    .with_help("write `<[7]>`, `<[7-9,12]>`, `<[^7]>` or `<[*]>`")
-            };
-            let (first, last) = range.split_once('-').unwrap_or((range, range));
-            let first: u32 = first.trim().parse().map_err(|_| bad())?;
-            let last: u32 = last.trim().parse().map_err(|_| bad())?;
-            if last < first {
-                return Err(self.text.error(at, "the range ends before it begins"));
-            }
-            if last - first >= MAX_TOKENS_OF_A_SET || tokens.len() >= MAX_TOKENS_OF_A_SET as usize {
-                return Err(self
-                    .text
-                    .error(at, format!("a set of more than {MAX_TOKENS_OF_A_SET} tokens"))
-                    .with_help("describe ordinary text by patterns"));
-            }
-            tokens.extend((first..=last).map(SpecialToken::Id));
-        }
-        let tokens = match negated {
-            Some(_) => TokenSet::Except(tokens.into()),
-            None => TokenSet::OneOf(tokens.into()),
-        };
-        Ok(RuleExpr::new(at, RuleExprKind::Special(tokens)))
     }
 }

@@ -1,0 +1,159 @@
+//! The rules that uses of templates, and values of parameters, stand for.
+
+use super::{LarkContext, LarkLowering, ParameterMode};
+use crate::ebnf::expression::{ParameterExpr, RuleExpr, RuleExprKind};
+use crate::ebnf::notation::lark::ast::{LarkDefinition, LarkExpr, LarkExprKind};
+use crate::ebnf::notation::lark::templates::TemplateBindings;
+use crate::ebnf::similar_name::most_similar;
+use crate::error::{Error, Result};
+use crate::grammar::parameter::ParameterFunction;
+
+/// Uses of templates in a grammar; a template that calls itself with ever longer arguments ends
+/// here.
+const MAX_INSTANCES: usize = 2_000;
+/// Bytes of the arguments of a template, printed.
+const MAX_ARGUMENT_BYTES: usize = 10_000;
+
+/// The arguments of one use of a template.
+pub(super) enum TemplateArguments {
+    Exprs(Vec<LarkExpr>),
+    Value(u64),
+    /// The value is known when a text enters the rule.
+    Entered,
+}
+
+impl TemplateArguments {
+    /// The arguments by the names of the template's parameters.
+    pub(super) fn bindings<'a>(&'a self, template: &'a LarkDefinition) -> TemplateBindings<'a> {
+        let mut bindings = TemplateBindings::default();
+        match self {
+            Self::Exprs(exprs) => {
+                let parameters = template.parameters.iter().map(String::as_str);
+                bindings.exprs = parameters.zip(exprs).collect();
+            }
+            Self::Value(value) => bindings.value = Some(*value),
+            Self::Entered => {}
+        }
+        bindings
+    }
+
+    /// Whether the instance has a parameter to pass on.
+    pub(super) fn pass_parameter(&self) -> bool {
+        match self {
+            Self::Exprs(exprs) => exprs.iter().any(passes_on),
+            Self::Value(_) => false,
+            Self::Entered => true,
+        }
+    }
+}
+
+/// Whether an argument of a template has a part that depends on the parameter of the caller.
+fn passes_on(argument: &LarkExpr) -> bool {
+    let mut found = false;
+    argument.visit(&mut |expr| {
+        found |= match &expr.kind {
+            LarkExprKind::Parametric(_, function) => !function.is_constant(),
+            LarkExprKind::If(..) => true,
+            _ => false,
+        };
+    });
+    found
+}
+
+impl LarkLowering<'_> {
+    pub(super) fn wrong_count(&self, at: usize, name: &str, given: usize) -> Error {
+        let wanted = self.templates.get(name).map_or(0, |known| known.definition.parameters.len());
+        self.text.error(at, format!("`{name}` takes {wanted} arguments, {given} are given"))
+    }
+
+    /// The rule of one use of a template.
+    pub(super) fn instance(
+        &mut self,
+        at: usize,
+        name: &str,
+        arguments: &[LarkExpr],
+        context: LarkContext,
+    ) -> Result<RuleExpr> {
+        if context == LarkContext::Terminal {
+            return Err(self.text.error(at, "a template is a rule, and a terminal holds no rules"));
+        }
+        let template = self.templates.get(name).filter(|known| !known.definition.is_parametric);
+        let Some(&template) = template else {
+            let error = self.text.error(at, format!("there is no template `{name}`"));
+            return Err(match most_similar(name, self.templates.keys().copied()) {
+                Some(near) => error.with_help(format!("did you mean `{near}`?")),
+                None => error.with_help(format!("define it as `{name}{{item}}: …`")),
+            });
+        };
+        if template.definition.parameters.len() != arguments.len() {
+            return Err(self.wrong_count(at, name, arguments.len()));
+        }
+        let printed = format!("{name}{arguments:?}");
+        self.instances += 1;
+        if printed.len() > MAX_ARGUMENT_BYTES || self.instances > MAX_INSTANCES {
+            return Err(self
+                .text
+                .error(at, format!("the template `{name}` is used with ever more arguments"))
+                .with_help("let a template call itself with its own arguments only"));
+        }
+        let known = self.rules.is_known(&printed);
+        let mut item = self.rules.call(&printed, at);
+        if arguments.iter().any(passes_on) {
+            let call = ParameterExpr::Call(self.rules.id(&printed, at), ParameterFunction::Same);
+            item = RuleExpr::new(at, RuleExprKind::Parameter(call));
+        }
+        if !known {
+            self.todo.push((printed, template, TemplateArguments::Exprs(arguments.to_vec())));
+        }
+        Ok(item)
+    }
+
+    /// The rule of one value of a parameter.
+    pub(super) fn value(
+        &mut self,
+        at: usize,
+        name: &str,
+        function: ParameterFunction,
+        context: LarkContext,
+    ) -> Result<RuleExpr> {
+        if context == LarkContext::Terminal {
+            let message = "a rule with a parameter is no part of a terminal";
+            return Err(self.text.error(at, message));
+        }
+        let Some(&template) =
+            self.templates.get(name).filter(|known| known.definition.is_parametric)
+        else {
+            return Err(self
+                .text
+                .error(at, format!("there is no rule `{name}` with a parameter"))
+                .with_help(format!("define it as `{name}::_: …`")));
+        };
+        if self.mode == ParameterMode::Entered && (self.has_parameter || function.is_constant()) {
+            let written = format!("{name}::_");
+            if !self.rules.is_known(&written) {
+                self.todo.push((written.clone(), template, TemplateArguments::Entered));
+            }
+            let call = ParameterExpr::Call(self.rules.id(&written, at), function);
+            return Ok(RuleExpr::new(at, RuleExprKind::Parameter(call)));
+        }
+        let ParameterFunction::Constant(value) = function else {
+            return Err(self
+                .text
+                .error(at, "the rule that this stands in has no parameter to pass on")
+                .with_help(format!("begin with a number, such as `{name}::0x0`")));
+        };
+        let written = format!("{name}::{value:#x}");
+        if !self.rules.is_known(&written) {
+            self.values += 1;
+            if self.values > self.max_values {
+                let most = self.max_values;
+                let message = format!("calls reach more than {most} values of parameters");
+                return Err(self.text.error(at, message).with_help(
+                    "use fewer bits, or have no lazy rules: they need all values at once",
+                ));
+            }
+            self.todo.push((written.clone(), template, TemplateArguments::Value(value)));
+        }
+        Ok(self.rules.call(&written, at))
+    }
+}
