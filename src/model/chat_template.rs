@@ -8,6 +8,7 @@
 //!
 //! Steps and output of a template are bounded, for a template is a program that comes with a model.
 
+mod python_json;
 mod strftime;
 
 use std::cell::Cell;
@@ -15,7 +16,7 @@ use std::io;
 use std::time::SystemTime;
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Kwargs, Serde, Value, ValueKind};
+use minijinja::value::{Serde, Value, ValueKind};
 use minijinja::{Environment, ErrorKind as JinjaErrorKind, Output, State, context};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -32,6 +33,9 @@ const FIELD: &str = "chat_template";
 const DEFAULT: &str = "default";
 /// The one for conversations with tools, where there is one.
 const TOOL_USE: &str = "tool_use";
+
+/// The variable with what the model is to answer from.
+const DOCUMENTS: &str = "documents";
 
 /// The folder with named templates beside `chat_template.jinja`.
 const ADDITIONAL: &str = "additional_chat_templates";
@@ -105,7 +109,7 @@ impl ChatTemplate {
         environment
             .set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
         environment.set_formatter(print_like_python);
-        environment.add_filter("tojson", tojson);
+        environment.add_filter("tojson", python_json::tojson);
         environment.add_function("raise_exception", |message: String| {
             Err::<Value, _>(minijinja::Error::new(JinjaErrorKind::InvalidOperation, message))
         });
@@ -198,7 +202,9 @@ impl ChatTemplate {
     }
 
     /// [`render`](Self::render) with more variables for the template, such as `enable_thinking`; a
-    /// template does not see those that it does not name. They change none of its usual variables.
+    /// template does not see those that it does not name. They change none of its usual variables but
+    /// `documents`, a list of objects that the model is to answer from, which errors where the template
+    /// reads none.
     pub fn render_with(
         &self,
         messages: &[Message],
@@ -217,6 +223,13 @@ impl ChatTemplate {
         tools: Option<&Json>,
         variables: &Map<String, Json>,
     ) -> Result<String> {
+        let documents = variables.get(DOCUMENTS);
+        if documents.is_some() && !self.text.contains(DOCUMENTS) {
+            let message = "the chat template reads no documents";
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("write them into a message")
+                .at_field(DOCUMENTS));
+        }
         let messages = with_parsed_arguments(messages);
         let strftime_now =
             Value::from_function(move |format: String| strftime::strftime(&format, now));
@@ -227,7 +240,7 @@ impl ChatTemplate {
         let context = context! {
             messages => Value::from(Serde(&messages)),
             tools => Value::from(Serde(tools)),
-            documents => (),
+            documents => Value::from(Serde(documents)),
             add_generation_prompt,
             strftime_now,
             ..variables
@@ -241,7 +254,7 @@ impl ChatTemplate {
             Some(template) => template,
             None => environment.get_template(DEFAULT).map_err(|error| broken(&error))?,
         };
-        let size = serde_json::to_vec(&(&messages, tools)).map_or(0, |json| json.len());
+        let size = serde_json::to_vec(&(&messages, tools, documents)).map_or(0, |json| json.len());
         let most = MAX_BYTES.saturating_add(size.saturating_mul(BYTES_PER_CONVERSATION_BYTE));
         let (mut out, is_full) = (Vec::new(), Cell::new(false));
         let bounded = BoundedWriter { out: &mut out, most, is_full: &is_full };
@@ -370,7 +383,7 @@ pub(super) fn with_parsed_arguments(messages: &[Message]) -> Vec<Message> {
     messages
 }
 
-/// Prints truth values and `none` as Python does: `True`, `False`, `None`.
+/// Prints truth values, `none` and floats as Python does: `True`, `False`, `None`, `1e-05`.
 fn print_like_python(
     out: &mut Output<'_>,
     state: &mut State<'_, '_>,
@@ -380,58 +393,10 @@ fn print_like_python(
         ValueKind::Bool if value.is_true() => out.write_str("True").map_err(minijinja::Error::from),
         ValueKind::Bool => out.write_str("False").map_err(minijinja::Error::from),
         ValueKind::None => out.write_str("None").map_err(minijinja::Error::from),
-        _ => minijinja::escape_formatter(out, state, value),
-    }
-}
-
-/// JSON as `json.dumps(value, ensure_ascii=False, indent=indent)` writes it.
-fn tojson(value: Value, options: Kwargs) -> JinjaResult<Value> {
-    let indent: Option<usize> = options.get("indent")?;
-    // The other arguments of `json.dumps` change nothing in what templates write.
-    for name in ["ensure_ascii", "sort_keys", "separators"] {
-        let _ = options.get::<Option<Value>>(name)?;
-    }
-    options.assert_all_used()?;
-    let mut out = Vec::new();
-    let result = match indent {
-        None => value.serialize(&mut serde_json::Serializer::with_formatter(&mut out, OneLine)),
-        Some(width) => {
-            let indent = " ".repeat(width);
-            let pretty = serde_json::ser::PrettyFormatter::with_indent(indent.as_bytes());
-            value.serialize(&mut serde_json::Serializer::with_formatter(&mut out, pretty))
+        ValueKind::Number if !value.is_integer() => {
+            let number = f64::try_from(value.clone())?;
+            out.write_str(&python_json::float(number)).map_err(minijinja::Error::from)
         }
-    };
-    let invalid =
-        |message: String| minijinja::Error::new(JinjaErrorKind::BadSerialization, message);
-    result.map_err(|error| invalid(error.to_string()))?;
-    let text = String::from_utf8(out).map_err(|error| invalid(error.to_string()))?;
-    Ok(Value::from_safe_string(text))
-}
-
-/// A JSON formatter with Python's separators: `, ` and `: `.
-struct OneLine;
-
-impl serde_json::ser::Formatter for OneLine {
-    fn begin_array_value<W: ?Sized + std::io::Write>(
-        &mut self,
-        writer: &mut W,
-        first: bool,
-    ) -> std::io::Result<()> {
-        if first { Ok(()) } else { writer.write_all(b", ") }
-    }
-
-    fn begin_object_key<W: ?Sized + std::io::Write>(
-        &mut self,
-        writer: &mut W,
-        first: bool,
-    ) -> std::io::Result<()> {
-        if first { Ok(()) } else { writer.write_all(b", ") }
-    }
-
-    fn begin_object_value<W: ?Sized + std::io::Write>(
-        &mut self,
-        writer: &mut W,
-    ) -> std::io::Result<()> {
-        writer.write_all(b": ")
+        _ => minijinja::escape_formatter(out, state, value),
     }
 }

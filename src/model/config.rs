@@ -248,6 +248,51 @@ mod tests {
         Ok(())
     }
 
+    /// Files as they were published, of which only the sizes are smaller here.
+    #[test]
+    fn published_files_load() -> Result<()> {
+        // Gemma 3 4B leaves out what the class of the text part has.
+        let gemma = from_json(&json!({"model_type": "gemma3", "text_config": {
+            "model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240,
+            "num_hidden_layers": 34, "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
+            "sliding_window": 1024}}))?;
+        assert_eq!((gemma.vocab_size, gemma.num_hidden_layers), (262_208, 34));
+        assert_eq!((first(&gemma).heads, first(&gemma).kv_heads, first(&gemma).width), (8, 4, 256));
+        for published in [
+            json!({"model_type": "gemma2", "num_key_value_heads": 8, "sliding_window": 4096,
+                "sliding_window_size": 4096, "hidden_act": "gelu_pytorch_tanh"}),
+            json!({"model_type": "phi3", "full_attn_mod": 1, "interpolate_factor": 1}),
+            json!({"model_type": "cohere2", "position_embedding_type": "rope_gptj", "rms_norm_eps": null,
+                "rotary_pct": 1.0, "use_qk_norm": false}),
+            json!({"model_type": "starcoder2", "attention_softmax_in_fp32": true, "rms_norm_eps": null,
+                "scale_attention_softmax_in_fp32": true, "scale_attn_weights": true}),
+            json!({"model_type": "stablelm", "num_key_value_heads": 8, "norm_eps": 1e-5, "rms_norm_eps": null,
+                "rope_pct": 0.25, "rotary_scaling_factor": 1.0}),
+            json!({"model_type": "qwen2", "num_key_value_heads": 8, "sliding_window": 0,
+                "use_sliding_window": false}),
+        ] {
+            let shown = published.to_string();
+            let loaded = with(published).map(drop).map_err(|error| error.to_string());
+            assert_eq!(loaded, Ok(()), "{shown}");
+        }
+        Ok(())
+    }
+
+    /// As the cards of Qwen2.5 and Qwen3 say how to read longer texts.
+    #[test]
+    fn yarn_makes_the_context_longer() -> Result<()> {
+        let yarn = |fields: Value| {
+            let config = with(json!({"rope_scaling": fields}))?;
+            Ok::<usize, crate::error::Error>(config.context_length())
+        };
+        assert_eq!(yarn(json!({"type": "yarn", "factor": 4.0}))?, 2048);
+        let original =
+            json!({"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64});
+        // It says more by itself.
+        assert_eq!(yarn(original)?, 512);
+        Ok(())
+    }
+
     /// The help or the message of a config that is refused.
     fn refusal(fields: Value) -> String {
         with(fields).err().map(|error| error.to_string()).unwrap_or_default()
@@ -411,7 +456,7 @@ mod tests {
                 "at /layer_types: `layer_types` is [\"sliding_attention\"]; a layer of",
             ),
             (
-                json!({"partial_rotary_factor": 0.1}),
+                json!({"model_type": "phi3", "partial_rotary_factor": 0.1}),
                 "at /partial_rotary_factor: 0.1 of a head of 8 is 0",
             ),
             (
@@ -479,6 +524,25 @@ mod tests {
             (json!({"rms_norm_eps": -1}), "at /rms_norm_eps: `rms_norm_eps` is -1; it must be"),
             (json!({"eos_token_id": -1}), "at /eos_token_id: `eos_token_id` is -1; it must be"),
             (json!({"tie_word_embeddings": "yes"}), "at /tie_word_embeddings: "),
+            // Keys that the library ignores in models of these types.
+            (
+                json!({"partial_rotary_factor": 0.5}),
+                "at /partial_rotary_factor: `partial_rotary_factor` is 0.5; transformers ignores it",
+            ),
+            (
+                json!({"model_type": "gpt_neox", "num_key_value_heads": 2}),
+                "`num_key_value_heads`: 2 is not supported",
+            ),
+            (
+                json!({"model_type": "gemma3_text", "attn_logit_softcapping": 50.0}),
+                "`attn_logit_softcapping`: 50.0 is not supported",
+            ),
+            (
+                json!({"model_type": "gemma2", "num_key_value_heads": 8, "sliding_window": 100,
+                    "sliding_window_size": 50}),
+                "`sliding_window_size`: 50 is not supported",
+            ),
+            (json!({"position_embedding_type": "rope_gptj"}), "`position_embedding_type`: "),
             (
                 json!({"model_type": "mistral", "sliding_window": 0}),
                 "at /sliding_window: `sliding_window` is 0; it must be",

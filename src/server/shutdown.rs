@@ -5,7 +5,7 @@ use std::future::Future;
 
 use tokio::sync::watch;
 
-/// How far the server has come to its end.
+/// A part of the server's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Serving,

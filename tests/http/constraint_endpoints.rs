@@ -152,6 +152,36 @@ fn texts_and_tokens_go_both_ways() {
 
 /// The parrot writes what follows the last byte of its prompt: the template's variable decides.
 #[test]
+fn documents_reach_a_template_that_reads_them() {
+    let model = "http-documents";
+    let address = serve_with(model, "{% for d in documents %}{{ d.text }}{% else %}H{% endfor %}");
+    let documents = json!([{ "title": "a", "text": ">" }]);
+    for (fields, said) in [
+        (json!({ "documents": documents }), "Hey"),
+        (json!({ "chat_template_kwargs": { "documents": documents } }), "Hey"),
+        (json!({ "documents": [] }), "ey"),
+    ] {
+        let answer = chat(address, model, fields);
+        assert_eq!(answer.json()["choices"][0]["message"]["content"], said, "{}", answer.body);
+    }
+    for (fields, param) in [
+        (json!({ "documents": ["text"] }), "documents"),
+        (json!({ "chat_template_kwargs": { "documents": 1 } }), "chat_template_kwargs.documents"),
+        (
+            json!({ "documents": documents, "chat_template_kwargs": { "documents": documents } }),
+            "documents",
+        ),
+    ] {
+        let answer = chat(address, model, fields);
+        assert_eq!((answer.status, answer.json()["error"]["param"].clone()), (400, json!(param)));
+    }
+    let without = serve_with("http-no-documents", ">");
+    let answer = chat(without, "http-no-documents", json!({ "documents": documents }));
+    assert_eq!(answer.status, 400, "{}", answer.body);
+    assert_eq!(answer.json()["error"]["param"], "documents");
+}
+
+#[test]
 fn variables_reach_the_template() {
     let address = serve_with("http-variables", "{% if shout %}>{% else %}H{% endif %}");
     let said = |kwargs: Value| {

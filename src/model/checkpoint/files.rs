@@ -77,7 +77,7 @@ impl ModelFiles {
     /// A whole file, or `None` if there is none of that name.
     pub(crate) fn read(&self, name: &str) -> Result<Option<Cow<'static, [u8]>>> {
         match self {
-            Self::Folder(folder) => match std::fs::read(folder.join(name)) {
+            Self::Folder(folder) => match read_file(&folder.join(name)) {
                 Ok(bytes) if is_pointer(&bytes) => Err(pointer(&self.path(name))),
                 Ok(bytes) => Ok(Some(Cow::Owned(bytes))),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -179,7 +179,7 @@ impl ModelFiles {
     pub(crate) fn map(&self, name: &str) -> Result<Option<WeightBytes>> {
         match self {
             Self::Folder(folder) => {
-                match File::open(folder.join(name)).and_then(|f| map_file(&f)) {
+                match open_file(&folder.join(name)).and_then(|file| map_file(&file)) {
                     Ok(map) if is_pointer(&map) => Err(pointer(&self.path(name))),
                     Ok(map) => Ok(Some(WeightBytes::Mapped(map))),
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -198,6 +198,20 @@ impl ModelFiles {
             .in_file(self.path(name))
             .with_source(error)
     }
+}
+
+/// Opens a file. Errors on a pipe or a device, which would be waited for.
+fn open_file(path: &Path) -> io::Result<File> {
+    match path.metadata()? {
+        metadata if metadata.is_file() => File::open(path),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
+    }
+}
+
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_file(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The model that the address of a page of the hub shows.

@@ -27,6 +27,7 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
+use super::short_name::short;
 use super::stored_tensor::{EncodedNumbers, StoredTensor};
 use crate::error::{Error, ErrorKind, Result};
 use crate::vocabulary::GgufMetadata;
@@ -63,6 +64,12 @@ impl GgufFile {
         let metadata = GgufMetadata::read(parts.first().1).map_err(of_model)?;
         let directory = parts.directory()?;
         let metadata = Metadata(&metadata);
+        if let Some(kind) = metadata.text("general.type")?.filter(|kind| *kind != "model") {
+            let message =
+                format!("the file holds no model: its `general.type` is `{}`", short(kind));
+            return Err(Error::new(ErrorKind::Model, message)
+                .with_help("give the file of the model that it belongs to"));
+        }
         let architecture = Architecture::of(&metadata)?;
         let config = config::config_json(&metadata, architecture, &directory, &parts)?;
         let tokenizer = tokenizer::tokenizer_json(&metadata)?;

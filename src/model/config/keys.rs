@@ -26,6 +26,9 @@ const HARMLESS: &[&str] = &[
     "attention_dropout",
     "attention_probs_dropout_prob",
     "attention_implementation",
+    // Scores are computed in f32.
+    "attention_softmax_in_fp32",
+    "scale_attention_softmax_in_fp32",
     "attn_dropout",
     "attn_implementation",
     "attn_pdrop",
@@ -36,6 +39,7 @@ const HARMLESS: &[&str] = &[
     "use_flash_attention",
     "use_flash_attention_2",
     "use_flash_attn",
+    "use_var_len_flash_attn",
     "head_dim_originally",
     "initializer_range",
     "layer_norm_eps",

@@ -30,6 +30,8 @@ pub(super) struct RopeDefaults {
     pub(super) theta_key: &'static str,
     /// The part of a head that turns.
     pub(super) partial: f64,
+    /// Whether the family's class in the `transformers` library reads another part.
+    pub(super) reads_partial: bool,
     pub(super) pairs: RotaryPairs,
     /// The type of the layers in question, if the file may have an object for each.
     pub(super) layer_type: Option<&'static str>,
@@ -47,6 +49,7 @@ impl RopeDefaults {
         theta: 10_000.0,
         theta_key: "rope_theta",
         partial: 1.0,
+        reads_partial: false,
         pairs: RotaryPairs::Halves,
         layer_type: None,
         aliases: &[],
@@ -60,6 +63,8 @@ impl RopeDefaults {
 pub(super) struct Rope {
     pub(super) config: RopeConfig,
     pub(super) short_context: Option<usize>,
+    /// The longest sequence that the scaling was made for, where the rule says it.
+    pub(super) scaled_context: Option<usize>,
     /// The base of all frequencies, where nothing scales them.
     pub(super) unscaled_base: Option<f64>,
 }
@@ -115,7 +120,16 @@ pub(super) fn read(
     let key = defaults.theta_key;
     let mut theta = Statement::new(config.positive(key)?, config.pointer(key));
     let is_part = "it must be a number above 0, at most 1";
-    let part = |fields: &ConfigFields<'_>| fields.number(PARTIAL, is_part, |x| x > 0.0 && x <= 1.0);
+    let part = |fields: &ConfigFields<'_>| {
+        let part = fields.number(PARTIAL, is_part, |x| x > 0.0 && x <= 1.0)?;
+        match part {
+            Some(part) if part < 1.0 && !defaults.reads_partial => {
+                let help = "transformers ignores it in models of this type: take it out";
+                Err(fields.wrong(PARTIAL, help))
+            }
+            part => Ok(part),
+        }
+    };
     let mut partial = Statement::new(part(config)?, config.pointer(PARTIAL));
     let original = config.size(ORIGINAL)?;
     let mut found: Option<(Scaling, &str)> = None;
@@ -336,7 +350,7 @@ fn long_rope(
 impl Scaling {
     /// The frequencies with this scaling, as in `modeling_rope_utils.py` of the `transformers` library.
     fn apply(self, mut rope: RopeConfig, theta: f64, context: usize) -> Rope {
-        let mut short_context = None;
+        let (mut short_context, mut scaled_context) = (None, None);
         let unscaled_base = (self == Self::None).then_some(theta);
         let pairs = rope.frequencies.len() as f64;
         let all = rope.frequencies.iter_mut();
@@ -365,6 +379,7 @@ impl Scaling {
                     *frequency = (1.0 - kept) * *frequency / yarn.factor + kept * *frequency;
                 }
                 rope.magnitude = yarn.magnitude;
+                scaled_context = Some((yarn.original as f64 * yarn.factor).round() as usize);
             }
             Self::LongRope { short, long, magnitude, original } => {
                 let divided = |factors: Vec<f64>| {
@@ -377,7 +392,7 @@ impl Scaling {
                 short_context = (original < context).then_some(original);
             }
         }
-        Rope { config: rope, short_context, unscaled_base }
+        Rope { config: rope, short_context, scaled_context, unscaled_base }
     }
 }
 

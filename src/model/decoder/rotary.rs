@@ -6,8 +6,9 @@ use crate::model::kv_cache::RotaryFactors;
 
 /// The rotary positions of all layers. Layers with the same ones share their cosines and sines.
 ///
-/// Angles are computed in `f64` when they are needed: a position costs half a head of them, which is
-/// nothing beside one layer, and no table has to be as long as the context.
+/// Angles are computed when they are needed: a position costs half a head of them, which is nothing
+/// beside one layer, and no table has to be as long as the context. They are products of `f32`, as in
+/// the `transformers` library: far from the beginning their rounding is what the model was trained with.
 #[derive(Clone, Debug)]
 pub(super) struct RotaryTables {
     kinds: Vec<RopeConfig>,
@@ -49,7 +50,7 @@ impl RotaryTables {
                     (Some(long), RotaryFactors::Long) => long,
                     _ => &rope.frequencies,
                 };
-                frequencies.iter().map(move |w| p as f64 * w)
+                frequencies.iter().map(move |&w| f64::from(p as f32 * w as f32))
             };
             let angles = positions.iter().flat_map(row);
             angles.map(|angle| (f(angle) * rope.magnitude) as f32).collect()

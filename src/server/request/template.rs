@@ -7,13 +7,15 @@ use crate::model::ChatTemplate;
 use crate::server::api_error::ApiError;
 
 /// Variables that other fields of a request set, or none can.
-const RESERVED: [(&str, &str); 5] = [
+const RESERVED: [(&str, &str); 4] = [
     ("messages", "write the field `messages`"),
     ("tools", "write the field `tools`"),
-    ("documents", "write them into a message"),
     ("add_generation_prompt", "the model answers the conversation"),
     ("strftime_now", "it is the time now"),
 ];
+
+/// The variable with what the model is to answer from, which is a field of its own in vLLM.
+const DOCUMENTS: &str = "documents";
 
 /// Names under which templates know whether the model is to think: Qwen's and GLM's, DeepSeek's and
 /// Granite's.
@@ -32,14 +34,33 @@ pub(crate) fn forbids_to_think(variables: &Map<String, Value>) -> Option<&'stati
     THINKING.iter().find(is_false).copied()
 }
 
-/// The variables of a request. A template does not see those that it does not name.
+/// The variables of a request, `documents` among them. A template does not see those that it does not
+/// name.
 pub(crate) fn variables(fields: &mut Fields) -> Result<Map<String, Value>, ApiError> {
     let name = fields.name("chat_template_kwargs");
-    let variables = match fields.value("chat_template_kwargs") {
-        None => return Ok(Map::new()),
+    let mut variables = match fields.value("chat_template_kwargs") {
+        None => Map::new(),
         Some(Value::Object(variables)) => variables,
         Some(value) => return Err(wrong(&name, "an object of the template's variables", &value)),
     };
+    let place = fields.name(DOCUMENTS);
+    let inner = variables.shift_remove(DOCUMENTS).filter(|value| !value.is_null());
+    let documents = match (fields.value(DOCUMENTS), inner) {
+        (Some(_), Some(_)) => {
+            let message = format!("stands beside `{name}.{DOCUMENTS}`; write one of them");
+            return Err(ApiError::field(place, message));
+        }
+        (Some(documents), None) => Some((place, documents)),
+        (None, inner) => inner.map(|documents| (format!("{name}.{DOCUMENTS}"), documents)),
+    };
+    if let Some((place, documents)) = documents {
+        let list = documents.as_array().filter(|list| list.iter().all(Value::is_object));
+        let list = list.ok_or_else(|| wrong(&place, "a list of objects", &documents))?;
+        // None are as if the field were not sent.
+        if !list.is_empty() {
+            variables.insert(DOCUMENTS.to_owned(), documents);
+        }
+    }
     for (reserved, cure) in RESERVED {
         if variables.contains_key(reserved) {
             let message = format!("cannot be set here; {cure}");

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::json_error::json_error;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, shortened};
 use crate::vocabulary::infinities::read_with_infinities;
 
 /// Names of tokens that end a text or a turn in public models.
@@ -87,10 +87,12 @@ impl ConfiguredEndTokens {
             }
         }
         if let Some(file) = read_config(&folder.join("generation_config.json"))? {
-            found.generation = ids(&file.eos_token_id);
+            found.generation = ids(&file.eos_token_id)
+                .map_err(|error| error.in_file(folder.join("generation_config.json")))?;
         }
         if let Some(file) = read_config(&folder.join("config.json"))? {
-            found.config = ids(&file.eos_token_id);
+            found.config = ids(&file.eos_token_id)
+                .map_err(|error| error.in_file(folder.join("config.json")))?;
         }
         Ok(found)
     }
@@ -108,11 +110,23 @@ fn read_config(path: &Path) -> Result<Option<EosFields>> {
     Ok(Some(file))
 }
 
-/// A single id or a list of ids; entries that are no ids are ignored.
-fn ids(value: &Value) -> Vec<u32> {
+/// A single id or a list of ids; none where there is no value.
+fn ids(value: &Value) -> Result<Vec<u32>> {
     let one = std::slice::from_ref(value);
-    let list = value.as_array().map_or(one, Vec::as_slice);
-    list.iter().filter_map(Value::as_u64).filter_map(|id| u32::try_from(id).ok()).collect()
+    let list = match value {
+        Value::Null => &[],
+        Value::Array(list) => list.as_slice(),
+        _ => one,
+    };
+    let id = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
+    let ids: Option<Vec<u32>> = list.iter().map(id).collect();
+    ids.ok_or_else(|| {
+        let shown = value.to_string();
+        let message = format!("`eos_token_id` is {}", shortened(&shown));
+        Error::new(ErrorKind::Vocabulary, message)
+            .at_pointer("/eos_token_id")
+            .with_help("it must be a token id from 0 or a list of such ids")
+    })
 }
 
 /// Whether a token of this name ends a text or a turn in public models.
@@ -138,10 +152,13 @@ mod tests {
 
     #[test]
     fn ids_are_one_or_many() {
-        assert_eq!(ids(&json!(7)), [7]);
-        assert_eq!(ids(&json!([1, 106])), [1, 106]);
-        assert!(ids(&json!(null)).is_empty());
-        assert!(ids(&json!([-1, "2", 1u64 << 40])).is_empty());
+        assert_eq!(ids(&json!(7)), Ok(vec![7]));
+        assert_eq!(ids(&json!([1, 106])), Ok(vec![1, 106]));
+        assert_eq!(ids(&json!(null)), Ok(vec![]));
+        for other in [json!(-1), json!("2"), json!([1, 1u64 << 40]), json!(2.0), json!([[1]])] {
+            let error = ids(&other).map_err(|error| error.to_string());
+            assert!(error.is_err_and(|error| error.starts_with("at /eos_token_id: ")), "{other}");
+        }
     }
 
     #[test]

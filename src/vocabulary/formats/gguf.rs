@@ -17,7 +17,6 @@ fn error(message: impl Into<String>) -> Error {
 
 /// The types of tokens (`llama_token_type` in llama.cpp) that are not plain text.
 pub(crate) mod token_type {
-    #[cfg(feature = "model")]
     pub(crate) const NORMAL: i64 = 1;
     pub(crate) const UNKNOWN: i64 = 2;
     pub(crate) const CONTROL: i64 = 3;
@@ -73,9 +72,14 @@ pub(crate) fn read(bytes: &[u8]) -> Result<VocabularyDraft> {
                 };
                 draft.table.set(id, &[byte], TokenKind::Text)?;
             }
-            _ => {
+            token_type::NORMAL => {
                 spelling.token(token, &mut bytes);
                 draft.table.set(id, &bytes, TokenKind::Text)?;
+            }
+            // llama.cpp's `LLAMA_TOKEN_TYPE_UNDEFINED` (0) is not written.
+            other => {
+                let message = format!("token {id} is of type {other}, which is not known");
+                return Err(error(message).with_help("types from 1 to 6 are read"));
             }
         }
     }

@@ -55,9 +55,14 @@ fn what_is_not_understood_is_refused_by_name() {
         ("llama.rope.scaling.yarn_ext_factor", Some(Value::F32(0.5)), "yarn_ext_factor"),
         ("llama.attention.layer_norm_rms_epsilon", None, "layer_norm_rms_epsilon"),
         ("general.alignment", Some(Value::U32(0)), "`general.alignment`"),
+        ("general.alignment", Some(Value::U32(3)), "is 3, which is no power of 2"),
+        ("general.type", text("mmproj"), "its `general.type` is `mmproj`"),
     ] {
         refused(&with(key, value), part);
     }
+    let mut twice = metadata();
+    twice.push(("llama.block_count".to_owned(), Value::U32(2)));
+    refused(&write("refused.gguf", &twice, &tensors), "`llama.block_count` is there twice");
     load(&with("no.such.key", text("x"))).unwrap();
 }
 
@@ -120,6 +125,10 @@ fn damage_is_one_error() {
     refused(&with(tensor + 20, &[99, 0, 0, 0]), "number 99");
     for offset in [u64::MAX, 1 << 40, good.len() as u64] {
         refused(&with(tensor + 24, &u64::to_le_bytes(offset)), "end beyond the file");
+    }
+    // The data of another tensor, and between two.
+    for offset in [0_u64, 32, 7] {
+        refused(&with(tensor + 24, &u64::to_le_bytes(offset)), "the data of tensor `blk.0.attn_q");
     }
     // An array of strings: its type, the elements' type, their number.
     let tokens = find("tokenizer.ggml.tokens");

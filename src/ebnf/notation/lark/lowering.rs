@@ -14,7 +14,6 @@ mod token_set;
 
 use rustc_hash::FxHashMap;
 
-use instances::TemplateArguments;
 use token_set::token_set;
 
 use super::ast::{
@@ -22,7 +21,7 @@ use super::ast::{
 };
 use super::longest_match::{IgnoredText, OpenText, before_end, behind_open};
 use super::modules::{IgnoreGroup, LinkedDefinition, LinkedGrammar};
-use super::templates;
+use super::templates::{self, TemplateArguments};
 use super::terminal_languages::{TerminalLanguages, written_out};
 use super::{MAX_EMBEDDING, blank_columns, parse_nested, substring};
 use crate::ebnf::environment::Environment;

@@ -83,3 +83,49 @@ impl TemplateBindings<'_> {
         LarkExpr { at: expr.at, kind }
     }
 }
+
+/// The arguments of one use of a template.
+pub(super) enum TemplateArguments {
+    Exprs(Vec<LarkExpr>),
+    Value(u64),
+    /// The value is known when a text enters the rule.
+    Entered,
+}
+
+impl TemplateArguments {
+    /// The arguments by the names of the template's parameters.
+    pub(super) fn bindings<'a>(&'a self, template: &'a LarkDefinition) -> TemplateBindings<'a> {
+        let mut bindings = TemplateBindings::default();
+        match self {
+            Self::Exprs(exprs) => {
+                let parameters = template.parameters.iter().map(String::as_str);
+                bindings.exprs = parameters.zip(exprs).collect();
+            }
+            Self::Value(value) => bindings.value = Some(*value),
+            Self::Entered => {}
+        }
+        bindings
+    }
+
+    /// Whether the instance has a parameter to pass on.
+    pub(super) fn pass_parameter(&self) -> bool {
+        match self {
+            Self::Exprs(exprs) => exprs.iter().any(passes_on),
+            Self::Value(_) => false,
+            Self::Entered => true,
+        }
+    }
+}
+
+/// Whether an argument of a template has a part that depends on the parameter of the caller.
+pub(super) fn passes_on(argument: &LarkExpr) -> bool {
+    let mut found = false;
+    argument.visit(&mut |expr| {
+        found |= match &expr.kind {
+            LarkExprKind::Parametric(_, function) => !function.is_constant(),
+            LarkExprKind::If(..) => true,
+            _ => false,
+        };
+    });
+    found
+}

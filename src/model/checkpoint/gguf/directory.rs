@@ -52,7 +52,9 @@ impl Directory {
 
 /// Reads the directory of one file, the `part`-th of a model.
 ///
-/// Errors on types that are not read, and on data beyond the file.
+/// Errors on types that are not read, on data beyond the file, and on data that do not follow one
+/// another, each tensor's at the next aligned place: all writers lay them out so, and any other place is
+/// damage that would load as other weights.
 pub(super) fn read(
     file: &[u8],
     metadata: &GgufMetadata<'_>,
@@ -64,9 +66,25 @@ pub(super) fn read(
         Some(GgufValue::Integer(number)) if number > 0 && number < 1 << 20 => number as usize,
         Some(_) => return Err(damaged("`general.alignment` is not a number of bytes")),
     };
+    if !alignment.is_power_of_two() {
+        return Err(damaged(format!("`general.alignment` is {alignment}, which is no power of 2")));
+    }
     let (entries, end) = gguf_tensors(file, metadata)?;
     let start = end.next_multiple_of(alignment);
-    entries.iter().map(|entry| tensor(entry, part, start, file.len())).collect()
+    let tensors: Result<Vec<TensorData>> =
+        entries.iter().map(|entry| tensor(entry, part, start, file.len())).collect();
+    let tensors = tensors?;
+    let mut next = start;
+    for tensor in &tensors {
+        if tensor.bytes.start != next {
+            let (shown, from) = (short(&tensor.name), tensor.bytes.start);
+            let message =
+                format!("the data of tensor `{shown}` begin at byte {from}, not at {next}");
+            return Err(damaged(message));
+        }
+        next = tensor.bytes.end.next_multiple_of(alignment);
+    }
+    Ok(tensors)
 }
 
 fn tensor(entry: &GgufTensor<'_>, part: usize, start: usize, file: usize) -> Result<TensorData> {

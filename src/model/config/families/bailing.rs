@@ -91,7 +91,12 @@ fn read_rope(config: &mut Config, fields: &ConfigFields<'_>, scores: ExpertScore
         return Err(fields.wrong("partial_rotary_factor", "a model with a sigmoid router needs it"));
     }
     let partial = dimensions.map_or(1.0, |turning| turning as f64 / width as f64);
-    plain::set_rope(config, fields, &RopeDefaults { partial, ..DEFAULTS.rope }, |_| true)
+    plain::set_rope(
+        config,
+        fields,
+        &RopeDefaults { partial, reads_partial: true, ..DEFAULTS.rope },
+        |_| true,
+    )
 }
 
 fn add_experts(

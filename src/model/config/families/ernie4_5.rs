@@ -96,6 +96,8 @@ pub(super) fn read_moe(fields: &ConfigFields<'_>) -> Result<Config> {
 /// The parts that both have in common.
 fn read_with(fields: &ConfigFields<'_>, defaults: &Defaults) -> Result<Config> {
     fields.must_be([("use_rmsnorm", true.into())])?;
+    // Of a head with biases, and of PaddlePaddle's kernels.
+    fields.ignore(&["weight_share_add_bias", "fuse_rms_norm", "fuse_rope"]);
     let mut config = plain::read(fields, defaults)?;
     let bias = fields.flag("use_bias")?.unwrap_or(false);
     for layer in &mut config.decoder.layers {

@@ -20,7 +20,18 @@ const GEMMA2: Defaults = Defaults {
     norm: NormKind::RmsPlusOne,
     ..Defaults::LLAMA
 };
-const GEMMA3: Defaults = Defaults { max_position_embeddings: 131_072, ..GEMMA2 };
+/// Published files leave out what the class has, the numbers of heads and of tokens among it.
+const GEMMA3: Defaults = Defaults {
+    max_position_embeddings: 131_072,
+    sizes: &[
+        ("vocab_size", 262_208),
+        ("hidden_size", 2304),
+        ("intermediate_size", 9216),
+        ("num_hidden_layers", 26),
+        ("num_attention_heads", 8),
+    ],
+    ..GEMMA2
+};
 
 /// The rotary positions of Gemma 3's layers that see everything, and of those with a window.
 const FULL: RopeDefaults =
@@ -59,6 +70,8 @@ pub(super) fn read_gemma2(fields: &ConfigFields<'_>) -> Result<Config> {
 /// Norms of queries and keys; other rotary positions in layers with a window.
 pub(super) fn read_gemma3(fields: &ConfigFields<'_>) -> Result<Config> {
     let mut config = plain::read_without_rope(fields, &GEMMA3)?;
+    // The class has the key, and its layers do not bound scores.
+    fields.must_be([("attn_logit_softcapping", serde_json::Value::Null)])?;
     let mut pattern = fields.size("sliding_window_pattern")?;
     if let Some(other) = fields.size("_sliding_window_pattern")? {
         pattern = pattern.or(Some(other));
@@ -87,6 +100,8 @@ fn read_common(
     plain::read_attention_bias(config, fields)?;
     let stated = fields.size("sliding_window")?;
     let window = if fields.has("sliding_window") { stated } else { Some(4096) };
+    // A second name for it in files of Gemma 2.
+    fields.must_be([("sliding_window_size", serde_json::json!(window))])?;
     plain::read_windows(config, fields, window, has_window)?;
     let cap = |key: &str, default| {
         let stated = fields.positive(key)?;

@@ -31,8 +31,12 @@ const ROPE: &str = r#"{
         {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1000000.0},
     "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}
 }"#;
-const FULL: RopeDefaults =
-    RopeDefaults { layer_type: Some("full_attention"), object: Some(ROPE), ..RopeDefaults::LLAMA };
+const FULL: RopeDefaults = RopeDefaults {
+    layer_type: Some("full_attention"),
+    object: Some(ROPE),
+    reads_partial: true,
+    ..RopeDefaults::LLAMA
+};
 const WINDOWED: RopeDefaults = RopeDefaults { layer_type: Some("sliding_attention"), ..FULL };
 
 pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {

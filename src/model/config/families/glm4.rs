@@ -13,7 +13,12 @@ const DEFAULTS: Defaults = Defaults {
     head_dim: Some(128),
     max_position_embeddings: 131_072,
     eps: 1.5625e-7,
-    rope: RopeDefaults { partial: 0.5, pairs: RotaryPairs::Neighbours, ..RopeDefaults::LLAMA },
+    rope: RopeDefaults {
+        partial: 0.5,
+        reads_partial: true,
+        pairs: RotaryPairs::Neighbours,
+        ..RopeDefaults::LLAMA
+    },
     ..Defaults::LLAMA
 };
 

@@ -16,7 +16,12 @@ const DEFAULTS: Defaults = Defaults {
     eps: 1e-5,
     activation: Activation::Gelu,
     norm: NormKind::LayerWithBias,
-    rope: RopeDefaults { theta_key: "rotary_emb_base", partial: 0.25, ..RopeDefaults::LLAMA },
+    rope: RopeDefaults {
+        theta_key: "rotary_emb_base",
+        partial: 0.25,
+        reads_partial: true,
+        ..RopeDefaults::LLAMA
+    },
     ..Defaults::LLAMA
 };
 
@@ -33,6 +38,8 @@ const NAMES: TensorNames = TensorNames {
 
 pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
     let own = fields.with_aliases(&[("partial_rotary_factor", "rotary_pct")]);
+    // The class knows no other number of heads of keys and values.
+    own.must_be([("num_key_value_heads", own.required("num_attention_heads", 1)?.into())])?;
     let mut config = plain::read(&own, &DEFAULTS)?;
     let bias = own.flag("attention_bias")?.unwrap_or(true);
     let is_parallel = own.flag("use_parallel_residual")?.unwrap_or(true);

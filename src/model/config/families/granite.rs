@@ -39,6 +39,7 @@ pub(super) fn read_granitemoeshared(fields: &ConfigFields<'_>) -> Result<Config>
 
 /// Reads the keys that all have in common.
 fn read(fields: &ConfigFields<'_>) -> Result<Config> {
+    fields.must_be([("normalization_function", "rmsnorm".into())])?;
     let mut config = plain::read(fields, &Defaults::LLAMA)?;
     plain::read_attention_bias(&mut config, fields)?;
     let scale = fields.positive("attention_multiplier")?.unwrap_or(1.0);

@@ -13,7 +13,7 @@ const DEFAULTS: Defaults = Defaults {
     eps: 1e-5,
     activation: Activation::GeluTanh,
     norm: NormKind::LayerWithBias,
-    rope: RopeDefaults { partial: 0.5, ..RopeDefaults::LLAMA },
+    rope: RopeDefaults { partial: 0.5, reads_partial: true, ..RopeDefaults::LLAMA },
     ..Defaults::LLAMA
 };
 

@@ -11,6 +11,7 @@ const DEFAULTS: Defaults = Defaults {
     eps: 1e-5,
     // As the `transformers` library reads older files.
     rope: RopeDefaults {
+        reads_partial: true,
         aliases: &[("su", "longrope"), ("yarn", "longrope")],
         ..RopeDefaults::LLAMA
     },
@@ -19,6 +20,8 @@ const DEFAULTS: Defaults = Defaults {
 
 pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
     let mut config = plain::read(fields, &DEFAULTS)?;
+    // Phi-4-mini: every layer is of the kind that there is.
+    fields.must_be([("full_attn_mod", 1.into())])?;
     let window = fields.size("sliding_window")?;
     for layer in &mut config.decoder.layers {
         layer.attention.projections = ProjectionLayout::Fused;

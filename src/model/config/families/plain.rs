@@ -1,6 +1,6 @@
 //! The decoder that families differ from: Llama's.
 
-use maskwright_kernels::Activation;
+use maskwright_kernels::{Activation, RotaryPairs};
 
 use crate::error::Result;
 use crate::model::config::decoder::{
@@ -26,6 +26,9 @@ pub(super) struct Defaults {
     pub(super) activation: Activation,
     pub(super) norm: NormKind,
     pub(super) rope: RopeDefaults,
+    /// Sizes that every file states but those of a family that leave out what its class in the
+    /// `transformers` library has.
+    pub(super) sizes: &'static [(&'static str, usize)],
 }
 
 impl Defaults {
@@ -40,7 +43,18 @@ impl Defaults {
         activation: Activation::Silu,
         norm: NormKind::Rms,
         rope: RopeDefaults::LLAMA,
+        sizes: &[],
     };
+
+    /// A size that must be stated, unless the family has it.
+    fn size(&self, fields: &ConfigFields<'_>, name: &str, least: usize) -> Result<usize> {
+        let own = self.sizes.iter().find(|(known, _)| *known == name);
+        match (fields.integer(name, least)?, own) {
+            (Some(stated), _) => Ok(stated),
+            (None, Some(&(_, own))) => Ok(own),
+            (None, None) => fields.required(name, least),
+        }
+    }
 }
 
 /// The names of a model of text alone.
@@ -65,6 +79,7 @@ pub(super) fn set_rope(
     let width = first.map_or(config.head_width, |(_, layer)| layer.attention.width);
     let rope = rope::read(fields, defaults, width, context)?;
     config.short_context = config.short_context.or(rope.short_context);
+    config.max_position_embeddings = context.max(rope.scaled_context.unwrap_or(0));
     for (index, layer) in config.decoder.layers.iter_mut().enumerate() {
         if turns(index) {
             layer.attention.rope = Some(rope.config.clone());
@@ -75,7 +90,7 @@ pub(super) fn set_rope(
 
 /// Reads a decoder whose layers know no positions yet.
 pub(super) fn read_without_rope(fields: &ConfigFields<'_>, defaults: &Defaults) -> Result<Config> {
-    let inner = fields.required("intermediate_size", 1)?;
+    let inner = defaults.size(fields, "intermediate_size", 1)?;
     read_with_inner(fields, defaults, inner)
 }
 
@@ -85,9 +100,9 @@ pub(super) fn read_with_inner(
     defaults: &Defaults,
     inner: usize,
 ) -> Result<Config> {
-    only_causal_decoders(fields)?;
-    let heads = fields.required("num_attention_heads", 1)?;
-    let hidden_size = fields.required("hidden_size", 1)?;
+    only_causal_decoders(fields, defaults)?;
+    let heads = defaults.size(fields, "num_attention_heads", 1)?;
+    let hidden_size = defaults.size(fields, "hidden_size", 1)?;
     let kv_heads = match defaults.kv_heads {
         Some(default) if !fields.has("num_key_value_heads") => default,
         _ => fields.size("num_key_value_heads")?.unwrap_or(heads),
@@ -102,7 +117,7 @@ pub(super) fn read_with_inner(
         Some(default) if !fields.has("head_dim") => default,
         _ => fields.size("head_dim")?.unwrap_or(hidden_size / heads),
     };
-    let layers = fields.required("num_hidden_layers", 0)?;
+    let layers = defaults.size(fields, "num_hidden_layers", 0)?;
     let context =
         fields.size("max_position_embeddings")?.unwrap_or(defaults.max_position_embeddings);
     let norm = read_norm(fields, defaults)?;
@@ -139,7 +154,7 @@ pub(super) fn read_with_inner(
         scalar: None,
     };
     let decoder = decoder(vec![layer; layers], norm);
-    let config = config_of(fields, (hidden_size, context, defaults.is_tied), decoder)?;
+    let config = config_of(fields, defaults, (hidden_size, layers, context), decoder)?;
     Ok(Config { head_width: width, ..config })
 }
 
@@ -166,16 +181,17 @@ fn decoder(layers: Vec<LayerConfig>, norm: NormConfig) -> DecoderConfig {
 /// Reads what every model has beside its layers: vocabulary, head, tokens.
 fn config_of(
     fields: &ConfigFields<'_>,
-    (hidden_size, context, is_tied): (usize, usize, bool),
+    defaults: &Defaults,
+    (hidden_size, layers, context): (usize, usize, usize),
     decoder: DecoderConfig,
 ) -> Result<Config> {
     Ok(Config {
         model_type: fields.text("model_type")?.unwrap_or_default().to_owned(),
         hidden_size,
-        vocab_size: fields.required("vocab_size", 1)?,
-        num_hidden_layers: fields.required("num_hidden_layers", 0)?,
+        vocab_size: defaults.size(fields, "vocab_size", 1)?,
+        num_hidden_layers: layers,
         max_position_embeddings: context,
-        tie_word_embeddings: fields.flag("tie_word_embeddings")?.unwrap_or(is_tied),
+        tie_word_embeddings: fields.flag("tie_word_embeddings")?.unwrap_or(defaults.is_tied),
         bos_token_id: fields.token_ids("bos_token_id")?.first().copied(),
         eos_token_ids: fields.token_ids("eos_token_id")?,
         short_context: None,
@@ -190,12 +206,14 @@ pub(super) fn read_without_attention(
     fields: &ConfigFields<'_>,
     defaults: &Defaults,
 ) -> Result<Config> {
-    only_causal_decoders(fields)?;
+    only_causal_decoders(fields, defaults)?;
     let hidden_size = fields.required("hidden_size", 1)?;
+    let layers = fields.required("num_hidden_layers", 0)?;
     let context =
         fields.size("max_position_embeddings")?.unwrap_or(defaults.max_position_embeddings);
     let norm = read_norm(fields, defaults)?;
-    config_of(fields, (hidden_size, context, defaults.is_tied), decoder(Vec::new(), norm))
+    let decoder = decoder(Vec::new(), norm);
+    config_of(fields, defaults, (hidden_size, layers, context), decoder)
 }
 
 fn read_norm(fields: &ConfigFields<'_>, defaults: &Defaults) -> Result<NormConfig> {
@@ -293,7 +311,7 @@ pub(super) fn activation(fields: &ConfigFields<'_>, defaults: &Defaults) -> Resu
 }
 
 /// Errors on models that are no causal decoders with rotary positions.
-fn only_causal_decoders(fields: &ConfigFields<'_>) -> Result<()> {
+fn only_causal_decoders(fields: &ConfigFields<'_>, defaults: &Defaults) -> Result<()> {
     let refused = |key: &str| match fields.get(key) {
         Some(value) => Err(refused(key, value, "is not supported")),
         None => Ok(()),
@@ -304,9 +322,11 @@ fn only_causal_decoders(fields: &ConfigFields<'_>) -> Result<()> {
     if fields.flag("is_encoder_decoder")? == Some(true) {
         return refused("is_encoder_decoder");
     }
-    // What earlier versions wrote for every model.
-    if !matches!(fields.text("position_embedding_type")?, None | Some("absolute" | "rope")) {
-        return refused("position_embedding_type");
+    match fields.text("position_embedding_type")? {
+        // "absolute" is what earlier versions wrote for every model.
+        None | Some("absolute" | "rope") => Ok(()),
+        // The rotary positions of GPT-J.
+        Some("rope_gptj") if defaults.rope.pairs == RotaryPairs::Neighbours => Ok(()),
+        Some(_) => refused("position_embedding_type"),
     }
-    Ok(())
 }

@@ -17,12 +17,12 @@ const GLM: Defaults = Defaults {
     kv_heads: Some(8),
     max_position_embeddings: 131_072,
     eps: 1e-5,
-    rope: RopeDefaults { partial: 0.5, ..RopeDefaults::LLAMA },
+    rope: RopeDefaults { partial: 0.5, reads_partial: true, ..RopeDefaults::LLAMA },
     ..Defaults::LLAMA
 };
 const SOLAR: Defaults = Defaults {
     head_dim: Some(128),
-    rope: RopeDefaults { theta: 1_000_000.0, ..RopeDefaults::LLAMA },
+    rope: RopeDefaults { theta: 1_000_000.0, reads_partial: true, ..RopeDefaults::LLAMA },
     ..GLM
 };
 const DOTS: Defaults = Defaults { kv_heads: Some(32), ..Defaults::LLAMA };
@@ -30,7 +30,7 @@ const MINIMAX: Defaults = Defaults {
     kv_heads: Some(8),
     head_dim: Some(128),
     max_position_embeddings: 196_608,
-    rope: RopeDefaults { theta: 5_000_000.0, ..RopeDefaults::LLAMA },
+    rope: RopeDefaults { theta: 5_000_000.0, reads_partial: true, ..RopeDefaults::LLAMA },
     ..Defaults::LLAMA
 };
 

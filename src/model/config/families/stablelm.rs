@@ -12,12 +12,19 @@ const DEFAULTS: Defaults = Defaults {
     eps_key: "layer_norm_eps",
     eps: 1e-5,
     norm: NormKind::LayerWithBias,
-    rope: RopeDefaults { partial: 0.25, ..RopeDefaults::LLAMA },
+    rope: RopeDefaults { partial: 0.25, reads_partial: true, ..RopeDefaults::LLAMA },
     ..Defaults::LLAMA
 };
 
 pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
     let mut config = plain::read(fields, &DEFAULTS)?;
+    // Names of the first files for what others say, too.
+    let partial = fields.get("partial_rotary_factor").cloned();
+    fields.must_be([
+        ("norm_eps", config.decoder.norm.eps.into()),
+        ("rope_pct", partial.unwrap_or(DEFAULTS.rope.partial.into())),
+        ("rotary_scaling_factor", 1.into()),
+    ])?;
     let bias = fields.flag("use_qkv_bias")?.unwrap_or(false);
     let is_parallel = fields.flag("use_parallel_residual")?.unwrap_or(false);
     for layer in &mut config.decoder.layers {

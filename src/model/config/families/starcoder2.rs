@@ -23,6 +23,7 @@ const NAMES: TensorNames = TensorNames { up: "mlp.c_fc", down: "mlp.c_proj", ..T
 
 pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
     let mut config = plain::read(fields, &DEFAULTS)?;
+    fields.must_be([("scale_attn_weights", true.into())])?;
     let bias = fields.flag("use_bias")?.unwrap_or(true);
     let window = fields.size("sliding_window")?;
     config.decoder.names = NAMES;

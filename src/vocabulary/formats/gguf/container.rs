@@ -7,6 +7,8 @@
 //! Values borrow from the file. A length in it is compared with what is left before anything is allocated
 //! for it.
 
+use rustc_hash::FxHashSet;
+
 use crate::error::{Error, ErrorKind, Result};
 
 /// Deepest nesting of arrays that is read; no known file has more than one level.
@@ -83,8 +85,18 @@ impl<'a> GgufMetadata<'a> {
         let _tensors = cursor.u64()?;
         let count = cursor.u64()?;
         let mut entries = Vec::new();
+        let mut keys = FxHashSet::default();
         for _ in 0..count {
-            let key = cursor.string()?;
+            let (at, key) = (cursor.at, cursor.string()?);
+            if !keys.insert(key) {
+                let message = format!(
+                    "the GGUF file is damaged: `{}` is there twice",
+                    String::from_utf8_lossy(key)
+                );
+                return Err(error(message)
+                    .at_byte(at)
+                    .with_help("get a complete copy of the file"));
+            }
             let kind = cursor.u32()?;
             entries.push((key, cursor.value(kind, 0)?));
         }

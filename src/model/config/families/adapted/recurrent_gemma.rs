@@ -17,7 +17,7 @@ const DEFAULTS: Defaults = Defaults {
     is_tied: true,
     activation_key: "hidden_activation",
     activation: Activation::GeluTanh,
-    rope: RopeDefaults { partial: 0.5, ..RopeDefaults::LLAMA },
+    rope: RopeDefaults { partial: 0.5, reads_partial: true, ..RopeDefaults::LLAMA },
     ..Defaults::LLAMA
 };
 

@@ -1,0 +1,176 @@
+//! JSON and floats as Python writes them: prompts are compared with those of the `transformers` library.
+
+use std::io::{Result as IoResult, Write};
+
+use minijinja::value::{Kwargs, Value};
+use minijinja::{Error, ErrorKind};
+use serde::Serialize as _;
+use serde_json::ser::{Formatter, Serializer};
+
+/// JSON as `json.dumps(value, ensure_ascii=False, indent=indent)` writes it.
+pub(super) fn tojson(value: Value, options: Kwargs) -> Result<Value, Error> {
+    let indent: Option<usize> = options.get("indent")?;
+    // The other arguments of `json.dumps` change nothing in what templates write.
+    for name in ["ensure_ascii", "sort_keys", "separators"] {
+        let _ = options.get::<Option<Value>>(name)?;
+    }
+    options.assert_all_used()?;
+    let mut out = Vec::new();
+    let formatter = PythonFormatter { indent, depth: 0, is_empty: true };
+    let result = value.serialize(&mut Serializer::with_formatter(&mut out, formatter));
+    let invalid = |message: String| Error::new(ErrorKind::BadSerialization, message);
+    result.map_err(|error| invalid(error.to_string()))?;
+    let text = String::from_utf8(out).map_err(|error| invalid(error.to_string()))?;
+    Ok(Value::from_safe_string(text))
+}
+
+/// A finite float as Python's `repr` writes it: the shortest digits that read the same, with an exponent
+/// of at least two digits below `1e-04` and from `1e+16` up.
+pub(super) fn float(number: f64) -> String {
+    let shortest = format!("{number:e}");
+    match shortest.split_once('e') {
+        Some((digits, exponent)) => match exponent.parse::<i32>() {
+            Ok(exponent @ (..=-5 | 16..)) => {
+                let sign = if exponent < 0 { '-' } else { '+' };
+                format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
+            }
+            _ => format!("{number:?}"),
+        },
+        None => shortest,
+    }
+}
+
+/// Separators `, ` and `: ` on one line, or lines that are indented.
+struct PythonFormatter {
+    indent: Option<usize>,
+    depth: usize,
+    /// Whether nothing was written in the innermost array or object.
+    is_empty: bool,
+}
+
+impl PythonFormatter {
+    fn open(&mut self) {
+        self.depth += 1;
+        self.is_empty = true;
+    }
+
+    fn close<W: ?Sized + Write>(&mut self, writer: &mut W) -> IoResult<()> {
+        self.depth -= 1;
+        if !self.is_empty {
+            self.break_line(writer)?;
+        }
+        self.is_empty = false;
+        Ok(())
+    }
+
+    fn separate<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> IoResult<()> {
+        self.is_empty = false;
+        match (first, self.indent) {
+            (true, _) => {}
+            (false, None) => writer.write_all(b", ")?,
+            (false, Some(_)) => writer.write_all(b",")?,
+        }
+        self.break_line(writer)
+    }
+
+    fn break_line<W: ?Sized + Write>(&self, writer: &mut W) -> IoResult<()> {
+        match self.indent {
+            None => Ok(()),
+            Some(width) => write!(writer, "\n{:1$}", "", width * self.depth),
+        }
+    }
+}
+
+impl Formatter for PythonFormatter {
+    fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> IoResult<()> {
+        writer.write_all(float(value).as_bytes())
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> IoResult<()> {
+        self.open();
+        writer.write_all(b"[")
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> IoResult<()> {
+        self.close(writer)?;
+        writer.write_all(b"]")
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> IoResult<()> {
+        self.separate(writer, first)
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> IoResult<()> {
+        self.open();
+        writer.write_all(b"{")
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> IoResult<()> {
+        self.close(writer)?;
+        writer.write_all(b"}")
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> IoResult<()> {
+        self.separate(writer, first)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> IoResult<()> {
+        writer.write_all(b": ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use minijinja::value::Serde;
+    use serde_json::json;
+
+    #[test]
+    fn floats_are_written_as_by_python() {
+        for (number, text) in [
+            (1e-7, "1e-07"),
+            (0.000_01, "1e-05"),
+            (0.000_1, "0.0001"),
+            (1.5e-10, "1.5e-10"),
+            (-2.5e-300, "-2.5e-300"),
+            (1e16, "1e+16"),
+            (1e15, "1000000000000000.0"),
+            (123_456_789_012_345_680.0, "1.2345678901234568e+17"),
+            (0.1, "0.1"),
+            (3.0, "3.0"),
+            (-0.0, "-0.0"),
+        ] {
+            assert_eq!(float(number), text);
+        }
+    }
+
+    #[test]
+    fn json_is_written_as_by_python() -> Result<(), Error> {
+        let value = Value::from(Serde(&json!({"a": [1, 1e-7, {}], "b": [], "c": {"d": null}})));
+        let with = |indent: Option<usize>| {
+            let options: Kwargs =
+                indent.map(|indent| ("indent", Value::from(indent))).into_iter().collect();
+            tojson(value.clone(), options).map(|text| text.to_string())
+        };
+        assert_eq!(with(None)?, r#"{"a": [1, 1e-07, {}], "b": [], "c": {"d": null}}"#);
+        let lines = [
+            "{",
+            "  \"a\": [",
+            "    1,",
+            "    1e-07,",
+            "    {}",
+            "  ],",
+            "  \"b\": [],",
+            "  \"c\": {",
+            "    \"d\": null",
+            "  }",
+            "}",
+        ];
+        assert_eq!(with(Some(2))?, lines.join("\n"));
+        Ok(())
+    }
+}
