@@ -59,6 +59,7 @@ impl Dialect {
     /// assert_eq!((dialect, reason), (Dialect::Gbnf, "`::=` and a rule `root`"));
     /// ```
     pub fn guess_with_reason(text: &str) -> Option<(Self, &'static str)> {
+        let text = without_byte_order_mark(text);
         // llguidance's list of grammars in JSON.
         if text.trim_start().starts_with('{') {
             return Some((Self::Lark, "a list of grammars in JSON"));
@@ -83,6 +84,11 @@ impl Dialect {
     }
 }
 
+/// The text behind a byte order mark, with which some editors begin a file.
+pub(super) fn without_byte_order_mark(text: &str) -> &str {
+    text.strip_prefix('\u{FEFF}').unwrap_or(text)
+}
+
 /// Directives of Lark, of which ABNF's `%x41` is none.
 const LARK_DIRECTIVES: [&str; 9] = [
     "%ignore",
@@ -98,12 +104,16 @@ const LARK_DIRECTIVES: [&str; 9] = [
 
 /// The rest of a line behind the name at its beginning, from the sign of a definition on.
 fn definition_sign(line: &str) -> Option<&str> {
-    let line = line.trim();
+    // A comment of ISO's notation in front of a rule.
+    let (mut line, mut rest) = (line.trim(), line.trim().strip_prefix("(*"));
+    while let Some((_, behind)) = rest.and_then(|rest| rest.split_once("*)")) {
+        (line, rest) = (behind.trim(), behind.trim().strip_prefix("(*"));
+    }
     if ["#", "//", ";", "(*", "/*", "*", "%"].iter().any(|mark| line.starts_with(mark)) {
         return None;
     }
     let line = numbered(line).unwrap_or(line);
-    let is_name = |c: char| c.is_alphanumeric() || "_-.?!{}, ".contains(c);
+    let is_name = |c: char| c.is_alphanumeric() || "_-.?!{}, \t".contains(c);
     // Names in angle brackets are those of the first notation of this kind.
     let bracketed = line.strip_prefix('<').and_then(|line| line.split_once('>'));
     let sign = match bracketed {
@@ -259,6 +269,10 @@ mod tests {
             ("item ::= [^\"\\\\]{2,}", Some(Dialect::Gbnf)),
             ("# a list\nitems ::= \"x\"", Some(Dialect::Gbnf)),
             ("a.b ::= \"x\"\nroot ::= a.b", Some(Dialect::Gbnf)),
+            ("root\t::= \"a\"", Some(Dialect::Gbnf)),
+            ("\u{FEFF}root ::= \"a\"", Some(Dialect::Gbnf)),
+            ("(* c *) e = \"x\", \"y\" ;", Some(Dialect::Iso)),
+            ("(* c\n c *)", None),
             ("", None),
             ("???", None),
         ] {

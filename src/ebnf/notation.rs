@@ -11,7 +11,7 @@ mod iso;
 mod lark;
 mod w3c;
 
-use super::dialect::Dialect;
+use super::dialect::{Dialect, without_byte_order_mark};
 use super::environment::{Environment, NamedGrammar, WithoutOptions};
 use crate::error::Result;
 use crate::grammar::{Grammar, GrammarBuilder};
@@ -23,6 +23,7 @@ pub(super) fn parse(
     dialect: Dialect,
     environment: &dyn Environment,
 ) -> Result<Grammar> {
+    let text = without_byte_order_mark(text);
     match dialect {
         Dialect::Gbnf => gbnf::parse(text, environment),
         Dialect::Lark => lark::parse(text, environment),

@@ -303,13 +303,16 @@ impl<'e> RuleTable<'e> {
     }
 
     fn no_start(&self, text: &GrammarText<'_>, start: &str) -> Error {
+        // Names of rules that were made here have signs that no notation's names have.
+        let is_own = |name: &&str| !name.contains(['@', '%', ' ', '[', '{']);
         let defined = self.rules.iter().filter(|rule| rule.body.is_some());
-        let mut names = defined.map(|rule| rule.name.as_str());
+        let mut names = defined.map(|rule| rule.name.as_str()).filter(is_own);
         let help = if self.environment.start_rule().is_none() {
-            let first = names.next().unwrap_or("name");
+            let is_rule = |name: &&str| name.starts_with(char::is_lowercase);
+            let first = names.clone().find(is_rule).or_else(|| names.next()).unwrap_or("name");
             format!(
                 "name the rule that derives the whole text `{start}`, or choose another one \
-                 (`--start {first}`, `GrammarOptions::start`)"
+                 (`--start {first}`; over HTTP and in the library `start`)"
             )
         } else {
             match most_similar(start, names.clone()) {

@@ -19,6 +19,17 @@ fn any_rule_may_be_the_start() {
         (Dialect::Gbnf, "root ::= a.b\na.b ::= \"x\"", "a.b", "x", ""),
         (Dialect::Lark, "start: item item\nitem: /[0-9]/", "item", "1", "12"),
         (Dialect::Lark, "start: A A\nA: \"x\"", "A", "x", "xx"),
+        (
+            Dialect::Lark,
+            "start: \"z\"\nlines: (_NL | line)*\nline: \"a\" _NL | \"b\" _NL _INDENT line+ _DEDENT\n\
+             _NL: /(\\r?\\n[\\t ]*)+/\n%declare _INDENT _DEDENT",
+            "lines",
+            "a\nb\n a\n",
+            "z",
+        ),
+        (Dialect::W3c, "e ::= 'e' [ WFC: Foo ]", "e", "e", "eW"),
+        // Behind a byte order mark.
+        (Dialect::Gbnf, "\u{FEFF}root ::= \"x\"", "root", "x", ""),
         (Dialect::W3c, "a ::= b b\nb ::= 'x'", "b", "x", "xx"),
         (Dialect::Iso, "a = b, b;\nb c = 'x';\nb = 'y';", "bc", "x", "yy"),
         (Dialect::Abnf, "a = b b\nB-C = \"x\"\nb = \"y\"", "b-c", "X", "yy"),

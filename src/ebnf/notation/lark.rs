@@ -15,7 +15,9 @@
 //! the text into terminals counts, and ignored text goes on as long as it can (`longest_match`).
 //! Priorities choose between parses of one text and never decide whether it is accepted, so they are
 //! read and mean nothing. The same holds for aliases, and for `!`, `?` and `_` of names. Patterns are
-//! in the syntax of Rust's `regex` crate with look-around.
+//! in the syntax of Rust's `regex` crate with look-around. Other than there, a pattern is the set of the
+//! texts that it matches as a whole: what stands around its terminal, lazy quantifiers, and the order of
+//! alternatives mean nothing.
 //!
 //! # Lazy rules
 //!
@@ -102,6 +104,9 @@ const MAX_EMBEDDING: usize = 8;
 fn parse_nested(text: &str, environment: &dyn Environment, depth: usize) -> Result<Grammar> {
     let modules = LarkModules::read(text, environment)?;
     let mut grammar = modules.link()?;
+    if let (0, Some(start)) = (depth, environment.start_rule()) {
+        start.clone_into(&mut grammar.groups[0].start);
+    }
     let mode = match layout::rewrite(&modules.places(), &mut grammar)? {
         LineEnds::Counted => ParameterMode::Entered,
         LineEnds::Plain => ParameterMode::Expanded,

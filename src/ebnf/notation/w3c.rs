@@ -160,14 +160,23 @@ impl W3cParser<'_> {
                 self.text.skip_enclosed("(*", "*)", "comment")?;
             } else if self.text.starts_with("//") || self.is_comment() {
                 self.text.skip_line();
-            } else if ["[wfc:", "[vc:", "[nsc:"].iter().any(|mark| {
-                self.text.rest().get(..mark.len()).is_some_and(|s| s.eq_ignore_ascii_case(mark))
-            }) {
+            } else if self.is_condition() {
                 self.text.skip_enclosed("[", "]", "condition")?;
             } else {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether a condition on a production begins here, as XML, Namespaces in XML and XQuery write them:
+    /// `[wfc: …]`, also with blanks behind the bracket.
+    fn is_condition(&self) -> bool {
+        let inside = self.text.rest().strip_prefix('[').map(str::trim_start);
+        inside.is_some_and(|inside| {
+            ["wfc:", "vc:", "nsc:", "xgc:"].iter().any(|mark| {
+                inside.get(..mark.len()).is_some_and(|start| start.eq_ignore_ascii_case(mark))
+            })
+        })
     }
 
     /// Whether a comment of one line begins here with `#`: neither a character `#xN`, nor what other notations

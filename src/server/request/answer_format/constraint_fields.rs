@@ -132,8 +132,10 @@ pub(super) fn llama_cpp(
     for field in ["grammar", "ebnf"] {
         // llama.cpp's clients send an empty one for none.
         if let Some(text) = fields.string(field)?.filter(|text| !text.is_empty()) {
-            let ready = ebnf::builtin(&text).is_some();
-            let dialect = if ready { None } else { Some(Dialect::Gbnf) };
+            // llama.cpp reads llguidance's notation here, too, where it was built with it.
+            let is_lark = Dialect::guess(&text) == Some(Dialect::Lark);
+            let is_gbnf = ebnf::builtin(&text).is_none() && !is_lark;
+            let dialect = is_gbnf.then_some(Dialect::Gbnf);
             found.push((field.to_owned(), options.grammar(text, dialect)));
         }
     }
