@@ -206,14 +206,13 @@ impl ApiError {
     }
 
     /// The same, where `max_tokens_field` is the field that bounds the tokens of the answer: it is
-    /// named if they are too few for the constraint. Without one the model's context is the bound.
+    /// named if they are too few for the constraint. Without one a default or the context is the bound.
     pub(super) fn from_generation(error: &Error, max_tokens_field: Option<&str>) -> Self {
         let mut this = Self::from_engine(error);
         if error.limit() == Some(LimitName::MaxTokens) {
             let cure = match max_tokens_field {
                 Some(field) => format!("raise `{field}`, or write `\"budget\": false`"),
-                None => "the model's context has room for no more; shorten the prompt, or write \
-                         `\"budget\": false`"
+                None => "ask for more tokens, shorten the prompt, or write `\"budget\": false`"
                     .to_owned(),
             };
             this.message = format!("{}; {cure}", error.message());
