@@ -149,6 +149,7 @@ fn other_servers_names_for_constraints_are_read() {
         (json!({ "guided_json": { "const": [1] } }), r"^\[\s*1\s*\]$"),
         (json!({ "guided_grammar": "root ::= [ab]" }), "^[ab]$"),
         (json!({ "grammar": "root ::= [ab]", "response_format": { "type": "text" } }), "^[ab]$"),
+        (json!({ "grammar": "start: /a/" }), "^a$"),
         (json!({ "grammar": "semver", "max_tokens": 12 }), r"^[0-9]+\."),
         (json!({ "json_schema": { "const": [1] } }), r"^\[\s*1\s*\]$"),
         (
@@ -239,7 +240,7 @@ fn other_servers_names_for_constraints_are_read() {
             "guided_regex",
             "allOf",
         ),
-        (json!({ "grammar": "start: /a/" }), "grammar", "line 1"),
+        (json!({ "grammar": "start: /a" }), "grammar", "line 1"),
         // Other things in Rust's dialect.
         (json!({ "regex": "x[[:alpha:]]" }), "regex", "`[:alpha:]` in a class"),
         (
