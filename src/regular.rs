@@ -52,6 +52,6 @@ pub(crate) use languages::{
     SharedResults, arena_copy, compact, computed_parts, lengths, longest_witness, prefix_closure,
     product, shape, table_automaton, unit_bounds, variables, widening, witness, witness_length,
 };
-pub(crate) use syntax::check;
 pub use syntax::{Anchoring, Dialect, Options, parse};
+pub(crate) use syntax::{Pattern, check, compile_pattern, compile_preferred, parse_pattern};
 pub(crate) use triggers::Triggers;

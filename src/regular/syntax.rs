@@ -19,7 +19,9 @@ mod pattern_error;
 mod python;
 mod rust;
 
+pub(crate) use compile::{compile as compile_pattern, compile_preferred};
 pub(crate) use ecma::identifiers;
 pub use options::{Anchoring, Dialect, Options};
-pub(crate) use parse::check;
 pub use parse::parse;
+pub(crate) use parse::{check, parse_pattern};
+pub(crate) use pattern::Pattern;

@@ -279,6 +279,9 @@ fn special_tokens() {
 
 #[test]
 fn what_is_refused() {
+    let doubled = |i: usize| format!("\nA{}: A{i} A{i}", i + 1);
+    let doubled: String = (0..30).map(doubled).collect();
+    let huge = format!("start: A30\nA0: /a*?b/{doubled}");
     refuse(
         Dialect::Lark,
         &[
@@ -294,6 +297,8 @@ fn what_is_refused() {
             ("start = \"a\"", (1, 7), "expected `:`"),
             ("start: A\nA: b\nb: \"x\"", (2, 4), "is a rule"),
             ("start: A\nA: \"(\" A \")\" | \"x\"", (1, 8), "calls itself"),
+            ("start: A\nA: \"(\" /a*?b/ A \")\" | \"x\"", (1, 8), "calls itself"),
+            (&huge, (15, 6), "too large"),
             ("start: A\nA: <tool>", (2, 4), "no special token"),
             ("start: t{\"a\"}\nt{x, y}: x y", (1, 8), "takes 2 arguments"),
             ("start: t{\"a\"}\nt{x}: t{x x}", (2, 7), "ever more"),
@@ -385,6 +390,71 @@ fn comments_end_where_nothing_makes_them_longer() {
             ),
             // Blanks may be cut anywhere.
             ("start: \"a\" / b/\n%ignore / +/", &["a b", "a  b"], &["ab"]),
+        ],
+    );
+}
+
+/// A terminal with lazy quantifiers reads what Python's `re` would match whole, its parts joined, as in Lark:
+/// each verdict is `re.match(joined, text, re.S)` ending at the end of the text.
+#[test]
+fn lazy_terminals_end_at_the_first_end() {
+    const NOTE: &str = "start: WORD+\nWORD: /[a-z]+/\n%ignore \" \"\n";
+    let comments = [
+        format!("{NOTE}%ignore /\\/\\*.*?\\*\\//s"),
+        format!("{NOTE}C: \"/*\" /.*?/s \"*/\"\n%ignore C"),
+    ];
+    let accepted = ["a /* b */ c", "/**/a", "a/* \n ( * */b/*x*//*y*/c"];
+    let rejected = ["a /* b */ ( /* */ c", "/* */ */ a", "a /* b"];
+    let judged =
+        comments.each_ref().map(|grammar| (grammar.as_str(), &accepted[..], &rejected[..]));
+    judge(Dialect::Lark, &judged);
+    let python = [
+        "%import python.LONG_STRING\nstart: LONG_STRING",
+        "start: LONG_STRING\nLONG_STRING: /([ubf]?r?|r[ubf])(\"\"\".*?(?<!\\\\)(\\\\\\\\)*?\"\"\"|\u{27}\u{27}\u{27}.*?(?<!\\\\)(\\\\\\\\)*?\u{27}\u{27}\u{27})/is",
+    ];
+    let accepted =
+        [r#""""a"b""c\n""""#, r#"r"""\"""" "#.trim_end(), r#""""\\""""#, "'''\n'''", r#""""""""#];
+    let rejected = [r#""""a""" + """b""""#, r#""""\""""#, "'''a\"\"\"", r#"""""""""""""#];
+    judge(Dialect::Lark, &python.map(|grammar| (grammar, &accepted[..], &rejected[..])));
+    judge(
+        Dialect::Lark,
+        &[
+            // Lark's own definition of `ESCAPED_STRING`, and of a string in single quotes beside it.
+            (
+                "start: S | T\n_I: /.*?/\n_E: _I /(?<!\\\\)(\\\\\\\\)*?/\nS: \"\\\"\" _E \"\\\"\"\n%import common._STRING_ESC_INNER -> _F\nT: \"\u{27}\" _F \"\u{27}\"",
+                &[r#""""#, r#""a'b""#, r#""\"""#, r#""\\""#, "'a\"'", r"'\''", r"'\\'"],
+                &[r#""a"b""#, r#""\""#, r"'\'", "'a'b'", "\"a\nb\""],
+            ),
+            // By name in a rule, as an alternative, in a rule itself.
+            ("start: A A\nA: /a.*?b/", &["abab", "aabab"], &["ab", "abbab"]),
+            ("start: A\nA: /a.*?b/ | /c+/ | \"dd\"", &["ab", "cc", "dd"], &["abb", "aab b"]),
+            ("start: /a.*?b/ \"b\"?", &["ab", "abb"], &["abbb"]),
+            // A part of a larger terminal: the whole decides.
+            ("start: B\nA: /a.*?b/\nB: A \"c\"", &["abc", "abbc"], &["ab", "abcbc"]),
+            // The order of alternatives counts where a quantifier is lazy, and there alone.
+            ("start: /(?:a|ab)c??/", &["a"], &["ab", "ac", "abc"]),
+            ("start: /a|ab/", &["a", "ab"], &["b"]),
+            // Lark refuses a terminal of no text; the mark is not meant.
+            ("start: \"<\" /[^>]*?/ \">\"", &["<>", "<ab>"], &["<>>"]),
+            // Of `&` and `~` each terminal is a whole.
+            ("start: B\nA: /a.*?b/\nB: A & ~/aab/", &["ab", "acb"], &["aab", "abb"]),
+        ],
+    );
+}
+
+/// Conditions on the text around see their whole terminal, whose parts Lark joins.
+#[test]
+fn conditions_see_their_terminal() {
+    judge(
+        Dialect::Lark,
+        &[
+            ("start: B\nA: /(?!if)/ /[a-z]+/\nB: A \"!\"", &["of!", "i!"], &["if!", "iff!"]),
+            (
+                "start: B+\nK: /if\\b/\nB: K /[a-z. ]+/ | \"i\"",
+                &["if.", "if a", "iif x"],
+                &["if", "ifa"],
+            ),
+            ("start: B\nB: \"a\" /^b/ | /a$/ \"c\" | \"d\" /(?<=d)e/", &["de"], &["ab", "ac", "d"]),
         ],
     );
 }

@@ -15,9 +15,10 @@
 //! the text into terminals counts, and ignored text goes on as long as it can (`longest_match`).
 //! Priorities choose between parses of one text and never decide whether it is accepted, so they are
 //! read and mean nothing. The same holds for aliases, and for `!`, `?` and `_` of names. Patterns are
-//! in the syntax of Rust's `regex` crate with look-around. Other than there, a pattern is the set of the
-//! texts that it matches as a whole: what stands around its terminal, lazy quantifiers, and the order of
-//! alternatives mean nothing.
+//! in the syntax of Rust's `regex` crate with look-around. A terminal is the set of the texts that it matches
+//! as a whole, so what stands around it and the order of alternatives mean nothing. A terminal with lazy
+//! quantifiers is read as by Python's `re`, its parts joined to one pattern: of all ways to match, the
+//! preferred one must reach the end of the text (`terminal_languages`).
 //!
 //! # Lazy rules
 //!
@@ -63,6 +64,9 @@
 //!   stands behind the rule. Captures are those of one parse (`constraint/captures.rs`); llguidance
 //!   tells every rule that ends somewhere while its lexer reads the longest terminals. Where a suffix
 //!   may begin at several places, the text before it is the longest.
+//! - Lazy quantifiers (`.*?`) mean what they mean to Lark; llguidance's lexer ignores them, so its terminals have
+//!   more texts. Where Lark refuses such a terminal since it would read nothing (`/.*?/`), the mark means
+//!   nothing here either, nor does it in a lazy rule, and in one with `stop` or `max_chars`.
 //! - `temperature` may stand on any rule, there on terminals and subgrammars alone.
 //! - Refused by name: text that is not UTF-8 (`allow_invalid_utf8`), and rules of Lark's libraries,
 //!   whose terminals are here alone.

@@ -7,10 +7,12 @@
 //! with assertions becomes a system of right-linear equations, with one variable for each context.
 
 mod lookbehind;
+mod preferred_match;
 
 use rustc_hash::FxHashMap;
 
 use self::lookbehind::LeftContexts;
+pub(crate) use self::preferred_match::compile_preferred;
 use super::options::Anchoring;
 use super::pattern::{AssertionSource, Look, Pattern};
 use super::pattern_error::error_at;
@@ -28,11 +30,8 @@ pub(crate) fn compile(
     anchoring: Anchoring,
     spelling: &dyn CodePoints,
 ) -> Result<Language> {
-    let any = spelling.class(languages, &[(0, 0x10_FFFF)]);
-    let text = languages.repeat(any, 0, None);
-    let classes = FxHashMap::default();
-    let duties = Vec::new();
-    let mut compiler = PatternCompiler { languages, spelling, text, classes, unrolled: 0, duties };
+    let mut compiler = PatternCompiler::new(languages, spelling, false);
+    let text = compiler.text;
     let language = match anchoring {
         Anchoring::Whole => compiler.language(pattern, None, Language::EPSILON)?,
         Anchoring::Search => {
@@ -55,6 +54,8 @@ struct PatternCompiler<'a> {
     text: Language,
     classes: FxHashMap<Vec<(u32, u32)>, Language>,
     unrolled: usize,
+    /// Whether alternatives and repeats are kept in their order of preference.
+    is_ordered: bool,
     /// Languages that must be empty; otherwise an atomic group changes what is matched.
     duties: Vec<(Language, AssertionSource)>,
 }
@@ -68,6 +69,7 @@ enum Lowered {
         body: Box<Lowered>,
         min: u32,
         max: Option<u32>,
+        greedy: bool,
     },
     End,
     Ahead {
@@ -98,6 +100,19 @@ enum AtomicChoice {
 /// One language for each left context.
 type ByContext = Vec<Language>;
 
+impl<'a> PatternCompiler<'a> {
+    fn new(
+        languages: &'a mut Languages,
+        spelling: &'a dyn CodePoints,
+        is_ordered: bool,
+    ) -> PatternCompiler<'a> {
+        let any = spelling.class(languages, &[(0, 0x10_FFFF)]);
+        let text = languages.repeat(any, 0, None);
+        let (classes, duties) = (FxHashMap::default(), Vec::new());
+        Self { languages, spelling, text, classes, unrolled: 0, is_ordered, duties }
+    }
+}
+
 impl PatternCompiler<'_> {
     /// The texts that consist of a string of `before`, a match, and a string of `after`.
     fn language(
@@ -114,10 +129,19 @@ impl PatternCompiler<'_> {
         let rest = vec![after; contexts.len()];
         let mut scope = ContextScope { compiler: self, contexts, variables: Vec::new() };
         let all = scope.full(&Lowered::Concat(parts), &rest)?;
-        let ContextScope { contexts, mut variables, .. } = scope;
+        let ContextScope { contexts, variables, .. } = scope;
+        self.finish(&contexts, variables, all[0])
+    }
+
+    /// The language at the start of the text, once nothing more is defined.
+    fn finish(
+        &mut self,
+        contexts: &LeftContexts,
+        mut variables: Vec<Language>,
+        language: Language,
+    ) -> Result<Language> {
         variables.extend_from_slice(contexts.variables());
-        // At the start of the text.
-        let settled = variables::settle(self.languages, &variables, all[0]);
+        let settled = variables::settle(self.languages, &variables, language);
         for (changed, at) in std::mem::take(&mut self.duties) {
             if self.languages.is_live(changed)? {
                 return Err(error_at(at.byte, format!("{} changes what is matched here", at.name))
@@ -163,7 +187,7 @@ impl PatternCompiler<'_> {
                 let mut parts = Vec::new();
                 for pattern in patterns {
                     match self.lower(pattern, prefixes)? {
-                        Lowered::Plain(language) => plain.push(language),
+                        Lowered::Plain(language) if !self.is_ordered => plain.push(language),
                         part => parts.push(part),
                     }
                 }
@@ -172,9 +196,14 @@ impl PatternCompiler<'_> {
                 }
                 if parts.len() == 1 { parts.swap_remove(0) } else { Lowered::Alternate(parts) }
             }
-            Pattern::Repeat { body, min, max } => match self.lower(body, prefixes)? {
-                Lowered::Plain(body) => Lowered::Plain(self.languages.repeat(body, *min, *max)),
-                body => Lowered::Repeat { body: Box::new(body), min: *min, max: *max },
+            Pattern::Repeat { body, min, max, greedy } => match self.lower(body, prefixes)? {
+                Lowered::Plain(body) if !self.is_ordered || Some(*min) == *max => {
+                    Lowered::Plain(self.languages.repeat(body, *min, *max))
+                }
+                body => {
+                    let (body, greedy) = (Box::new(body), *greedy);
+                    Lowered::Repeat { body, min: *min, max: *max, greedy }
+                }
             },
             Pattern::Atomic { body, greedy, at } => {
                 let lowered = self.lower(body, prefixes)?;
@@ -228,7 +257,7 @@ impl PatternCompiler<'_> {
         if !self.languages.is_live(both)? {
             return Ok(AtomicChoice::Only);
         }
-        if let Pattern::Repeat { body, min, max } = body
+        if let Pattern::Repeat { body, min, max, .. } = body
             && greedy
             && let Some(class) = one_character(body)
             && let Lowered::Plain(class) = self.lower(&class, prefixes)?
@@ -335,7 +364,7 @@ impl ContextScope<'_, '_> {
                 let one = self.full(part, rest)?;
                 Ok(self.unite(&all, &one))
             }),
-            Lowered::Repeat { body, min, max } => Ok(self.repeat(body, *min, *max, rest)?.0),
+            Lowered::Repeat { body, min, max, .. } => Ok(self.repeat(body, *min, *max, rest)?.0),
             Lowered::Atomic { language, atomic, at } => {
                 self.keep(*atomic, *at, rest)?;
                 self.full(&Lowered::Plain(*language), rest)
@@ -372,7 +401,7 @@ impl ContextScope<'_, '_> {
                 let one = self.some(part, rest)?;
                 Ok(self.unite(&all, &one))
             }),
-            Lowered::Repeat { body, min, max } => Ok(self.repeat(body, *min, *max, rest)?.1),
+            Lowered::Repeat { body, min, max, .. } => Ok(self.repeat(body, *min, *max, rest)?.1),
             Lowered::Atomic { language, atomic, at } => {
                 self.keep(*atomic, *at, rest)?;
                 self.some(&Lowered::Plain(*language), rest)

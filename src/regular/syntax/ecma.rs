@@ -134,8 +134,7 @@ impl EcmaParser<'_> {
             let message = format!("`{}` counts down", &rest[..self.cursor.at - start]);
             return Err(error_at(start, message).with_help("write the smaller number first"));
         }
-        // A lazy match finds the same texts.
-        self.cursor.eat("?");
+        let greedy = !self.cursor.eat("?");
         match self.cursor.peek() {
             Some('+') => Err(error_at(self.cursor.at, "possessive repeats are not in ECMA-262")
                 .with_help("leave out the second `+`")),
@@ -143,7 +142,7 @@ impl EcmaParser<'_> {
             Some('{') if self.count(self.cursor.at)?.is_some() => {
                 Err(nothing_to_repeat(self.cursor.at, '{'))
             }
-            _ => Ok(Pattern::Repeat { body: Box::new(atom), min, max }),
+            _ => Ok(Pattern::Repeat { body: Box::new(atom), min, max, greedy }),
         }
     }
 

@@ -29,16 +29,17 @@ pub fn parse(
     options: Options,
     spelling: &dyn CodePoints,
 ) -> Result<Language> {
-    let tree = syntax_tree(pattern, options.dialect)?;
+    let tree = parse_pattern(pattern, options.dialect)?;
     compile::compile(languages, &tree, options.anchoring, spelling)
 }
 
 /// Checks the syntax of a pattern without compiling it.
 pub(crate) fn check(pattern: &str, dialect: Dialect) -> Result<()> {
-    syntax_tree(pattern, dialect).map(drop)
+    parse_pattern(pattern, dialect).map(drop)
 }
 
-fn syntax_tree(pattern: &str, dialect: Dialect) -> Result<Pattern> {
+/// The syntax tree of a pattern.
+pub(crate) fn parse_pattern(pattern: &str, dialect: Dialect) -> Result<Pattern> {
     match dialect {
         Dialect::Rust => rust::parse(pattern),
         Dialect::Ecma => ecma::parse(pattern),

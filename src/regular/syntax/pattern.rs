@@ -1,19 +1,18 @@
-//! The syntax tree that both dialects parse into.
+//! The syntax tree that all dialects parse into.
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
-/// A pattern over code points. Groups, captures and greediness are gone: they do not change the
-/// language.
+/// A pattern over code points. Groups and captures are gone: they do not change the language.
 #[derive(Clone, Debug)]
 pub(crate) enum Pattern {
     /// One code point of a set; the empty set matches nothing.
     Class(ClassUnicode),
     /// One after the other; none at all is the empty string.
     Concat(Vec<Pattern>),
-    /// Any one of these.
+    /// Any one of these; the first one that matches is preferred.
     Alternate(Vec<Pattern>),
-    /// `min` to `max` times, `None` for no bound.
-    Repeat { body: Box<Pattern>, min: u32, max: Option<u32> },
+    /// `min` to `max` times, `None` for no bound; `greedy`: rather more often than less.
+    Repeat { body: Box<Pattern>, min: u32, max: Option<u32>, greedy: bool },
     /// A condition on the text around a position.
     Look { look: Look, at: AssertionSource },
     /// A group whose first match is never given back. `greedy`: whether the body is one greedy
@@ -42,12 +41,43 @@ pub(crate) struct AssertionSource {
 }
 
 impl Pattern {
+    /// Whether a quantifier prefers fewer repeats, outside conditions on the text around.
+    pub(crate) fn is_lazy(&self) -> bool {
+        match self {
+            Self::Class(_) | Self::Look { .. } | Self::Atomic { .. } => false,
+            Self::Concat(parts) | Self::Alternate(parts) => parts.iter().any(Self::is_lazy),
+            Self::Repeat { body, min, max, greedy } => {
+                !greedy && *max != Some(*min) || body.is_lazy()
+            }
+        }
+    }
+
+    /// Whether a condition on the text around stands in it.
+    pub(crate) fn looks_around(&self) -> bool {
+        match self {
+            Self::Class(_) => false,
+            Self::Look { .. } => true,
+            Self::Concat(parts) | Self::Alternate(parts) => parts.iter().any(Self::looks_around),
+            Self::Repeat { body, .. } | Self::Atomic { body, .. } => body.looks_around(),
+        }
+    }
+
     pub(crate) fn empty() -> Self {
         Self::Concat(Vec::new())
     }
 
     pub(crate) fn char(c: char) -> Self {
         Self::Class(class_of([(c, c)]))
+    }
+
+    /// One code point from `first` to `last`.
+    pub(crate) fn range(first: char, last: char) -> Self {
+        Self::Class(class_of([(first, last)]))
+    }
+
+    /// `min` to `max` times, rather more often than less.
+    pub(crate) fn greedy(body: Self, min: u32, max: Option<u32>) -> Self {
+        Self::Repeat { body: Box::new(body), min, max, greedy: true }
     }
 
     pub(crate) fn look(look: Look, at: AssertionSource) -> Self {

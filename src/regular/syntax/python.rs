@@ -111,7 +111,7 @@ impl PythonParser<'_> {
             return Err(error_at(second, "a repeat is repeated")
                 .with_help("put a group around the first: `(?:…)`"));
         }
-        let repeat = Pattern::Repeat { body: Box::new(pattern), min, max };
+        let repeat = Pattern::Repeat { body: Box::new(pattern), min, max, greedy: is_greedy };
         let at = AssertionSource { byte: start, name: "a possessive repeat" };
         Ok(Some(if is_possessive {
             Pattern::Atomic { body: Box::new(repeat), greedy: true, at }

@@ -58,7 +58,12 @@ fn convert(hir: &Hir, rewritten: &RewrittenPattern) -> Result<Pattern> {
         HirKind::Look(look) => assertion(*look),
         HirKind::Repetition(repetition) => {
             let body = Box::new(convert(&repetition.sub, rewritten)?);
-            Pattern::Repeat { body, min: repetition.min, max: repetition.max }
+            Pattern::Repeat {
+                body,
+                min: repetition.min,
+                max: repetition.max,
+                greedy: repetition.greedy,
+            }
         }
         HirKind::Capture(capture) => {
             let body = convert(&capture.sub, rewritten)?;

@@ -31,8 +31,8 @@ const COMMON: &[(&str, &str)] = &[
     ("LETTER", "[A-Za-z]"),
     ("WORD", "[A-Za-z]+"),
     ("CNAME", "[_A-Za-z][_A-Za-z0-9]*"),
-    ("_STRING_INNER", ".*"),
-    ("_STRING_ESC_INNER", r"(?:.*[^\\\n])?(?:\\\\)*"),
+    ("_STRING_INNER", ".*?"),
+    ("_STRING_ESC_INNER", r".*?(?<!\\)(?:\\\\)*?"),
     // A string that ends at the first quote behind an even number of backslashes.
     ("ESCAPED_STRING", r#""(?:[^"\\\n]|\\[^\n])*""#),
     ("WS_INLINE", r"[ \t]+"),
@@ -57,7 +57,7 @@ const PYTHON: &[(&str, &str)] = &[
     ),
     (
         "LONG_STRING",
-        r#"(?is:(?:[ubf]?r?|r[ubf])(?:"""(?:.*[^\\])?(?:\\\\)*"""|'''(?:.*[^\\])?(?:\\\\)*'''))"#,
+        r#"(?is:(?:[ubf]?r?|r[ubf])(?:""".*?(?<!\\)(?:\\\\)*?"""|'''.*?(?<!\\)(?:\\\\)*?'''))"#,
     ),
     ("DEC_NUMBER", r"[1-9](?:_?[0-9])*|0(?:_?0)*"),
     ("HEX_NUMBER", r"0[xX](?:_?[0-9a-fA-F])+"),

@@ -181,8 +181,11 @@ impl<'a> LarkLowering<'a> {
     /// Lowers all imports, definitions and instances.
     fn grammar(&mut self, grammar: &LinkedGrammar) -> Result<()> {
         for (at, name, pattern) in &grammar.library {
-            let body = self.rules.pattern(self.text, *at, pattern, Dialect::Rust)?;
-            self.rules.define(self.text, name, *at, body)?;
+            let terminals = self.terminals();
+            if let Some(texts) = terminals.of_library(&mut self.rules, *at, pattern)? {
+                let body = RuleExpr::new(*at, RuleExprKind::Regular(texts));
+                self.rules.define(self.text, name, *at, body)?;
+            }
         }
         let is_captured =
             |linked: &LinkedDefinition| linked.definition.attributes.capture.is_some();
@@ -198,7 +201,9 @@ impl<'a> LarkLowering<'a> {
                 self.open.push(Vec::new());
                 continue;
             };
-            let ignored = text.ways(first.at, |closed| self.all(closed, LarkContext::Terminal))?;
+            let ignored = text.ways(first.at, |closed| {
+                closed.iter().map(|expr| self.whole_terminal(expr)).collect()
+            })?;
             let open = text.open.into_iter();
             self.open.push(if has_captures {
                 open.map(OpenText::marked).collect()
@@ -287,8 +292,12 @@ impl<'a> LarkLowering<'a> {
             let is_sampled = attributes.max_tokens.is_some() || attributes.temperature.is_some();
             let is_bound = is_sampled && body.is_of_terminals() || attributes.bound_text();
             if !is_bound {
-                let context = if is_terminal { LarkContext::Terminal } else { LarkContext::Rule };
-                return Ok(with_attributes(self.expr(body, context)?, attributes));
+                let item = if is_terminal {
+                    self.whole_terminal(body)?
+                } else {
+                    self.expr(body, LarkContext::Rule)?
+                };
+                return Ok(with_attributes(item, attributes));
             }
             let item = with_attributes(self.bounded(definition, body)?, attributes);
             return Ok(if is_terminal { item } else { self.with_ignored_behind(item) });
@@ -379,6 +388,19 @@ impl<'a> LarkLowering<'a> {
         exprs.iter().map(|expr| self.expr(expr, context)).collect()
     }
 
+    /// A terminal that is not a part of another one.
+    fn whole_terminal(&mut self, expr: &LarkExpr) -> Result<RuleExpr> {
+        let at = expr.at;
+        if let LarkExprKind::Choice(parts) = &expr.kind {
+            let parts: Result<_> = parts.iter().map(|part| self.whole_terminal(part)).collect();
+            return Ok(RuleExpr::choice(at, parts?));
+        }
+        match self.terminals().joined(&mut self.rules, expr, self.group)? {
+            Some(joined) => Ok(RuleExpr::new(at, RuleExprKind::Regular(joined))),
+            None => self.expr(expr, LarkContext::Terminal),
+        }
+    }
+
     fn expr(&mut self, expr: &LarkExpr, context: LarkContext) -> Result<RuleExpr> {
         let at = expr.at;
         match &expr.kind {
@@ -466,6 +488,11 @@ impl<'a> LarkLowering<'a> {
                 .text
                 .error(at, "a terminal holds no special token and no other grammar")
                 .with_help("write the name of what holds it in small letters"));
+        }
+        if context == LarkContext::Rule
+            && let Some(joined) = self.terminals().joined(&mut self.rules, expr, self.group)?
+        {
+            return Ok(RuleExpr::new(at, RuleExprKind::Regular(joined)));
         }
         if let Some(item) = written_out(&mut self.rules, self.text, expr, self.group)? {
             return Ok(item);

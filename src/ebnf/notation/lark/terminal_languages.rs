@@ -1,15 +1,35 @@
 //! The languages of terminals: of one that is written out, and of one by its name.
+//!
+//! Lark joins the parts of a terminal to one pattern for Python's `re`. Most patterns are the concatenation of
+//! what their parts match, and are read part by part. But lazy quantifiers and conditions on the text around
+//! look beyond their part, so a terminal with any is joined here, too (`joined`), and a lazy one has the
+//! texts that such an engine would match whole:
+//!
+//! ```text
+//! COMMENT: "/*" /.*?/s "*/"          holds no `*/` but the last
+//! ```
+
+use rustc_hash::FxHashSet;
 
 use super::ast::{LarkExpr, LarkExprKind, is_terminal};
-use super::modules::LinkedGrammar;
+use super::modules::{LinkedDefinition, LinkedGrammar};
 use crate::ebnf::expression::{RuleExpr, RuleExprKind};
 use crate::ebnf::grammar_text::GrammarText;
 use crate::ebnf::rule_table::{CaseFolding, RuleTable};
 use crate::error::Result;
-use crate::regular::{Dialect, Language, Utf8, any_text};
+use crate::regular::{Anchoring, Dialect, Language, Pattern, Utf8, any_text};
+use crate::regular::{compile_pattern, compile_preferred, parse_pattern};
 
 /// Terminals within terminals.
 const MAX_NESTING: usize = 100;
+/// Parts of a terminal, those of the terminals in it counted each time.
+const MAX_PARTS: usize = 20_000;
+
+/// The dialect of the patterns in a group of definitions: grammars that are referred to by name keep that of
+/// the notation.
+fn dialect(rules: &RuleTable<'_>, group: usize) -> Dialect {
+    if group == 0 { rules.pattern_dialect(Dialect::Rust) } else { Dialect::Rust }
+}
 
 /// A terminal that is written out as a string, a range or a pattern, in a group of definitions; none if it
 /// is something else.
@@ -29,13 +49,26 @@ pub(super) fn written_out(
             rules.class(at, &[(u32::from(*first), u32::from(*last))])
         }
         LarkExprKind::Pattern(pattern) => {
-            // Grammars that are referred to by name keep the dialect of the notation.
-            let dialect =
-                if group == 0 { rules.pattern_dialect(Dialect::Rust) } else { Dialect::Rust };
+            let dialect = dialect(rules, group);
             rules.pattern(text, at, pattern, dialect)?
         }
         _ => return Ok(None),
     }))
+}
+
+/// The language of an expression that is one.
+fn regular(item: RuleExpr) -> Option<Language> {
+    match item.kind {
+        RuleExprKind::Regular(language) => Some(language),
+        _ => None,
+    }
+}
+
+/// Whether the sign of a lazy quantifier or of a condition on the text around stands in a pattern.
+fn looks_beyond(pattern: &str) -> bool {
+    const SIGNS: [&str; 13] =
+        ["*?", "+?", "??", "}?", "(?=", "(?!", "(?<", "$", r"\b", r"\B", r"\A", r"\z", r"\Z"];
+    SIGNS.iter().any(|sign| pattern.contains(sign)) || pattern.replace("[^", "").contains('^')
 }
 
 /// Terminals by name.
@@ -45,71 +78,265 @@ pub(super) struct TerminalLanguages<'a> {
     pub(super) grammar: &'a LinkedGrammar,
 }
 
-impl TerminalLanguages<'_> {
-    /// The language of a terminal, or of an expression of terminals, in a group of definitions; none where
-    /// it has no pattern, or is more than that.
+impl<'a> TerminalLanguages<'a> {
+    /// The language of a whole terminal, or of an expression of terminals, in a group of definitions; none
+    /// where it has no pattern, is more than that, or is very large.
     pub(super) fn language(
         &self,
         rules: &mut RuleTable<'_>,
         expr: &LarkExpr,
         group: usize,
     ) -> Result<Option<Language>> {
-        self.within(rules, expr, group, 0)
+        TerminalReader::new(*self, rules, group).whole(expr)
     }
 
-    fn within(
+    /// The language of an alternative of a whole terminal that is read as one pattern; none where each part may
+    /// be read by itself, or where it is no pattern. Names are left to their definitions.
+    pub(super) fn joined(
         &self,
         rules: &mut RuleTable<'_>,
         expr: &LarkExpr,
         group: usize,
-        depth: usize,
     ) -> Result<Option<Language>> {
-        if depth > MAX_NESTING {
+        TerminalReader::new(*self, rules, group).joined(expr)
+    }
+
+    /// The language of a terminal of Lark's libraries.
+    pub(super) fn of_library(
+        &self,
+        rules: &mut RuleTable<'_>,
+        at: usize,
+        pattern: &str,
+    ) -> Result<Option<Language>> {
+        if looks_beyond(pattern) {
+            let tree = self.parsed(at, pattern, Dialect::Rust)?;
+            if let Some(texts) = self.texts(rules, at, &tree)? {
+                return Ok(Some(texts));
+            }
+        }
+        let item = rules.pattern(self.text, at, pattern, Dialect::Rust)?;
+        Ok(regular(item))
+    }
+
+    /// The texts of a terminal that is one pattern; none where its parts may be read by themselves.
+    fn texts(
+        &self,
+        rules: &mut RuleTable<'_>,
+        at: usize,
+        tree: &Pattern,
+    ) -> Result<Option<Language>> {
+        let l = rules.builder.languages();
+        if tree.is_lazy() {
+            let preferred = compile_preferred(l, tree, &Utf8);
+            let preferred = preferred.map_err(|error| self.text.embed(at, &error))?;
+            let not_empty = l.difference(preferred, Language::EPSILON);
+            // Lark refuses a terminal that reads nothing: the mark is not meant.
+            if l.is_live(not_empty)? {
+                return Ok(Some(preferred));
+            }
+        }
+        if !tree.looks_around() {
             return Ok(None);
         }
-        let all =
-            |rules: &mut RuleTable<'_>, parts: &[LarkExpr]| -> Result<Option<Vec<Language>>> {
-                parts.iter().map(|part| self.within(rules, part, group, depth + 1)).collect()
-            };
-        let regular = |item: RuleExpr| match item.kind {
-            RuleExprKind::Regular(language) => Some(language),
+        let whole = compile_pattern(l, tree, Anchoring::Whole, &Utf8);
+        whole.map(Some).map_err(|error| self.text.embed(at, &error))
+    }
+
+    fn parsed(&self, at: usize, pattern: &str, dialect: Dialect) -> Result<Pattern> {
+        parse_pattern(pattern, dialect).map_err(|error| self.text.embed(at, &error))
+    }
+
+    /// The definition of a terminal.
+    fn definition(&self, name: &str) -> Option<&'a LinkedDefinition> {
+        self.grammar.definitions.iter().find(|linked| linked.definition.name == name)
+    }
+
+    /// The place and the pattern of a terminal of Lark's libraries.
+    fn library_pattern(&self, name: &str) -> Option<(usize, &'static str)> {
+        let mut library = self.grammar.library.iter();
+        library.find(|(_, known, _)| known == name).map(|(at, _, pattern)| (*at, *pattern))
+    }
+
+    /// Whether the sign of a lazy quantifier or of a condition on the text around stands in an expression or
+    /// in a terminal that it names.
+    fn looks_beyond(&self, expr: &LarkExpr) -> bool {
+        let (mut found, mut seen, mut todo) = (false, FxHashSet::default(), vec![expr.clone()]);
+        while let (false, Some(expr)) = (found, todo.pop()) {
+            expr.visit(&mut |part| match &part.kind {
+                LarkExprKind::Pattern(pattern) => found |= looks_beyond(pattern),
+                LarkExprKind::Name(name) if seen.insert(name.clone()) => {
+                    if let Some(linked) = self.definition(name) {
+                        todo.push(linked.definition.body.clone());
+                    } else if let Some((_, pattern)) = self.library_pattern(name) {
+                        found |= looks_beyond(pattern);
+                    }
+                }
+                _ => {}
+            });
+        }
+        found
+    }
+}
+
+/// A walk through an expression of terminals and the terminals that it names.
+struct TerminalReader<'r, 'a, 'e> {
+    terminals: TerminalLanguages<'a>,
+    rules: &'r mut RuleTable<'e>,
+    /// The group of the definition that is being read.
+    group: usize,
+    /// The number of terminals around.
+    nesting: usize,
+    /// The parts so far.
+    parts: usize,
+}
+
+impl<'r, 'a, 'e> TerminalReader<'r, 'a, 'e> {
+    fn new(terminals: TerminalLanguages<'a>, rules: &'r mut RuleTable<'e>, group: usize) -> Self {
+        Self { terminals, rules, group, nesting: 0, parts: 0 }
+    }
+
+    /// Counts a part; whether there are too many.
+    fn is_too_large(&mut self) -> bool {
+        self.parts += 1;
+        self.parts > MAX_PARTS
+    }
+
+    /// Whether terminals nest too deeply, as those that call themselves do.
+    fn is_too_deep(&self) -> bool {
+        self.nesting > MAX_NESTING
+    }
+
+    /// The result of `read` on the body of a definition.
+    fn in_definition<T>(
+        &mut self,
+        linked: &LinkedDefinition,
+        read: impl FnOnce(&mut Self, &LarkExpr) -> T,
+    ) -> T {
+        let group = std::mem::replace(&mut self.group, linked.group);
+        self.nesting += 1;
+        let result = read(self, &linked.definition.body);
+        self.nesting -= 1;
+        self.group = group;
+        result
+    }
+
+    /// The language of a whole terminal.
+    fn whole(&mut self, expr: &LarkExpr) -> Result<Option<Language>> {
+        if let LarkExprKind::Choice(parts) = &expr.kind {
+            let parts = parts.iter().map(|part| self.whole(part));
+            let parts = parts.collect::<Result<Option<Vec<_>>>>()?;
+            return Ok(parts.map(|parts| self.rules.builder.languages().union(parts)));
+        }
+        match self.joined(expr)? {
+            Some(joined) => Ok(Some(joined)),
+            None => self.within(expr),
+        }
+    }
+
+    fn joined(&mut self, expr: &LarkExpr) -> Result<Option<Language>> {
+        if matches!(expr.kind, LarkExprKind::Name(_)) || !self.terminals.looks_beyond(expr) {
+            return Ok(None);
+        }
+        let parts = std::mem::take(&mut self.parts);
+        let tree = self.pattern(expr)?;
+        if std::mem::replace(&mut self.parts, parts) > MAX_PARTS {
+            let message = "a terminal with a lazy quantifier or look-around is too large";
+            return Err(self
+                .terminals
+                .text
+                .error(expr.at, message)
+                .with_help("let fewer terminals stand in it, or write it without either"));
+        }
+        tree.map_or(Ok(None), |tree| self.terminals.texts(self.rules, expr.at, &tree))
+    }
+
+    /// The one pattern of an expression; none where it is more than a pattern.
+    fn pattern(&mut self, expr: &LarkExpr) -> Result<Option<Pattern>> {
+        if self.is_too_large() || self.is_too_deep() {
+            return Ok(None);
+        }
+        let terminals = self.terminals;
+        Ok(match &expr.kind {
+            LarkExprKind::Text { text, caseless: false } => {
+                Some(Pattern::Concat(text.chars().map(Pattern::char).collect()))
+            }
+            LarkExprKind::Text { text, caseless: true } => {
+                let pattern = format!("(?i:{})", regex_syntax::escape(text));
+                Some(terminals.parsed(expr.at, &pattern, Dialect::Rust)?)
+            }
+            LarkExprKind::Range(first, last) => Some(Pattern::range(*first, *last)),
+            LarkExprKind::Pattern(pattern) => {
+                let dialect = dialect(self.rules, self.group);
+                Some(terminals.parsed(expr.at, pattern, dialect)?)
+            }
+            LarkExprKind::Name(name) if is_terminal(name) => {
+                if let Some(linked) = terminals.definition(name) {
+                    let attributes = &linked.definition.attributes;
+                    if attributes.is_lazy || attributes.bound_text() {
+                        return Ok(None);
+                    }
+                    return self.in_definition(linked, Self::pattern);
+                }
+                match terminals.library_pattern(name) {
+                    Some((at, pattern)) => Some(terminals.parsed(at, pattern, Dialect::Rust)?),
+                    None => None,
+                }
+            }
+            LarkExprKind::Sequence(parts) => self.patterns(parts)?.map(Pattern::Concat),
+            LarkExprKind::Choice(parts) => self.patterns(parts)?.map(Pattern::Alternate),
+            LarkExprKind::Repeat(inner, min, max) => {
+                self.pattern(inner)?.map(|body| Pattern::greedy(body, *min, *max))
+            }
             _ => None,
-        };
+        })
+    }
+
+    fn patterns(&mut self, parts: &[LarkExpr]) -> Result<Option<Vec<Pattern>>> {
+        parts.iter().map(|part| self.pattern(part)).collect()
+    }
+
+    /// The language of an expression whose parts are read by themselves.
+    fn within(&mut self, expr: &LarkExpr) -> Result<Option<Language>> {
+        if self.is_too_large() || self.is_too_deep() {
+            return Ok(None);
+        }
+        let terminals = self.terminals;
         Ok(match &expr.kind {
             LarkExprKind::Name(name) if is_terminal(name) => {
-                let mut definitions = self.grammar.definitions.iter();
-                if let Some(linked) = definitions.find(|linked| linked.definition.name == *name) {
+                if let Some(linked) = terminals.definition(name) {
                     if linked.definition.attributes.is_lazy {
                         return Ok(None);
                     }
-                    return self.within(rules, &linked.definition.body, linked.group, depth + 1);
+                    return self.in_definition(linked, Self::whole);
                 }
-                let library = self.grammar.library.iter().find(|(_, known, _)| known == name);
-                match library {
-                    Some((at, _, pattern)) => {
-                        regular(rules.pattern(self.text, *at, pattern, Dialect::Rust)?)
-                    }
+                match terminals.library_pattern(name) {
+                    Some((at, pattern)) => terminals.of_library(self.rules, at, pattern)?,
                     None => None,
                 }
             }
             LarkExprKind::Sequence(parts) => {
-                all(rules, parts)?.map(|parts| rules.builder.languages().concat(parts))
+                self.all_within(parts)?.map(|parts| self.rules.builder.languages().concat(parts))
             }
             LarkExprKind::Choice(parts) => {
-                all(rules, parts)?.map(|parts| rules.builder.languages().union(parts))
+                self.all_within(parts)?.map(|parts| self.rules.builder.languages().union(parts))
             }
             LarkExprKind::And(parts) => {
-                all(rules, parts)?.map(|parts| rules.builder.languages().intersect(parts))
+                self.all_within(parts)?.map(|parts| self.rules.builder.languages().intersect(parts))
             }
-            LarkExprKind::Not(inner) => self.within(rules, inner, group, depth + 1)?.map(|inner| {
-                let l = rules.builder.languages();
+            LarkExprKind::Not(inner) => self.within(inner)?.map(|inner| {
+                let l = self.rules.builder.languages();
                 let text = any_text(l, &Utf8);
                 l.difference(text, inner)
             }),
-            LarkExprKind::Repeat(inner, min, max) => self
-                .within(rules, inner, group, depth + 1)?
-                .map(|inner| rules.builder.languages().repeat(inner, *min, *max)),
-            _ => written_out(rules, self.text, expr, group)?.and_then(regular),
+            LarkExprKind::Repeat(inner, min, max) => {
+                let inner = self.within(inner)?;
+                inner.map(|inner| self.rules.builder.languages().repeat(inner, *min, *max))
+            }
+            _ => written_out(self.rules, terminals.text, expr, self.group)?.and_then(regular),
         })
+    }
+
+    fn all_within(&mut self, parts: &[LarkExpr]) -> Result<Option<Vec<Language>>> {
+        parts.iter().map(|part| self.within(part)).collect()
     }
 }
