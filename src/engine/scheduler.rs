@@ -36,6 +36,8 @@ pub(crate) struct SchedulerLimits {
     /// Tokens of prompts that one pass reads while others decode: they wait so much longer for their
     /// next token.
     pub(crate) prefill_tokens_beside_decode: usize,
+    /// At least so many for each text that decodes.
+    pub(crate) prefill_tokens_per_decode: usize,
 }
 
 /// The tokens that one text of a running request could read in the next pass.
@@ -107,7 +109,10 @@ impl Scheduler {
         let limits = self.limits;
         let mut budget = match decodes {
             0 => limits.prefill_tokens,
-            _ => limits.prefill_tokens_beside_decode,
+            _ => {
+                let scaled = decodes.saturating_mul(limits.prefill_tokens_per_decode);
+                scaled.max(limits.prefill_tokens_beside_decode)
+            }
         }
         .max(MIN_SHARE);
         let mut free = free_after(resources, &grants);
@@ -311,6 +316,7 @@ mod tests {
             max_running: 20,
             prefill_tokens: 128,
             prefill_tokens_beside_decode: 48,
+            prefill_tokens_per_decode: 0,
         };
         let (mut scheduler, mut state) = (Scheduler::new(limits), 5);
         let mut world = World { fakes: Vec::new(), blocks: 40, preemptions: 0 };
@@ -350,6 +356,7 @@ mod tests {
             max_running: 8,
             prefill_tokens: 512,
             prefill_tokens_beside_decode: 32,
+            prefill_tokens_per_decode: 0,
         };
         let mut scheduler = Scheduler::new(limits);
         let fake = |prompt, len, read| {
@@ -364,6 +371,12 @@ mod tests {
         world.read(&grants);
         let grants = scheduler.plan(&mut world);
         assert_eq!(grants, [grant(0, 1), grant(1, 1), grant(3, 1), grant(2, 32)]);
+        // Beside many that decode, more of it is read.
+        let mut fakes: Vec<Option<Fake>> = (0..50).map(|_| fake(8, 10, 9)).collect();
+        fakes.push(fake(2000, 2000, 0));
+        let mut world = World { fakes, blocks: 1000, preemptions: 0 };
+        let limits = SchedulerLimits { max_running: 64, prefill_tokens_per_decode: 1, ..limits };
+        assert_eq!(Scheduler::new(limits).plan(&mut world).last(), Some(&grant(50, 50)));
         // Alone, a prompt is read in large pieces.
         let mut world = World { fakes: vec![fake(2000, 2000, 0)], blocks: 1000, preemptions: 0 };
         assert_eq!(scheduler.plan(&mut world), [grant(0, 512)]);
