@@ -131,7 +131,7 @@ struct EngineArgs {
     prefill_tokens: Option<u32>,
     /// Tokens of prompts that one forward pass reads beside growing texts: more let new answers begin
     /// earlier, fewer keep the others even [default: 32, or one for each
-    /// growing text; on a GPU those of --prefill-tokens]
+    /// request if there are more; on a GPU those of --prefill-tokens]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(16..))]
     prefill_tokens_beside_decode: Option<u32>,
     /// Reads every prompt anew, also where another one began with the same tokens

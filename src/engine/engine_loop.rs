@@ -89,8 +89,8 @@ impl std::fmt::Debug for Inbox {
 }
 
 /// Tokens of prompts beside growing texts where nobody says how many: on the CPU a pass takes as much longer as
-/// it reads more. Beside more texts than that it reads one for each: the pass takes at most twice as long, and
-/// prompts that are as long as their answers do not queue.
+/// it reads more. With more requests than that it reads one for each: the pass takes at most twice as long as one
+/// in which all of them decode, and prompts that are as long as their answers do not queue.
 const PREFILL_TOKENS_BESIDE_DECODE_ON_CPU: usize = 32;
 
 /// All requests of an engine.
@@ -109,7 +109,7 @@ impl EngineLoop {
     /// Errors if the system starts no threads.
     pub(crate) fn new(runner: ModelRunner, options: &EngineOptions) -> Result<Self> {
         let is_on_cpu = runner.model().is_on_cpu();
-        let (beside_decode, per_decode) = match options.prefill_tokens_beside_decode {
+        let (beside_decode, per_request) = match options.prefill_tokens_beside_decode {
             Some(tokens) => (tokens, 0),
             None if is_on_cpu => (PREFILL_TOKENS_BESIDE_DECODE_ON_CPU, 1),
             None => (options.prefill_tokens, 0),
@@ -118,7 +118,7 @@ impl EngineLoop {
             max_running: options.max_running.max(1),
             prefill_tokens: options.prefill_tokens,
             prefill_tokens_beside_decode: beside_decode,
-            prefill_tokens_per_decode: per_decode,
+            prefill_tokens_per_request: per_request,
         });
         let state = LoopState::new(runner, options);
         let preparation = PreparationThreads::start()?;

@@ -28,7 +28,7 @@ pub struct EngineOptions {
     pub prefill_tokens: usize,
     /// Tokens of prompts that one forward pass reads beside growing texts: more of them let new requests
     /// begin earlier, fewer keep the time between tokens even. `None` chooses: on the CPU 32, or one
-    /// for each growing text if those are more; on a GPU as many as `prefill_tokens`, since they cost little
+    /// for each request that runs or waits, up to `max_running`, if those are more; on a GPU as many as `prefill_tokens`, since they cost little
     /// beside the weights.
     pub prefill_tokens_beside_decode: Option<usize>,
     /// Keeps keys and values of texts that have ended, as long as there is room, for prompts that begin

@@ -197,6 +197,11 @@ impl LoopState {
 }
 
 impl Resources for LoopState {
+    fn requests(&self) -> usize {
+        let tasks = self.tasks.values().map(|entry| &entry.task);
+        tasks.filter(|task| !task.has_ended() && !task.is_cancelled()).count()
+    }
+
     fn running(&self) -> Vec<TaskId> {
         let running = self.tasks.values().map(|entry| &entry.task);
         running.filter(|task| task.is_running && !task.has_ended()).map(|task| task.id).collect()

@@ -36,8 +36,8 @@ pub(crate) struct SchedulerLimits {
     /// Tokens of prompts that one pass reads while others decode: they wait so much longer for their
     /// next token.
     pub(crate) prefill_tokens_beside_decode: usize,
-    /// At least so many for each text that decodes.
-    pub(crate) prefill_tokens_per_decode: usize,
+    /// At least so many for each request that there is, up to `max_running`.
+    pub(crate) prefill_tokens_per_request: usize,
 }
 
 /// The tokens that one text of a running request could read in the next pass.
@@ -65,6 +65,8 @@ impl Unread {
 
 /// The state that a plan is made for and that it changes: the running requests and the blocks.
 pub(crate) trait Resources {
+    /// The number of requests that run or wait.
+    fn requests(&self) -> usize;
     /// The running requests, oldest first.
     fn running(&self) -> Vec<TaskId>;
     /// The tokens that the texts of a running request could read.
@@ -110,8 +112,9 @@ impl Scheduler {
         let mut budget = match decodes {
             0 => limits.prefill_tokens,
             _ => {
-                let scaled = decodes.saturating_mul(limits.prefill_tokens_per_decode);
-                scaled.max(limits.prefill_tokens_beside_decode)
+                let requests = resources.requests().min(limits.max_running);
+                let for_all = requests.saturating_mul(limits.prefill_tokens_per_request);
+                for_all.max(limits.prefill_tokens_beside_decode)
             }
         }
         .max(MIN_SHARE);
@@ -265,6 +268,10 @@ mod tests {
     }
 
     impl Resources for World {
+        fn requests(&self) -> usize {
+            self.fakes.iter().flatten().count()
+        }
+
         fn running(&self) -> Vec<TaskId> {
             let running = |task: &TaskId| self.get(*task).is_some_and(|fake| fake.is_running);
             (0..self.fakes.len() as TaskId).filter(running).collect()
@@ -316,7 +323,7 @@ mod tests {
             max_running: 20,
             prefill_tokens: 128,
             prefill_tokens_beside_decode: 48,
-            prefill_tokens_per_decode: 0,
+            prefill_tokens_per_request: 0,
         };
         let (mut scheduler, mut state) = (Scheduler::new(limits), 5);
         let mut world = World { fakes: Vec::new(), blocks: 40, preemptions: 0 };
@@ -356,7 +363,7 @@ mod tests {
             max_running: 8,
             prefill_tokens: 512,
             prefill_tokens_beside_decode: 32,
-            prefill_tokens_per_decode: 0,
+            prefill_tokens_per_request: 0,
         };
         let mut scheduler = Scheduler::new(limits);
         let fake = |prompt, len, read| {
@@ -371,12 +378,13 @@ mod tests {
         world.read(&grants);
         let grants = scheduler.plan(&mut world);
         assert_eq!(grants, [grant(0, 1), grant(1, 1), grant(3, 1), grant(2, 32)]);
-        // Beside many that decode, more of it is read.
-        let mut fakes: Vec<Option<Fake>> = (0..50).map(|_| fake(8, 10, 9)).collect();
-        fakes.push(fake(2000, 2000, 0));
+        // Where many requests wait, more prompts are read.
+        let mut fakes = vec![fake(8, 10, 9)];
+        fakes.extend((1..60).map(|_| fake(16, 16, 0)));
         let mut world = World { fakes, blocks: 1000, preemptions: 0 };
-        let limits = SchedulerLimits { max_running: 64, prefill_tokens_per_decode: 1, ..limits };
-        assert_eq!(Scheduler::new(limits).plan(&mut world).last(), Some(&grant(50, 50)));
+        let limits = SchedulerLimits { max_running: 64, prefill_tokens_per_request: 1, ..limits };
+        let grants = Scheduler::new(limits).plan(&mut world);
+        assert_eq!(grants, [(0, 1), (1, 16), (2, 16), (3, 16), (4, 12)].map(|(t, n)| grant(t, n)));
         // Alone, a prompt is read in large pieces.
         let mut world = World { fakes: vec![fake(2000, 2000, 0)], blocks: 1000, preemptions: 0 };
         assert_eq!(scheduler.plan(&mut world), [grant(0, 512)]);
