@@ -1,6 +1,6 @@
 //! `maskwright serve`: the OpenAI chat completions API over HTTP.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     served_model_name: Vec<String>,
     /// The address to listen on; 0.0.0.0 or :: is open to the network
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
     host: IpAddr,
     /// The port to listen on; 0 takes any free one
     #[arg(long, value_name = "PORT", default_value = "8000")]
@@ -51,7 +51,7 @@ pub(super) struct Args {
     api_key_file: Option<PathBuf>,
     /// A web page's origin, such as https://example.org, whose scripts may use the server; `*` for
     /// those of all pages (repeat the option for more) [default: none]
-    #[arg(long, value_name = "ORIGIN", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     cors_origin: Vec<String>,
     /// Leaves out fields of requests that this server does not know, and names them in the header
     /// x-ignored-fields, instead of refusing the request
@@ -271,6 +271,31 @@ impl BoundArgs {
         bounds.drain_timeout = self.drain_timeout.unwrap_or(bounds.drain_timeout);
         bounds
     }
+}
+
+/// An address, or that of a name such as `localhost`.
+fn address(text: &str) -> std::result::Result<IpAddr, String> {
+    let found = || (text, 0).to_socket_addrs().ok()?.next();
+    let address = text.parse().ok().or_else(|| found().map(|found| found.ip()));
+    address.ok_or_else(|| {
+        "no address, and no name that has one; write one such as 127.0.0.1".to_owned()
+    })
+}
+
+/// An origin as browsers write it, without a path.
+fn origin(text: &str) -> std::result::Result<String, &'static str> {
+    if matches!(text, "*" | "null") {
+        return Ok(text.to_owned());
+    }
+    let wanted =
+        "write scheme, host and port alone, such as https://example.org or http://localhost:3000";
+    let (scheme, host) = text.split_once("://").ok_or(wanted)?;
+    let host = host.strip_suffix('/').unwrap_or(host);
+    let is_plain = |part: &str| !part.is_empty() && !part.contains(['/', '?', '#', ' ']);
+    if !is_plain(scheme) || !is_plain(host) {
+        return Err(wanted);
+    }
+    Ok(format!("{scheme}://{host}").to_ascii_lowercase())
 }
 
 pub(super) fn run(args: Args) -> Result<Outcome, Stop> {

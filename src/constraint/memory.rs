@@ -24,7 +24,8 @@ pub(crate) struct Memory {
 impl Memory {
     /// Approximate size, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.recognizer.memory_bytes()
+        size_of::<Self>()
+            + self.recognizer.memory_bytes()
             + self.masks.memory_bytes()
             + self.masks.hot.memory_bytes()
             + self.completions.memory_bytes()

@@ -176,6 +176,8 @@ impl EngineLoop {
             // All that there is to do is late.
             self.take_prepared(IDLE_PATIENCE);
         }
+        // Texts that end with their draw leave what they have read.
+        self.state.publish();
         self.draw();
         self.state.publish();
         self.tell();

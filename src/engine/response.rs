@@ -125,7 +125,8 @@ pub enum FinishReason {
     /// The model ended it, or the constraint did: it was complete at the limit, or allowed nothing
     /// more.
     Stop,
-    /// `max_tokens` or the model's context was used up.
+    /// `max_tokens` or the model's context was used up: the text is not complete, or it was cut off where the
+    /// constraint leaves the text free (beside tools, while the model thinks, in `.*`).
     Length,
     /// A stop string was written.
     StopString,

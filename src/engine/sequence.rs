@@ -78,6 +78,18 @@ pub(crate) struct PreparedMask {
     pub(crate) mask_us: f64,
 }
 
+/// Whether a text stands in free text, now and before its last token: it could go on with a letter, a digit,
+/// a blank and a point alike. It may end anywhere there, so an end at the limit is not its own. A tool call
+/// that has just been closed is whole, though free text could follow.
+fn stands_in_free_text(matcher: &Matcher) -> bool {
+    let is_free = |matcher: &Matcher| {
+        let could_go_on = |next: &str| matcher.clone().accept_bytes(next.as_bytes()).is_ok();
+        ["a", "0", " ", "."].into_iter().all(could_go_on)
+    };
+    let mut before = matcher.clone();
+    is_free(matcher) && (before.rollback(1).is_err() || is_free(&before))
+}
+
 impl Sequence {
     /// An empty text after a prompt.
     ///
@@ -276,9 +288,12 @@ impl Sequence {
     /// The reason to end a text that has no room for another token: `Stop` if the constraint is
     /// satisfied, else `Length`. `None` while there is room.
     pub(crate) fn limit_reached(&self) -> Option<FinishReason> {
-        let whole = self.matcher.as_ref().is_some_and(Matcher::is_accepting);
-        let finish = if whole { FinishReason::Stop } else { FinishReason::Length };
-        (self.room() == 0).then_some(finish)
+        if self.room() > 0 {
+            return None;
+        }
+        let is_whole = |matcher: &Matcher| matcher.is_accepting() && !stands_in_free_text(matcher);
+        let is_whole = self.matcher.as_ref().is_some_and(is_whole);
+        Some(if is_whole { FinishReason::Stop } else { FinishReason::Length })
     }
 
     /// The number of tokens that the text may still grow by.

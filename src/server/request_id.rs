@@ -26,11 +26,15 @@ pub(super) fn of(headers: &HeaderMap) -> Option<HeaderValue> {
     given.cloned().or_else(made)
 }
 
-/// Puts the id of a request into its response.
+/// Puts the id of a request into its response; Anthropic's clients look for `request-id`.
 pub(super) async fn return_id(request: Request, next: Next) -> Response {
     let id = of(request.headers());
+    let is_of_anthropic = request.uri().path().starts_with("/v1/messages");
     let mut response = next.run(request).await;
     if let Some(id) = id {
+        if is_of_anthropic {
+            response.headers_mut().insert("request-id", id.clone());
+        }
         response.headers_mut().insert(REQUEST_ID, id);
     }
     response

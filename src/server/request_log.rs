@@ -128,8 +128,9 @@ impl Drop for RequestRecord {
             };
         }
         match status {
-            Some(500..) => event!(warn, "failed"),
+            // Not being ready is an answer, too.
             Some(_) if WATCHED.contains(&path) => event!(debug, "answered"),
+            Some(500..) => event!(warn, "failed"),
             Some(_) if is_sent => event!(info, "answered"),
             _ => event!(info, "the client hung up"),
         }

@@ -133,6 +133,38 @@ fn tools_are_called_in_openai_s_shapes() {
     }
 }
 
+/// Beside tools, and where any text may follow, an end at the limit is not the model's; a call that is closed
+/// there is whole.
+#[test]
+fn free_text_that_the_limit_cuts_off_says_so() {
+    let model = "http-tools-cut";
+    let address = serve(hey(model), &[]);
+    let finish = |fields: Value| {
+        let answer = chat(address, model, fields.clone());
+        assert_eq!(answer.status, 200, "{fields}: {}", answer.body);
+        answer.json()["choices"][0]["finish_reason"].as_str().unwrap().to_owned()
+    };
+    let regex = |pattern: &str| json!({ "regex": pattern });
+    let seven =
+        json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": { "const": 7 } } });
+    for (fields, wanted) in [
+        (json!({ "max_tokens": 2 }), "length"),
+        (json!({ "max_tokens": 2, "tools": two_tools() }), "length"),
+        (json!({ "max_tokens": 2, "tools": two_tools(), "tool_choice": "none" }), "length"),
+        (json!({ "max_tokens": 60, "tools": two_tools() }), "stop"),
+        (json!({ "max_tokens": 2, "structured_outputs": regex("(?s).*") }), "length"),
+        (json!({ "max_tokens": 2, "structured_outputs": regex("[A-Z][a-z]+") }), "stop"),
+        (json!({ "max_tokens": 1, "response_format": seven }), "stop"),
+    ] {
+        assert_eq!(finish(fields.clone()), wanted, "{fields}");
+    }
+    let call = |tokens: usize| json!({ "max_tokens": tokens, "tools": two_tools(), "tool_choice": "required" });
+    let refused = chat(address, model, call(1)).body;
+    let least = refused.split(" are enough").next().and_then(|text| text.rsplit(' ').next());
+    let least = least.and_then(|least| least.parse().ok());
+    assert_eq!(finish(call(least.unwrap_or_else(|| panic!("{refused}")))), "tool_calls");
+}
+
 #[test]
 fn tools_and_their_results_reach_the_template() {
     let address = serve_with("http-tools-template", WITH_TOOLS);
@@ -184,11 +216,18 @@ fn beside_tools_a_response_format_is_of_the_answer() {
     let message = &chat(address, model, fields).json()["choices"][0]["message"];
     assert!(message["content"] == "\"seven\"" || message.get("tool_calls").is_some(), "{message}");
     // What cannot be told beside calls, and schemas of tools that cannot be enforced, by name.
-    let bad = json!([{ "type": "function", "function": { "name": "t", "parameters": { "type": "sting" } } }]);
-    let answer = chat(address, model, json!({ "tools": bad }));
-    assert_eq!(answer.status, 400);
-    assert_eq!(answer.json()["error"]["param"], "tools");
-    assert!(answer.body.contains("tool `t`"), "{}", answer.body);
+    let unknown = json!({ "type": "object", "properties": { "a": { "type": "sting" } } });
+    for (parameters, param, says) in [
+        (unknown, "tools", "tool `t`"),
+        (json!({ "type": "string" }), "tools[0].function.parameters", "must describe an object"),
+    ] {
+        let function = json!({ "name": "t", "parameters": parameters });
+        let bad = json!([{ "type": "function", "function": function }]);
+        let answer = chat(address, model, json!({ "tools": bad }));
+        assert_eq!(answer.status, 400);
+        assert_eq!(answer.json()["error"]["param"], param);
+        assert!(answer.body.contains(says), "{}", answer.body);
+    }
 }
 
 #[test]

@@ -423,8 +423,12 @@ impl Source for SchemaSource {
     }
 
     fn bytes(&self) -> usize {
-        let bytes =
-            |schema: &OpenSchema| schema.with_dependent(|_, emitter| emitter.sets.written.bytes());
+        let bytes = |schema: &OpenSchema| {
+            schema.with_dependent(|_, emitter| {
+                let sets = &emitter.sets;
+                size_of_val(emitter) + sets.languages.bytes() + sets.written.bytes()
+            })
+        };
         self.schemas.iter().map(bytes).sum()
     }
 

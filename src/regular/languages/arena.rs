@@ -266,10 +266,11 @@ impl Arena {
     /// Approximate memory in bytes, without what is shared.
     pub(crate) fn bytes(&self) -> usize {
         self.states.bytes()
-            + 2 * self.ids.len() * size_of::<(u32, Language)>()
-            + self.exprs.own.len() * (size_of::<Expression>() + 32)
+            + self.ids.capacity() * (size_of::<(u32, Language)>() + 1)
+            + self.exprs.own.capacity() * size_of::<Expression>()
+            + self.exprs.own.len() * 32
             + self.rows.bytes()
-            + self.firsts.own.len() * size_of::<ByteSet>()
-            + self.prints.own.len() * size_of::<u128>()
+            + self.firsts.own.capacity() * size_of::<ByteSet>()
+            + self.prints.own.capacity() * size_of::<u128>()
     }
 }

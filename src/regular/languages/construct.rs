@@ -3,6 +3,8 @@
 //! Each operation leaves out what adds nothing, so that equal languages are mostly one expression and
 //! states stay few.
 
+use rustc_hash::FxHashMap;
+
 use super::budget::PARTS_PER_MICROSECOND;
 use super::concatenation::join;
 use super::expression::{Expression, Language, UNBOUNDED};
@@ -100,7 +102,9 @@ impl Languages {
         if flat.contains(&Language::ALL) || has_opposites(self, &flat) {
             return Language::ALL;
         }
-        absorb(self, &mut flat);
+        let compared = absorb(self, &mut flat);
+        self.budget.work += compared / PARTS_PER_WORK_UNIT;
+        deadline::spend(compared / PARTS_PER_MICROSECOND);
         merge_repeats(self, &mut flat);
         merge_counted(self, &mut flat);
         if flat.len() > 1 && flat[0] == Language::EPSILON {
@@ -297,20 +301,32 @@ fn has_opposites(languages: &Languages, sorted: &[Language]) -> bool {
 }
 
 /// Drops `x & y` beside `x` from a sorted union, where variables occur: their derivatives would
-/// grow without end.
-fn absorb(languages: &Languages, flat: &mut Vec<Language>) {
+/// grow without end. Returns the number of comparisons.
+fn absorb(languages: &Languages, flat: &mut Vec<Language>) -> usize {
     let factors = |x: Language| match languages.arena.expr(x) {
-        Expression::Intersect(xs) if languages.arena.properties(x).has_variable => Some(xs),
+        Expression::Intersect(xs) if languages.arena.properties(x).has_variable => Some(&**xs),
         _ => None,
     };
+    let mut by_first: FxHashMap<Language, Vec<&[Language]>> = FxHashMap::default();
+    for xs in flat.iter().filter_map(|&x| factors(x)) {
+        by_first.entry(xs[0]).or_default().push(xs);
+    }
+    if by_first.is_empty() {
+        return 0;
+    }
     let all = flat.clone();
+    let mut compared = 0;
     flat.retain(|&x| {
         let Some(xs) = factors(x) else { return true };
-        !all.iter().any(|&y| match factors(y) {
-            Some(ys) => ys.len() < xs.len() && ys.iter().all(|y| xs.binary_search(y).is_ok()),
-            None => xs.binary_search(&y).is_ok(),
-        })
+        let is_wider = |ys: &&[Language]| {
+            compared += 1;
+            ys.len() < xs.len() && ys.iter().all(|y| xs.binary_search(y).is_ok())
+        };
+        // Factors are no intersections.
+        let has_factor = xs.iter().any(|factor| all.binary_search(factor).is_ok());
+        !(has_factor || xs.iter().filter_map(|first| by_first.get(first)).flatten().any(is_wider))
     });
+    compared
 }
 
 /// Whether every string of `x` is in `wide`, as far as notes and structure say so.

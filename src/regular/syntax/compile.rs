@@ -322,10 +322,17 @@ impl ContextScope<'_, '_> {
         if self.compiler.unrolled <= UNROLL_LIMIT {
             return Ok(());
         }
+        let (what, cure) = if self.compiler.is_ordered {
+            (
+                "beside lazy quantifiers",
+                "lower its count, or write the pattern without lazy quantifiers",
+            )
+        } else {
+            ("of assertions", "move the assertions out of the repeat, or lower its count")
+        };
         let message =
-            format!("a counted repeat of assertions unrolls into more than {UNROLL_LIMIT} steps");
-        Err(error_at(0, message)
-            .with_help("move the assertions out of the repeat, or lower its count"))
+            format!("a counted repeat {what} unrolls into more than {UNROLL_LIMIT} steps");
+        Err(error_at(0, message).with_help(cure))
     }
 
     /// The union, context by context.

@@ -275,7 +275,7 @@ fn predicate(fields: &mut Fields) -> Result<QuestionParts, ApiError> {
     Ok((labels.collect(), QuestionKind::Predicate, asks, "spellings"))
 }
 
-/// `choices`: texts, or objects with `value`, `description` and `spellings`.
+/// `choices`: texts, true and false, or objects with `value`, `description` and `spellings`.
 fn choice(fields: &mut Fields) -> Result<QuestionParts, ApiError> {
     let (mut values, mut labels) = (Vec::new(), Vec::new());
     let mut asks = "Answer with one of these, and nothing else:".to_owned();
@@ -373,13 +373,22 @@ fn options(fields: &mut Fields, list: &str, key: &str) -> Result<Vec<Offer>, Api
     };
     let mut options = Vec::with_capacity(items.len());
     for (i, item) in items.into_iter().enumerate() {
-        let item = if item.is_string() { json!({ key: item }) } else { item };
-        let mut item = Fields::new(format!("{place}[{i}]"), item)?;
+        let (place, is_value) = (format!("{place}[{i}]"), key == "value");
+        let item = match item {
+            Value::String(_) => json!({ key: item }),
+            Value::Bool(_) if is_value => json!({ key: item }),
+            Value::Object(_) => item,
+            _ if is_value => {
+                return Err(wrong(&place, "a string, true, false, or an object", &item));
+            }
+            _ => return Err(wrong(&place, "a string or an object", &item)),
+        };
+        let mut item = Fields::new(place, item)?;
         let (name, wanted) = (item.name(key), "a string, or true or false");
         let value = item.value(key);
         let label = match &value {
             Some(Value::String(text)) => text.clone(),
-            Some(Value::Bool(is_true)) if key == "value" => is_true.to_string(),
+            Some(Value::Bool(is_true)) if is_value => is_true.to_string(),
             Some(value) => return Err(wrong(&name, wanted, value)),
             None => return Err(ApiError::field(name, format!("is missing; write {wanted}"))),
         };

@@ -60,7 +60,7 @@ pub(crate) fn read(fields: &mut Fields) -> Result<Option<RequestTools>, ApiError
 
 /// Reads `reasoning_effort`, and `reasoning_budget` in tokens.
 pub(crate) fn reasoning(fields: &mut Fields) -> Result<ReasoningRequest, ApiError> {
-    let wanted = "\"none\", \"minimal\", \"low\", \"medium\" or \"high\"";
+    let wanted = "\"none\", \"minimal\", \"low\", \"medium\", \"high\" or \"xhigh\"";
     // Tokens; `None` for no reasoning at all.
     let effort = fields.read("reasoning_effort", wanted, |value| match value.as_str()? {
         "none" => Some(None),
@@ -68,6 +68,7 @@ pub(crate) fn reasoning(fields: &mut Fields) -> Result<ReasoningRequest, ApiErro
         "low" => Some(Some(512)),
         "medium" => Some(Some(2048)),
         "high" => Some(Some(8192)),
+        "xhigh" => Some(Some(32_768)),
         _ => None,
     })?;
     let budget = fields.integer("reasoning_budget", 0)?;
@@ -217,6 +218,12 @@ fn arguments(name: String, function: &mut Fields) -> Result<crate::Result<Tool>,
     let parameters = function.read("parameters", "a JSON Schema", |value| {
         (value.is_object() || value.is_boolean()).then(|| value.clone())
     })?;
+    if let Some(kind) = parameters.as_ref().and_then(|schema| schema.get("type")?.as_str())
+        && kind != "object"
+    {
+        let says = format!("must describe an object, as in OpenAI's API: its `type` is {kind:?}");
+        return Err(ApiError::field(function.name("parameters"), says));
+    }
     let strictness = strictness(function)?;
     let nothing = json!({ "type": "object", "properties": {}, "additionalProperties": false });
     Ok(Tool::new(name, parameters.unwrap_or(nothing)).map(|tool| match strictness {

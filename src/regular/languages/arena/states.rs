@@ -55,7 +55,7 @@ impl ExpressionStates {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        (self.copies.len() + self.own.len()) * size_of::<ExpressionState>()
+        (self.copies.capacity() + self.own.capacity()) * size_of::<ExpressionState>()
             + size_of_val(&*self.moved)
     }
 }

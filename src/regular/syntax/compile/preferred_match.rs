@@ -53,7 +53,7 @@ struct Rest {
     any: ByContext,
 }
 
-/// What follows, by whether the round of the innermost repeat has consumed a character.
+/// The rests that may follow, by whether the round of the innermost repeat has consumed a character.
 #[derive(Clone)]
 struct Rests {
     idle: Rest,
@@ -135,7 +135,7 @@ impl ContextScope<'_, '_> {
         idle: &Rest,
         moved: &Rest,
     ) -> Result<Rest> {
-        // What follows the rounds that were read, by whether they consumed anything.
+        // The rests behind the rounds that were read, by whether they consumed anything.
         let mut after = match max {
             Some(_) => Rests { idle: idle.clone(), moved: moved.clone() },
             None => {
