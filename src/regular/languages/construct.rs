@@ -307,12 +307,19 @@ fn absorb(languages: &Languages, flat: &mut Vec<Language>) -> usize {
         Expression::Intersect(xs) if languages.arena.properties(x).has_variable => Some(&**xs),
         _ => None,
     };
-    let mut by_first: FxHashMap<Language, Vec<&[Language]>> = FxHashMap::default();
-    for xs in flat.iter().filter_map(|&x| factors(x)) {
-        by_first.entry(xs[0]).or_default().push(xs);
+    let mut uses: FxHashMap<Language, usize> = FxHashMap::default();
+    for &factor in flat.iter().filter_map(|&x| factors(x)).flatten() {
+        *uses.entry(factor).or_default() += 1;
     }
-    if by_first.is_empty() {
+    if uses.is_empty() {
         return 0;
+    }
+    // By the factor that the fewest have: most have some in common.
+    let mut by_factor: FxHashMap<Language, Vec<&[Language]>> = FxHashMap::default();
+    for xs in flat.iter().filter_map(|&x| factors(x)) {
+        if let Some(&rarest) = xs.iter().min_by_key(|&factor| uses[factor]) {
+            by_factor.entry(rarest).or_default().push(xs);
+        }
     }
     let all = flat.clone();
     let mut compared = 0;
@@ -324,7 +331,8 @@ fn absorb(languages: &Languages, flat: &mut Vec<Language>) -> usize {
         };
         // Factors are no intersections.
         let has_factor = xs.iter().any(|factor| all.binary_search(factor).is_ok());
-        !(has_factor || xs.iter().filter_map(|first| by_first.get(first)).flatten().any(is_wider))
+        !(has_factor
+            || xs.iter().filter_map(|factor| by_factor.get(factor)).flatten().any(is_wider))
     });
     compared
 }
