@@ -139,8 +139,8 @@ struct CompletionAnswer {
 struct CompletionChoice {
     /// Its text; of a stream the part that was not sent.
     text: String,
-    /// Characters of text before what was not sent.
-    offset: usize,
+    /// The characters of the tokens that were sent.
+    characters: CharacterCount,
     tokens: Vec<Step>,
     /// The end token that was drawn.
     end_token: Option<Step>,
@@ -227,10 +227,9 @@ impl CompletionAnswer {
         let echoed = if has_echo { prompt.as_slice() } else { &[] };
         choice.sent += tokens.len();
         let logprobs = match has_logprobs {
-            true => logprobs(&app.vocabulary, (echoed, top), &tokens, choice.offset),
+            true => logprobs(&app.vocabulary, (echoed, top), &tokens, &mut choice.characters),
             false => Value::Null,
         };
-        choice.offset += text.chars().count();
         let end = choice.end.take();
         let mut object = json!({
             "index": index,
@@ -258,25 +257,50 @@ impl CompletionAnswer {
     }
 }
 
-/// The number of characters that begin in a token's bytes, which are UTF-8 or a part of it.
-fn characters(vocabulary: &Vocabulary, token: u32) -> usize {
-    let bytes = vocabulary.token_bytes(token).unwrap_or_default();
-    bytes.iter().filter(|&&byte| !matches!(byte, 0x80..=0xBF)).count()
+/// The characters of a text that comes in tokens, whose bytes may be a part of one.
+#[derive(Debug, Default)]
+struct CharacterCount {
+    /// Characters that are whole. What is no UTF-8 counts as the replacement characters that it is shown as.
+    whole: usize,
+    /// The bytes of one that is not.
+    begun: Vec<u8>,
 }
 
-/// OpenAI's four lists, for the tokens of a piece of text that begins at this offset in characters: those of the prompt,
-/// with so many alternatives, before those that were drawn.
+impl CharacterCount {
+    /// Adds a token's bytes. Returns the number of whole characters before it.
+    fn add(&mut self, bytes: &[u8]) -> usize {
+        let before = self.whole;
+        self.begun.extend_from_slice(bytes);
+        let mut read = 0;
+        for chunk in self.begun.utf8_chunks() {
+            self.whole += chunk.valid().chars().count();
+            read += chunk.valid().len();
+            let rest = &self.begun[read..];
+            let may_go_on = std::str::from_utf8(rest).is_err_and(|e| e.error_len().is_none());
+            if chunk.invalid().is_empty() || rest == chunk.invalid() && may_go_on {
+                break;
+            }
+            self.whole += 1;
+            read += chunk.invalid().len();
+        }
+        self.begun.drain(..read);
+        before
+    }
+}
+
+/// OpenAI's four lists, for the tokens of a piece of text: those of the prompt, with so many alternatives, before
+/// those that were drawn. A token's offset is the number of characters that are whole before it.
 fn logprobs(
     vocabulary: &Vocabulary,
     (prompt, top): (&[PromptToken], usize),
     tokens: &[Step],
-    mut offset: usize,
+    characters: &mut CharacterCount,
 ) -> Value {
     let text = |token: u32| token_text(vocabulary, token);
+    let bytes = |token: u32| vocabulary.token_bytes(token).unwrap_or_default();
     let (mut names, mut values, mut tops, mut offsets) = (vec![], vec![], vec![], vec![]);
     for token in prompt {
-        offsets.push(json!(offset));
-        offset += characters(vocabulary, token.token);
+        offsets.push(json!(characters.add(bytes(token.token))));
         names.push(json!(text(token.token)));
         values.push(json!(token.logprob));
         let own = token.logprob.map(|logprob| (token.token, logprob));
@@ -288,8 +312,7 @@ fn logprobs(
         }));
     }
     for step in tokens {
-        offsets.push(json!(offset));
-        offset += characters(vocabulary, step.token);
+        offsets.push(json!(characters.add(bytes(step.token))));
         names.push(json!(text(step.token)));
         values.push(json!(step.logprob));
         let top = step.top_logprobs.iter().map(|&(token, logprob)| (text(token), json!(logprob)));
@@ -340,5 +363,37 @@ impl WholeWriter for CompletionAnswer {
         let mut object = self.object(choices);
         object["usage"] = usage_object(&self.usage);
         object
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_are_those_of_the_text_however_it_is_cut() {
+        for text in ["naïve café 🎉", "a\u{fffd}b", "\u{fffd}\u{fffd}é"] {
+            // The replacement character stands for a byte that is no UTF-8.
+            let bytes: Vec<u8> = text
+                .chars()
+                .flat_map(|c| match c {
+                    '\u{fffd}' => vec![0xFF],
+                    c => c.to_string().into_bytes(),
+                })
+                .collect();
+            for size in 1..=bytes.len() {
+                let mut count = CharacterCount::default();
+                let mut read = 0;
+                for token in bytes.chunks(size) {
+                    let before = String::from_utf8_lossy(&bytes[..read]);
+                    // A character that is begun is shown as one that replaces it.
+                    let is_begun = !count.begun.is_empty();
+                    let whole = before.chars().count() - usize::from(is_begun);
+                    assert_eq!(count.add(token), whole, "{text} by {size} at {read}");
+                    read += token.len();
+                }
+                assert_eq!((count.whole, &count.begun[..]), (text.chars().count(), &[][..]));
+            }
+        }
     }
 }
