@@ -123,9 +123,9 @@ fn prompts_are_measured() {
         (&echoed["token_logprobs"][0], &echoed["top_logprobs"][0]),
         (&Value::Null, &Value::Null)
     );
-    // Offsets are in characters; the tokens of this model are bytes.
+    // Offsets are whole characters before a token; the tokens of this model are bytes.
     let echoed = choice(json!({ "prompt": ">é€He", "echo": true, "logprobs": 1, "max_tokens": 1 }));
-    assert_eq!(echoed["logprobs"]["text_offset"], json!([0, 1, 2, 2, 3, 3, 3, 4, 5]));
+    assert_eq!(echoed["logprobs"]["text_offset"], json!([0, 1, 1, 2, 2, 2, 3, 4, 5]));
     // Chat completions tell the same of drawn tokens, over all logits: what is drawn is echoed bit for bit, but
     // for the rounding to a decimal number.
     let asked = json!({ "logprobs": true, "top_logprobs": 2, "max_tokens": 3 });
