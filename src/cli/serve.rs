@@ -273,9 +273,9 @@ impl BoundArgs {
     }
 }
 
-/// An address, or that of a name such as `localhost`.
+/// An address, or that of a name such as `localhost`: the IPv4 one, if it has one of each kind.
 fn address(text: &str) -> std::result::Result<IpAddr, String> {
-    let found = || (text, 0).to_socket_addrs().ok()?.next();
+    let found = || (text, 0).to_socket_addrs().ok()?.min_by_key(SocketAddr::is_ipv6);
     let address = text.parse().ok().or_else(|| found().map(|found| found.ip()));
     address.ok_or_else(|| {
         "no address, and no name that has one; write one such as 127.0.0.1".to_owned()

@@ -205,6 +205,11 @@ impl PatternCompiler<'_> {
                     Lowered::Repeat { body, min: *min, max: *max, greedy }
                 }
             },
+            Pattern::Atomic { at, .. } if self.is_ordered => {
+                let message = format!("{} beside a lazy quantifier is not supported", at.name);
+                return Err(error_at(at.byte, message)
+                    .with_help("leave the `?` of the lazy one out, or write the other as usual"));
+            }
             Pattern::Atomic { body, greedy, at } => {
                 let lowered = self.lower(body, prefixes)?;
                 let Lowered::Plain(language) = lowered else {

@@ -72,8 +72,9 @@ impl ContextScope<'_, '_> {
         self.count()?;
         match part {
             Lowered::Plain(Language::EPSILON) => Ok(rests.clone()),
+            // Classes and fixed numbers of them: one way to match, which consumes something. Atomic groups are
+            // refused before this.
             Lowered::Plain(_) | Lowered::Atomic { .. } => {
-                // It consumes something: in order, parts without alternatives are plain.
                 let Rest { whole, any } = &rests.moved;
                 let (whole, any) = (self.full(part, whole)?, self.full(part, any)?);
                 Ok(Rests::same(Rest { whole, any }))
@@ -165,8 +166,8 @@ impl ContextScope<'_, '_> {
     /// Any number of rounds behind a character, then `rest`.
     fn preferred_star(&mut self, body: &Lowered, greedy: bool, rest: &Rest) -> Result<Rest> {
         let (any, _) = self.star(body, &rest.any)?;
-        // The empty string is whole if it is preferred now, which it may be by a repeat's first
-        // turn only where the rest has it: rounds that consume nothing lead to the rest.
+        // The variable has the empty string where the rest has it: on the empty string each round consumes
+        // nothing, and so leads to the rest.
         let nullable: Vec<bool> =
             rest.whole.iter().map(|&x| self.languages().is_nullable(x)).collect();
         let whole: ByContext =
@@ -187,7 +188,7 @@ impl ContextScope<'_, '_> {
 mod tests {
     use super::*;
     use crate::regular::Utf8;
-    use crate::regular::syntax::rust;
+    use crate::regular::syntax::{python, rust};
 
     /// A random pattern over `a` and `b`.
     fn random_pattern(next: &mut impl FnMut(usize) -> usize, depth: usize) -> String {
@@ -206,6 +207,15 @@ mod tests {
                 // The oracle takes rounds that consume nothing otherwise than backtracking engines do.
                 format!("(?:{first}b){quantifier}{}", ["", "?"][next(2)])
             }
+        }
+    }
+
+    #[test]
+    fn an_atomic_group_is_refused() {
+        for pattern in ["a*+.*?b", "(?:(?>a|ab)c)*?"] {
+            let tree = python::parse(pattern).unwrap();
+            let error = compile_preferred(&mut Languages::new(), &tree, &Utf8).unwrap_err();
+            assert!(error.to_string().contains("beside a lazy quantifier"), "{error}");
         }
     }
 
