@@ -215,6 +215,16 @@ impl<'a> BudgetMaskBuilder<'a> {
         Ok(())
     }
 
+    /// Writes the mask of [`write`](Self::write) if it was computed before and the budget is far from its
+    /// end. Returns whether it did.
+    pub(crate) fn write_known(&self, id: ConfigId, left: u32, row: &mut [u32]) -> bool {
+        let most = self.planner.cache.budget.max_left.get(&id);
+        let is_far = left > 0 && most.is_some_and(|&most| most < left);
+        let Some(mask) = is_far.then(|| self.masks.known(id)).flatten() else { return false };
+        mask.write(row);
+        true
+    }
+
     /// A bound on the tokens left after any allowed token.
     fn max_left(&mut self, id: ConfigId, mask: &PackedMask) -> Result<u32> {
         if let Some(&known) = self.planner.cache.budget.max_left.get(&id) {

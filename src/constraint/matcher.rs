@@ -263,6 +263,45 @@ impl Matcher {
         memories.timed(|| memory.budget_masks(vocabulary).write(here, tokens, row))
     }
 
+    /// Writes what [`fill_mask`](Self::fill_mask) writes, or with a number of tokens what
+    /// [`fill_mask_within`](Self::fill_mask_within) does, if nothing has to be computed for it: a matcher of
+    /// the constraint was here before, the end of the budget is far away, and no other thread is at work on
+    /// what these matchers have learned. Returns whether it did, after microseconds either way: for threads
+    /// that no mask may hold up. If not, the row is not to be used.
+    ///
+    /// Errors if the row has another length.
+    ///
+    /// ```
+    /// # use maskwright::{Compiler, Vocabulary};
+    /// # let tokens: Vec<_> = (0..=255).map(|b| Some(vec![b])).collect();
+    /// # let vocabulary = Vocabulary::from_tokens(tokens, &[], &[])?;
+    /// let constraint = Compiler::new(vocabulary).regex("(yes|no)!")?;
+    /// let (mut mask, mut again) = (vec![0; 256 / 32], vec![0; 256 / 32]);
+    /// assert!(!constraint.matcher().fill_known_mask(&mut again, None)?);
+    /// constraint.matcher().fill_mask(&mut mask)?;
+    /// assert!(constraint.matcher().fill_known_mask(&mut again, None)?);
+    /// assert_eq!(mask, again);
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn fill_known_mask(&self, row: &mut [u32], tokens: Option<u32>) -> Result<bool> {
+        self.check_row(row)?;
+        if self.finished {
+            row.fill(0);
+            return Ok(true);
+        }
+        let Some(mut memory) = self.memory.try_lock() else { return Ok(false) };
+        let here = self.current();
+        let vocabulary = self.constraint.vocabulary();
+        let Some(tokens) = tokens else {
+            let mask = memory.masks.known(here);
+            return Ok(mask.is_some_and(|mask| {
+                mask.write(row);
+                true
+            }));
+        };
+        Ok(memory.budget_masks(vocabulary).write_known(here, tokens, row))
+    }
+
     pub(super) fn check_row(&self, row: &[u32]) -> Result<()> {
         let words = self.constraint.vocabulary().len().div_ceil(32);
         if words != row.len() {

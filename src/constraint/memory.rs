@@ -1,7 +1,7 @@
 //! The memory that matchers of one constraint share: the program as far as it is made, and everything
 //! that following it has taught.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::context::CompileContext;
 use crate::completion::{BudgetMaskBuilder, CompletionCache, CompletionPlanner};
@@ -91,6 +91,15 @@ impl MemoryHandle {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         memory.recognizer.languages.budget.begin_task();
         memory
+    }
+
+    /// The memory, to look something up in it, unless another matcher is at work on it.
+    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, Memory>> {
+        match self.memory.try_lock() {
+            Ok(memory) => Some(memory),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The mask of a draw depends on the text alone, so it is computed while the model runs: the
-//! [`Writer`] is lent to a thread and comes back with it.
+//! [`Writer`] is lent to a thread and comes back with it. A mask that the constraint has computed before,
+//! for this text or another, is taken at once.
 
 use super::model_runner::ModelRunner;
 use super::prompt_logprobs::{PromptScores, PromptToken, SCORED_POSITIONS};
@@ -59,6 +60,15 @@ impl Writer {
             self.tree = Some(drafter.draft(&self.sequence)?);
         }
         self.sequence.prepare()
+    }
+
+    /// Does what [`prepare`](Self::prepare) does if that takes no time, which spares the way to another
+    /// thread and back.
+    fn prepare_at_once(&mut self) -> Result<()> {
+        if self.drafter.is_none() && self.sequence.prepare_at_once()? {
+            self.next = Preparation::Done;
+        }
+        Ok(())
     }
 }
 
@@ -326,6 +336,7 @@ impl Branch {
             if self.cache.len() > unused.from {
                 runner.model().keep(&mut self.cache, unused.from, &unused.path)?;
             }
+            writer.prepare_at_once()?;
         }
         self.logits = None;
         Ok(finish)

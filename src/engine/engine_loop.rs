@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use super::engine_options::{EngineOptions, EngineStats};
 use super::loop_state::{LoopState, SubmissionId};
 use super::model_runner::{ModelRunner, TokenizedPrompt};
-use super::preparation::{PreparationThreads, Prepared};
+use super::preparation::{Lent, PreparationThreads, Prepared};
 use super::request::Request;
 use super::scheduler::{Scheduler, SchedulerLimits};
 use super::sequence::Sequence;
@@ -195,16 +195,16 @@ impl EngineLoop {
 
     /// Lends the writers of running tasks that have something to prepare.
     fn prepare(&mut self) {
-        for (&id, entry) in &mut self.state.tasks {
+        let mut writers = Vec::new();
+        for (&task, entry) in &mut self.state.tasks {
             if !entry.task.is_written() {
                 continue;
             }
-            for (index, branch) in entry.task.branches_mut().into_iter().enumerate() {
-                if let Some(writer) = branch.lend() {
-                    self.preparation.lend(id, index, writer);
-                }
+            for (branch, text) in entry.task.branches_mut().into_iter().enumerate() {
+                writers.extend(text.lend().map(|writer| Lent { task, branch, writer }));
             }
         }
+        self.preparation.lend(writers);
     }
 
     /// Takes all writers that are prepared, the first after a wait.

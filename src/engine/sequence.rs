@@ -166,10 +166,34 @@ impl Sequence {
     ///
     /// Errors where the constraint reaches a limit.
     pub(crate) fn prepare(&mut self) -> Result<()> {
-        if self.request.rejection && !self.is_healing() && self.matcher.is_some() {
+        if self.draws_unmasked() {
             return Ok(());
         }
         self.prepared_mask().map(|prepared| self.prepared = Some(prepared))
+    }
+
+    /// Does what [`prepare`](Self::prepare) does if that takes no time. Returns whether it did.
+    pub(crate) fn prepare_at_once(&mut self) -> Result<bool> {
+        if self.draws_unmasked() {
+            return Ok(true);
+        }
+        let clock = Instant::now();
+        if !self.look_up_mask()? {
+            return Ok(false);
+        }
+        let mask_us = self.mask_us(clock);
+        self.prepared = Some(PreparedMask { yielded: false, mask_us });
+        Ok(true)
+    }
+
+    /// Whether the next token is to be drawn without a mask.
+    fn draws_unmasked(&self) -> bool {
+        self.request.rejection && !self.is_healing() && self.matcher.is_some()
+    }
+
+    /// The time that a mask has taken, in microseconds; 0 without a constraint.
+    fn mask_us(&self, clock: Instant) -> f64 {
+        self.request.constraint.as_ref().map_or(0.0, |_| clock.elapsed().as_secs_f64() * 1e6)
     }
 
     /// The mask that was computed for the next draw, or that is computed now.
@@ -179,11 +203,7 @@ impl Sequence {
         }
         let clock = Instant::now();
         let (_, yielded) = self.compute_mask()?;
-        let mask_us = match self.request.constraint {
-            None => 0.0,
-            Some(_) => clock.elapsed().as_secs_f64() * 1e6,
-        };
-        Ok(PreparedMask { yielded, mask_us })
+        Ok(PreparedMask { yielded, mask_us: self.mask_us(clock) })
     }
 
     /// Draws the next token and adds it; `guess` is a token that a draft model drew for it. Returns

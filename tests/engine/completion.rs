@@ -75,6 +75,13 @@ fn walk(constraint: &Constraint, random: &mut u64, by_definition: bool, name: &s
         let mask = matcher.mask_within(left);
         let mask = mask.unwrap_or_else(|e| panic!("{context}: {e}")).clone();
         assert!(mask.iter().all(|token| all.contains(token)), "{context}");
+        // What is known is what was computed; near the end nothing is.
+        let mut row = vec![0; all.words().len()];
+        assert!(matcher.fill_known_mask(&mut row, None).unwrap(), "{context}");
+        assert_eq!(row, all.words(), "{context}");
+        if matcher.fill_known_mask(&mut row, Some(left)).unwrap() {
+            assert_eq!(row, mask.words(), "{context}");
+        }
         let allowed: Vec<u32> = mask.iter().filter(|token| !ends.contains(token)).collect();
         for &end in &ends {
             assert_eq!(mask.contains(end), matcher.is_accepting(), "{context}");
@@ -103,6 +110,24 @@ fn walk(constraint: &Constraint, random: &mut u64, by_definition: bool, name: &s
     }
     assert!(matcher.is_accepting(), "{name}: {:?}", String::from_utf8_lossy(&written));
     Some(budget)
+}
+
+#[test]
+fn masks_far_from_the_end_are_known_to_later_texts() {
+    let constraint = Compiler::new(small_vocabulary()).regex("(ab|ba){2,5}c?").unwrap();
+    let mut row = vec![0; constraint.vocabulary().len().div_ceil(32)];
+    let mut known = |left| {
+        let matcher = constraint.matcher();
+        matcher.fill_known_mask(&mut row, left).unwrap().then(|| row.clone())
+    };
+    assert_eq!((known(None), known(Some(60))), (None, None));
+    let far = constraint.matcher().mask_within(60).unwrap().words().to_vec();
+    assert_eq!(known(Some(60)), Some(far.clone()));
+    assert_eq!(known(None), Some(far.clone()));
+    // One token is enough for `abab`, and not for what begins with `a` alone.
+    let near = constraint.matcher().mask_within(1).unwrap().words().to_vec();
+    assert_ne!(near, far);
+    assert_eq!(known(Some(1)), None);
 }
 
 fn small_constraints() -> Vec<(String, Constraint)> {

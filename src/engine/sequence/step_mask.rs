@@ -36,6 +36,29 @@ impl Sequence {
         Ok((&self.mask, yielded))
     }
 
+    /// Computes the mask of the next token if that takes no time: nothing is healed or yields, and the
+    /// constraint has computed it before. Returns whether it did; if not, the mask is not to be used.
+    pub(super) fn look_up_mask(&mut self) -> Result<bool> {
+        if self.is_healing() {
+            return Ok(false);
+        }
+        let room = self.budget();
+        let words = self.mask.words_mut();
+        match &self.matcher {
+            None => words.copy_from_slice(self.runner.unconstrained_mask().words()),
+            Some(matcher) if matcher.fill_known_mask(words, room)? => {}
+            Some(_) => return Ok(false),
+        }
+        self.apply_bans();
+        if self.mask.is_empty() {
+            return Ok(false);
+        }
+        if let Some(reasoning) = &self.reasoning {
+            reasoning.keep_way_to_end(self.runner.vocabulary(), &mut self.mask);
+        }
+        Ok(true)
+    }
+
     /// Sets the mask to the tokens that the constraint allows; with a budget, to those after which
     /// the text can still be completed within it.
     fn apply_constraint(&mut self) -> Result<()> {
