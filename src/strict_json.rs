@@ -49,7 +49,13 @@ fn parse_with(text: &[u8], setting_depth: Option<usize>) -> Result<Value> {
                 let message = error.to_string();
                 let place = format!(" at line {line} column {column}");
                 let message = message.strip_suffix(&place).unwrap_or(&message);
-                let error = Error::new(ErrorKind::Request, message);
+                let error = match message {
+                    "recursion limit exceeded" => {
+                        Error::new(ErrorKind::Request, "it is nested more than 127 levels deep")
+                            .with_help("parts of a schema can stand in `$defs`, for `$ref` to name")
+                    }
+                    message => Error::new(ErrorKind::Request, message),
+                };
                 // serde_json counts lines from 1, and has none for an error without a place.
                 if line == 0 { error } else { error.at_line_column(line, column.max(1)) }
             }
@@ -299,6 +305,11 @@ mod tests {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.starts_with(says), "{text}: {error}");
         }
-        assert!(parse("[".repeat(100_000)).unwrap_err().to_string().contains("recursion limit"));
+        let nested = |levels: usize| parse("[".repeat(levels) + &"]".repeat(levels));
+        assert!(nested(127).is_ok());
+        assert!(nested(128).unwrap_err().to_string().contains("more than 127 levels"));
+        assert!(
+            parse("[".repeat(100_000)).unwrap_err().to_string().contains("more than 127 levels")
+        );
     }
 }

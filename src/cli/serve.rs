@@ -416,4 +416,21 @@ mod tests {
         let keys: Vec<String> = lines_of_keys("# of the team\none\r\n\n  two \n").collect();
         assert_eq!(keys, ["one", "two"]);
     }
+
+    #[test]
+    fn origins_are_written_as_browsers_send_them() {
+        assert_eq!(origin("https://Example.org/").as_deref(), Ok("https://example.org"));
+        assert_eq!(origin("http://localhost:3000").as_deref(), Ok("http://localhost:3000"));
+        assert_eq!(origin("*").as_deref(), Ok("*"));
+        for wrong in ["example.org", "https://", "https://example.org/page", "https://a.b?c"] {
+            assert!(origin(wrong).unwrap_err().contains("scheme, host and port"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_numbers_or_names() {
+        assert_eq!(address("::1"), Ok(IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])));
+        assert_eq!(address("localhost"), Ok(IpAddr::from([127, 0, 0, 1])));
+        assert!(address("").unwrap_err().contains("127.0.0.1"));
+    }
 }

@@ -24,6 +24,8 @@ use serde_json::{Map, Value as Json};
 use super::checkpoint::ModelFiles;
 use crate::error::{Error, ErrorKind, Result};
 
+pub(crate) use strftime::strftime;
+
 const CONFIG: &str = "tokenizer_config.json";
 /// Special tokens by name, where `tokenizer_config.json` does not have them.
 const SPECIAL_TOKENS_MAP: &str = "special_tokens_map.json";
@@ -231,8 +233,7 @@ impl ChatTemplate {
                 .at_field(DOCUMENTS));
         }
         let messages = with_parsed_arguments(messages);
-        let strftime_now =
-            Value::from_function(move |format: String| strftime::strftime(&format, now));
+        let strftime_now = Value::from_function(move |format: String| strftime(&format, now));
         let tokens = self.tokens.iter().map(|(k, v)| (k.as_str(), Value::from(v.as_str())));
         // The template's own come last, and win.
         let more = variables.iter().map(|(name, value)| (name.as_str(), Value::from(Serde(value))));

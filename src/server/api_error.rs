@@ -24,6 +24,8 @@ use crate::error::{Error, ErrorKind, shortened};
 /// Value of `Retry-After` for a client that found no room.
 const RETRY_AFTER_SECONDS: &str = "1";
 
+const QUEUE_FULL: &str = "too many requests are waiting for the model; try again in a moment";
+
 /// Refusal of a request: status, message, field and code.
 #[derive(Debug)]
 pub(super) struct ApiError {
@@ -133,12 +135,15 @@ impl ApiError {
         Self { code: Some("overloaded"), reason: Some(reason), ..error }
     }
 
-    /// The queue is full.
-    pub(super) fn busy() -> Self {
-        Self::overloaded(
-            "queue_full",
-            "too many requests are waiting for the model; try again in a moment",
-        )
+    /// The queue is full: the request is told to come back, with OpenAI's code for one too many.
+    pub(super) fn queue_full() -> Self {
+        let error = Self::new(StatusCode::TOO_MANY_REQUESTS, QUEUE_FULL);
+        Self { code: Some("rate_limit_exceeded"), reason: Some("queue_full"), ..error }
+    }
+
+    /// The queue is full, for a load balancer that asks before it sends a request.
+    pub(super) fn not_ready() -> Self {
+        Self::overloaded("queue_full", QUEUE_FULL)
     }
 
     /// The server was told to stop.
@@ -267,9 +272,10 @@ impl ApiError {
 
     /// The error object, as it also stands in a stream that has begun.
     pub(super) fn object(&self) -> serde_json::Value {
-        let kind = match self.status.is_server_error() {
-            true => "server_error",
-            false => "invalid_request_error",
+        let kind = match self.status {
+            StatusCode::TOO_MANY_REQUESTS => "requests",
+            status if status.is_server_error() => "server_error",
+            _ => "invalid_request_error",
         };
         json!({ "error": {
             "message": self.message,
@@ -311,7 +317,9 @@ impl IntoResponse for ApiError {
         response.extensions_mut().insert(Refusal(self.reason()));
         let header = match self.status {
             StatusCode::UNAUTHORIZED => (WWW_AUTHENTICATE, "Bearer"),
-            StatusCode::SERVICE_UNAVAILABLE => (RETRY_AFTER, RETRY_AFTER_SECONDS),
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+                (RETRY_AFTER, RETRY_AFTER_SECONDS)
+            }
             // What is left of the body is not waited for.
             StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT => (CONNECTION, "close"),
             _ => return response,

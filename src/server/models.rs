@@ -1,6 +1,8 @@
-//! `GET /v1/models`: the one model that is served, under each of its names.
+//! `GET /v1/models`: the one model that is served, under each of its names, in the shapes of OpenAI's and
+//! Anthropic's APIs at once: their fields have different names.
 
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use axum::Json;
 use axum::extract::rejection::PathRejection;
@@ -9,11 +11,18 @@ use serde_json::{Value, json};
 
 use super::api_error::ApiError;
 use super::app::App;
+use crate::model::strftime;
 
 /// All names of the model.
 pub(super) async fn list(State(app): State<Arc<App>>) -> Json<Value> {
     let models: Vec<Value> = app.names.iter().map(|name| describe(&app, name)).collect();
-    Json(json!({ "object": "list", "data": models }))
+    Json(json!({
+        "object": "list",
+        "data": models,
+        "first_id": app.names.first(),
+        "last_id": app.names.last(),
+        "has_more": false,
+    }))
 }
 
 /// The model by one of its names.
@@ -33,5 +42,16 @@ pub(super) async fn get(
 }
 
 fn describe(app: &App, name: &str) -> Value {
-    json!({ "id": name, "object": "model", "created": app.created, "owned_by": "maskwright" })
+    let created = UNIX_EPOCH + Duration::from_secs(app.created);
+    json!({
+        "id": name,
+        "object": "model",
+        "created": app.created,
+        "owned_by": "maskwright",
+        // As vLLM tells it.
+        "max_model_len": app.context_length,
+        "type": "model",
+        "display_name": name,
+        "created_at": strftime("%FT%TZ", created),
+    })
 }

@@ -221,7 +221,9 @@ mod tests {
         let document = document(&names(), false, &ServerBounds::default());
         let routes = include_str!("routes.rs").split(".route(\"").skip(1);
         let mut count = 0;
-        for path in routes.filter_map(|rest| rest.split('"').next()) {
+        let paths = routes.filter_map(|rest| rest.split('"').next());
+        // One route is there to refuse what has no route, in the words of its API.
+        for path in paths.filter(|path| !path.ends_with("/{*unknown}")) {
             let path = path.replace("{*", "{");
             assert!(document["paths"][&path].is_object(), "{path}");
             count += 1;

@@ -70,7 +70,7 @@ pub(super) async fn answered(
 ) -> Response {
     let response = CURRENT.scope(Arc::clone(record), response).await;
     if let Some(Refusal(reason)) = response.extensions().get() {
-        let _ = record.refusal.set(reason);
+        record.refuse(reason);
     }
     record.status.store(response.status().as_u16(), Ordering::Relaxed);
     let _ = record.head.set(record.began.elapsed());
@@ -94,6 +94,12 @@ impl RequestRecord {
             completion_tokens: AtomicUsize::new(0),
             texts: AtomicUsize::new(0),
         })
+    }
+
+    /// Notes why it is refused, or its answer cut off.
+    pub(super) fn refuse(&self, reason: &'static str) {
+        // The first reason is the cause of others.
+        let _ = self.refusal.set(reason);
     }
 
     /// Counts a text that has ended.
@@ -131,6 +137,7 @@ impl Drop for RequestRecord {
             // Not being ready is an answer, too.
             Some(_) if WATCHED.contains(&path) => event!(debug, "answered"),
             Some(500..) => event!(warn, "failed"),
+            Some(..400) if refusal.is_some() => event!(warn, "cut off"),
             Some(_) if is_sent => event!(info, "answered"),
             _ => event!(info, "the client hung up"),
         }

@@ -7,7 +7,7 @@ use axum::http::header::CONTENT_LENGTH;
 use axum::http::{Method, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use axum::{Json, Router};
 use serde_json::json;
 
@@ -45,6 +45,8 @@ pub(super) fn router(app: Arc<App>) -> Router {
     let messages = Router::new()
         .route("/v1/messages", post(messages::create))
         .route("/v1/messages/count_tokens", post(messages::count_tokens))
+        // So that what this API has besides is refused in its shape, too.
+        .route("/v1/messages/{*unknown}", any(unknown))
         .method_not_allowed_fallback(method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), admit))
         .layer(middleware::from_fn(messages::with_error_objects));
@@ -73,7 +75,7 @@ async fn ready(State(app): State<Arc<App>>) -> Result<impl IntoResponse, ApiErro
         return Err(ApiError::stopping());
     }
     if app.engine.stats().waiting >= app.bounds.max_waiting {
-        return Err(ApiError::busy());
+        return Err(ApiError::not_ready());
     }
     Ok(Json(json!({ "status": "ready" })))
 }

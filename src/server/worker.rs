@@ -97,7 +97,7 @@ impl Worker {
         permit: Option<BodyPermit>,
     ) -> std::result::Result<Replies, ApiError> {
         if self.engine.stats().waiting >= self.max_waiting {
-            return Err(ApiError::busy());
+            return Err(ApiError::queue_full());
         }
         let (replies, receiver) = mpsc::unbounded_channel();
         let record = request_log::current();

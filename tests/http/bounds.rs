@@ -143,6 +143,9 @@ fn a_request_has_its_time() {
     let last: Value = serde_json::from_str(events.last().unwrap()).unwrap();
     assert_eq!(last["error"]["code"], "timeout", "{last}");
     assert!(events.iter().all(|event| !event.contains("\"finish_reason\":\"stop\"")));
+    // Both are counted, though the status of the stream was 200.
+    let metrics = send(address, "GET /metrics HTTP/1.1", "").body;
+    assert!(metrics.contains("requests_total{reason=\"timeout\"} 2"), "{metrics}");
 }
 
 /// A stream that waits for the model begins all the same, with comments.
@@ -171,6 +174,31 @@ fn a_stream_that_waits_is_kept_alive() {
     let answer = rest(waiting);
     assert!(answer.contains("\"content\":\"aa\"") || answer.contains("\"content\":\"a\""));
     assert!(answer.contains("data: [DONE]"), "{answer}");
+}
+
+/// A request that finds the queue full is told to come back, as OpenAI tells it; a load balancer that the server is
+/// not ready.
+#[test]
+fn a_full_queue_is_told_so() {
+    let model = "http-full-queue";
+    let endless = parrot(model, &[(b'>', 97), (b'a', 97)], 1 << 30);
+    let options = bounded(|bounds| bounds.max_waiting = 1);
+    let one_at_a_time = EngineOptions { max_running: 1, ..EngineOptions::default() };
+    let address = serve_by_engine(endless, options, one_at_a_time);
+    let get = "GET /ready HTTP/1.1";
+    assert_eq!(send(address, get, "").status, 200);
+    let body = json!({ "model": model, "messages": [{ "role": "user", "content": "x" }],
+        "temperature": 0, "stream": true, "n": 2 })
+    .to_string();
+    let mut running = connect(address, CHAT, &body);
+    running.read_exact(&mut [0]).unwrap();
+    let answer = chat(address, model, json!({}));
+    assert_eq!((answer.status, &*answer.headers["retry-after"]), (429, "1"), "{}", answer.body);
+    assert_eq!(answer.json()["error"]["code"], "rate_limit_exceeded");
+    let ready = send(address, get, "");
+    assert_eq!((ready.status, &*ready.headers["retry-after"]), (503, "1"), "{}", ready.body);
+    let metrics = send(address, "GET /metrics HTTP/1.1", "").body;
+    assert!(metrics.contains("requests_total{reason=\"queue_full\"} 2"), "{metrics}");
 }
 
 /// A server that is told to stop refuses what is new, and cuts off with an error what takes too long.

@@ -139,6 +139,10 @@ fn instructions_and_labels_are_put_to_the_model() {
             "Team?\n\nAnswer with one of these, and nothing else:\n- cards: lost or broken\n- other",
         ),
         (
+            json!({ "type": "choice", "instructions": "Is it lost?", "choices": [true, { "value": false }] }),
+            "Is it lost?\n\nAnswer with one of these, and nothing else:\n- true\n- false",
+        ),
+        (
             json!({ "type": "score", "instructions": "How bad?", "minimum": 1, "maximum": 5 }),
             "How bad?\n\nAnswer with a number from 1 to 5, and nothing else.",
         ),

@@ -169,7 +169,9 @@ fn errors_are_this_api_s_and_keys_come_by_its_header() {
         body.to_string()
     };
     assert_eq!(send(address, &keyed, &body(json!({}))).status, 200);
+    let batches = HEAD.replace("/messages ", "/messages/batches ") + "\r\nx-api-key: key";
     for (head, body, status, kind, says) in [
+        (&*batches, body(json!({})), 404, "not_found_error", "/v1/messages/batches"),
         (HEAD, body(json!({})), 401, "authentication_error", "x-api-key"),
         (&keyed, body(json!({ "model": "other" })), 404, "not_found_error", "other"),
         (&keyed, body(json!({ "max_tokens": null })), 400, "invalid_request_error", "`max_tokens`"),

@@ -15,6 +15,11 @@ fn models_and_health_answer() {
     assert_eq!(models["object"], "list");
     assert_eq!(models["data"][0]["id"], "http-models");
     assert_eq!(models["data"].as_array().unwrap().len(), 1);
+    assert_eq!((&models["first_id"], &models["has_more"]), (&json!("http-models"), &json!(false)));
+    assert!(models["data"][0]["max_model_len"].as_u64().unwrap() > 0);
+    let created = models["data"][0]["created_at"].as_str().unwrap();
+    let created = chrono::DateTime::parse_from_rfc3339(created).unwrap();
+    assert_eq!(models["data"][0]["created"], created.timestamp());
     let model = send(address, "GET /v1/models/http-models HTTP/1.1", "").json();
     assert_eq!(model, models["data"][0]);
     assert_eq!(send(address, "GET /health HTTP/1.1", "").json(), json!({ "status": "ok" }));
@@ -184,6 +189,9 @@ fn every_response_has_an_id() {
     let (one, other) = (id("GET /health HTTP/1.1"), id("GET /nothing HTTP/1.1"));
     assert!(one.starts_with("req_") && one != other);
     assert!(id("GET /health HTTP/1.1\r\nX-Request-Id: a b").starts_with("req_"));
+    // Anthropic's clients look for it under this name.
+    let headers = send(address, "POST /v1/messages HTTP/1.1", "").headers;
+    assert_eq!(headers["request-id"], headers["x-request-id"]);
 }
 
 #[test]

@@ -22,6 +22,7 @@ pub(super) fn error_object(status: StatusCode, message: &str) -> Value {
         StatusCode::UNAUTHORIZED => "authentication_error",
         StatusCode::NOT_FOUND => "not_found_error",
         StatusCode::PAYLOAD_TOO_LARGE => "request_too_large",
+        StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
         StatusCode::SERVICE_UNAVAILABLE => "overloaded_error",
         StatusCode::GATEWAY_TIMEOUT => "timeout_error",
         status if status.is_server_error() => "api_error",

@@ -204,6 +204,7 @@ mod tests {
             (json!({ "penalty_scope": "all of it" }), "penalty_scope"),
             (json!({ "stop_token_ids": [-1] }), "stop_token_ids"),
             (json!({ "best_of": 0 }), "best_of"),
+            (json!({ "best_of": 1, "n": 3 }), "n"),
             (json!({ "num_beams": "many" }), "num_beams"),
             (json!({ "early_stopping": "later" }), "early_stopping"),
             (json!({ "speculate": "beam" }), "speculate"),

@@ -156,17 +156,22 @@ pub(super) fn prompt_logprobs(fields: &mut Fields) -> Result<Option<usize>, ApiE
     Ok(top.flatten())
 }
 
-/// All other settings of generation, as a request that has only them. `most` bounds the beams, and the
-/// texts of which the best is answered.
-pub(super) fn settings(fields: &mut Fields, most: usize) -> Result<Request, ApiError> {
-    let off = Request::text("");
-    let texts = |value: &Value| {
+/// A field that is a number of texts, at most so many.
+pub(super) fn several(
+    fields: &mut Fields,
+    field: &str,
+    most: usize,
+) -> Result<Option<usize>, ApiError> {
+    fields.read(field, &format!("an integer from 1 to {most}"), |value| {
         let n = usize::try_from(value.as_u64()?).ok()?;
         (1..=most).contains(&n).then_some(n)
-    };
-    let wanted = format!("an integer from 1 to {most}");
-    let best_of = fields.read("best_of", &wanted, texts)?.unwrap_or(off.best_of);
-    let width = fields.read("num_beams", &wanted, texts)?.filter(|&width| width > 1);
+    })
+}
+
+/// All other settings of generation, as a request that has only them. `most` bounds the beams.
+pub(super) fn settings(fields: &mut Fields, most: usize) -> Result<Request, ApiError> {
+    let off = Request::text("");
+    let width = several(fields, "num_beams", most)?.filter(|&width| width > 1);
     let length_penalty = fields.read("length_penalty", "a number", |value| value.as_f64())?;
     let wanted = "true, false or \"never\"";
     let early_stopping = fields.read("early_stopping", wanted, |value| match value {
@@ -209,7 +214,6 @@ pub(super) fn settings(fields: &mut Fields, most: usize) -> Result<Request, ApiE
             .flag("include_stop_str_in_output")?
             .unwrap_or(off.include_stop_str_in_output),
         stop_token_ids: fields.token_ids("stop_token_ids")?.unwrap_or_default(),
-        best_of,
         beam,
         budget: fields.flag("budget")?.unwrap_or(off.budget),
         token_healing: fields.flag("token_healing")?.unwrap_or(off.token_healing),

@@ -86,6 +86,8 @@ impl GenerationFields {
         };
         let sampling = generation::sampling_params(fields, &server.sampling)?;
         let mut settings = generation::settings(fields, max_choices)?;
+        let best_of = generation::several(fields, "best_of", max_choices)?;
+        settings.best_of = best_of.unwrap_or(settings.best_of);
         if let Some(top) = top {
             (settings.logprobs, settings.top_logprobs) = (true, top);
         }
@@ -99,11 +101,7 @@ impl GenerationFields {
             prompt_logprobs.max(reads_prompt.then_some(settings.top_logprobs));
         let stop = stops(fields, "stop", max_stops)?;
         let stop_regex = stops(fields, "stop_regex", max_stops)?;
-        let wanted = format!("an integer from 1 to {max_choices}");
-        let choices = fields.read("n", &wanted, |value| {
-            let n = usize::try_from(value.as_u64()?).ok()?;
-            (1..=max_choices).contains(&n).then_some(n)
-        })?;
+        let choices = generation::several(fields, "n", max_choices)?;
         let stream = fields.flag("stream")?.unwrap_or(false);
         let stream_options = stream_options(fields, stream)?;
         if stream && prompt_logprobs.is_some() {
@@ -117,9 +115,9 @@ impl GenerationFields {
             return Err(ApiError::field("echo", message));
         }
         let choices = choices.unwrap_or(1);
-        let several = settings.beam.as_ref().map_or(settings.best_of, |beam| beam.width);
-        if several > 1 && choices > several {
-            let from = if settings.beam.is_some() { "num_beams" } else { "best_of" };
+        let beams = settings.beam.as_ref().map(|beam| ("num_beams", beam.width));
+        let ranked = beams.or(best_of.map(|best_of| ("best_of", best_of)));
+        if let Some((from, several)) = ranked.filter(|&(_, several)| choices > several) {
             let says = format!("is more than `{from}` {several}, of which the best are answered");
             return Err(ApiError::field("n", says));
         }

@@ -15,6 +15,7 @@ use tokio_stream::Stream;
 use crate::server::api_error::ApiError;
 use crate::server::app::App;
 use crate::server::request::TokenBudget;
+use crate::server::request_log::{self, RequestRecord};
 use crate::server::worker::{Replies, WorkerReply};
 
 /// The comment by which client and proxies know that the answer is still to come.
@@ -37,6 +38,7 @@ pub(crate) struct EventStream<W> {
     replies: Replies,
     ready: VecDeque<Event>,
     ended: bool,
+    record: Option<Arc<RequestRecord>>,
     /// Ready when the server ends before the answer does.
     cut_off: Pin<Box<dyn Future<Output = ()> + Send + Sync>>,
 }
@@ -50,8 +52,9 @@ impl<W: EventWriter> EventStream<W> {
         replies: Replies,
     ) -> Self {
         let cut_off = Box::pin(app.shutdown.is_cut_off());
-        let ready = VecDeque::new();
-        let mut stream = Self { app, budget, writer, replies, ready, ended: false, cut_off };
+        let (ready, record) = (VecDeque::new(), request_log::current());
+        let mut stream =
+            Self { app, budget, writer, replies, ready, ended: false, record, cut_off };
         match first {
             Some(first) => stream.take(first),
             None => stream.ready.push_back(Event::default().comment(KEEP_ALIVE)),
@@ -72,6 +75,10 @@ impl<W: EventWriter> EventStream<W> {
     }
 
     fn fail(&mut self, error: &ApiError) {
+        self.app.refusals.count(error.reason());
+        if let Some(record) = &self.record {
+            record.refuse(error.reason());
+        }
         self.writer.fail(error, &mut self.ready);
         self.ended = true;
     }
