@@ -16,7 +16,7 @@ measurement is a row of a Markdown table, and an object in the JSON file:
 - `chaos`: clients of which a third hang up, for minutes; then blocks and memory beside those before. Blocks that are
   cached stay, and their memory: none may be held, and nobody running or waiting.
 - `load`: `throughput` and then `chaos`, both at the largest of --streams, with constrained over unconstrained
-  tokens a second; the exit status is 1 if there was an error, or a block was held when all was over:
+  tokens a second, which some --rounds make exact; the exit status is 1 if there was an error, or a block was held when all was over:
 
       python3 benches/serving/load.py load --corpus MASKBENCH --streams 64 --minutes 5 -- \\
           target/release/maskwright serve --port 8123
@@ -330,12 +330,17 @@ def still_held(gauges):
 
 
 def ratio(rows):
-    """Constrained over unconstrained tokens a second of two rows of `throughput`."""
-    by = {row["measured"]: row for row in rows}
-    constrained, free = by.get("throughput constrained"), by.get("throughput free")
-    if constrained and free and free["tok/s"]:
-        return constrained["tok/s"] / free["tok/s"], constrained["tok/cpu s"] / free["tok/cpu s"]
-    return None
+    """Constrained over unconstrained tokens a second, and a processor second, of the rows of `throughput`."""
+
+    def rates(mode):
+        rounds = [row for row in rows if row["measured"] == f"throughput {mode}"]
+        tokens = sum(row["tok/s"] * row["seconds"] for row in rounds)
+        seconds = sum(row["seconds"] for row in rounds)
+        cpu = sum(row["server cores"] * row["seconds"] for row in rounds)
+        return (tokens / seconds, tokens / cpu) if tokens and cpu else None
+
+    constrained, free = rates("constrained"), rates("free")
+    return [a / b for a, b in zip(constrained, free)] if constrained and free else None
 
 
 WAYS = {
@@ -439,8 +444,9 @@ async def measure(server, args):
     if what in ("same", "all"):
         yield await same(server, work, 16)
     if what == "load":
-        for mode in ("constrained", "free"):
-            yield await throughput(server, work, mode, max(args.streams), args.seconds)
+        for _ in range(args.rounds):
+            for mode in ("constrained", "free"):
+                yield await throughput(server, work, mode, max(args.streams), args.seconds)
     if what in ("chaos", "load", "all"):
         yield await chaos(server, work, max(args.streams), args.minutes)
 
@@ -455,7 +461,8 @@ async def run(args):
     finally:
         server.stop()
         print(table(rows))
-        if args.what == "load" and (ratios := ratio(rows)):
+        is_comparable = args.what == "load" or args.what == "throughput" and len(args.streams) == 1
+        if is_comparable and (ratios := ratio(rows)):
             print(f"\nconstrained / free: {ratios[0]:.3f} of tokens a second, {ratios[1]:.3f} of tokens a processor second")
         if args.json:
             args.json.write_text(json.dumps(rows, indent=1))

@@ -491,12 +491,18 @@ impl Tile<'_, '_> {
             for (y, sums) in y.iter().zip(&mut sums) {
                 for (j, sums) in sums.iter_mut().enumerate() {
                     let y = &y[(panel + j) * PANEL..];
-                    let n = PANEL.min(y.len());
-                    buffer[..n].copy_from_slice(&y[..n]);
-                    sums.copy_from_slice(S::as_simd_f32s(&buffer).0);
+                    // The last panel may have fewer columns.
+                    let y = y.first_chunk::<PANEL>().unwrap_or_else(|| {
+                        buffer[..y.len()].copy_from_slice(y);
+                        &buffer
+                    });
+                    sums.copy_from_slice(S::as_simd_f32s(y).0);
                 }
             }
         }
+        // A copy that nothing refers to, or else each addition of a large tile also writes its sum to memory,
+        // which halves the rate.
+        let mut registers = sums;
         for p in 0..len {
             // Tiles of fewer rows are those of products that ask for nothing.
             if R > 2 {
@@ -511,17 +517,22 @@ impl Tile<'_, '_> {
                 let x = simd.splat_f32s(x[i][p]);
                 for j in 0..P {
                     for n in 0..N {
-                        sums[i][j][n] = simd.mul_add_f32s(x, weights[j][p][n], sums[i][j][n]);
+                        let sum = &mut registers[i][j][n];
+                        *sum = simd.mul_add_f32s(x, weights[j][p][n], *sum);
                     }
                 }
             }
         }
+        sums = registers;
         for (y, sums) in y.iter_mut().zip(&sums) {
             for (j, sums) in sums.iter().enumerate() {
                 let y = &mut y[(panel + j) * PANEL..];
-                let n = PANEL.min(y.len());
-                S::as_mut_simd_f32s(&mut buffer).0.copy_from_slice(sums);
-                y[..n].copy_from_slice(&buffer[..n]);
+                if let Some(y) = y.first_chunk_mut::<PANEL>() {
+                    S::as_mut_simd_f32s(y).0.copy_from_slice(sums);
+                } else {
+                    S::as_mut_simd_f32s(&mut buffer).0.copy_from_slice(sums);
+                    y.copy_from_slice(&buffer[..y.len()]);
+                }
             }
         }
         R
