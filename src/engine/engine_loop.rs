@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A step plans, lets the model read what was planned, and draws a token of every text that has its
-//! logits and its mask. Masks are computed meanwhile on threads of their own. A text whose mask is not
+//! logits and its mask. Masks that are not known yet are computed meanwhile on threads of their own. A text whose mask is not
 //! ready [`EngineOptions::mask_patience`] after the pass keeps its logits and sits out passes until it is; the others
 //! go on. One text alone goes the same way as many.
 //!

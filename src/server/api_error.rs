@@ -24,6 +24,7 @@ use crate::error::{Error, ErrorKind, shortened};
 /// Value of `Retry-After` for a client that found no room.
 const RETRY_AFTER_SECONDS: &str = "1";
 
+/// The words for a client that finds the queue full, and for a load balancer that asks.
 const QUEUE_FULL: &str = "too many requests are waiting for the model; try again in a moment";
 
 /// Refusal of a request: status, message, field and code.

@@ -157,7 +157,7 @@ pub(super) fn prompt_logprobs(fields: &mut Fields) -> Result<Option<usize>, ApiE
 }
 
 /// A field that is a number of texts, at most so many.
-pub(super) fn several(
+pub(super) fn text_count(
     fields: &mut Fields,
     field: &str,
     most: usize,
@@ -171,7 +171,7 @@ pub(super) fn several(
 /// All other settings of generation, as a request that has only them. `most` bounds the beams.
 pub(super) fn settings(fields: &mut Fields, most: usize) -> Result<Request, ApiError> {
     let off = Request::text("");
-    let width = several(fields, "num_beams", most)?.filter(|&width| width > 1);
+    let width = text_count(fields, "num_beams", most)?.filter(|&width| width > 1);
     let length_penalty = fields.read("length_penalty", "a number", |value| value.as_f64())?;
     let wanted = "true, false or \"never\"";
     let early_stopping = fields.read("early_stopping", wanted, |value| match value {

@@ -86,7 +86,7 @@ impl GenerationFields {
         };
         let sampling = generation::sampling_params(fields, &server.sampling)?;
         let mut settings = generation::settings(fields, max_choices)?;
-        let best_of = generation::several(fields, "best_of", max_choices)?;
+        let best_of = generation::text_count(fields, "best_of", max_choices)?;
         settings.best_of = best_of.unwrap_or(settings.best_of);
         if let Some(top) = top {
             (settings.logprobs, settings.top_logprobs) = (true, top);
@@ -101,7 +101,7 @@ impl GenerationFields {
             prompt_logprobs.max(reads_prompt.then_some(settings.top_logprobs));
         let stop = stops(fields, "stop", max_stops)?;
         let stop_regex = stops(fields, "stop_regex", max_stops)?;
-        let choices = generation::several(fields, "n", max_choices)?;
+        let choices = generation::text_count(fields, "n", max_choices)?;
         let stream = fields.flag("stream")?.unwrap_or(false);
         let stream_options = stream_options(fields, stream)?;
         if stream && prompt_logprobs.is_some() {
