@@ -144,7 +144,8 @@ pub struct Model {
     tokenizer: Arc<Tokenizer>,
     vocabulary: Arc<Vocabulary>,
     chat_template: Option<Arc<ChatTemplate>>,
-    generation_config: Arc<GenerationConfig>,
+    /// The settings of generation, or what is wrong with their file: a model can be run without them.
+    generation_config: Result<Arc<GenerationConfig>>,
     /// The tokens that content of a conversation must not become.
     control_tokens: Arc<ControlTokens>,
     /// Lower bound on numbers of tokens; `None` if the tokenizer has no known one.
@@ -176,7 +177,7 @@ impl Model {
         let tokenizer =
             Tokenizer::from_bytes(&json).map_err(|error| error.in_file(files.path(TOKENIZER)))?;
         let chat_template = ChatTemplate::read(&files)?;
-        let generation_config = Arc::new(GenerationConfig::read(&files)?);
+        let generation_config = GenerationConfig::read(&files).map(Arc::new);
         let (device, dtype) = (options.device.open()?, options.dtype.into());
         let weights = Weights::open(&files, dtype, &device)?;
         let total = config.num_hidden_layers;
@@ -222,8 +223,10 @@ impl Model {
 
     /// The settings of generation that the model comes with, for requests that do not say. A
     /// [`Request`](crate::engine::Request) does not take them by itself.
-    pub fn generation_config(&self) -> &GenerationConfig {
-        &self.generation_config
+    ///
+    /// Errors if the model's file has a value that is out of range.
+    pub fn generation_config(&self) -> Result<&GenerationConfig> {
+        self.generation_config.as_deref().map_err(Error::clone)
     }
 
     /// The greatest length of a sequence in tokens: see [`Config::context_length`].

@@ -174,7 +174,10 @@ impl Server {
             ignore_unknown_fields,
             formats,
             generation: GenerationSettings::new(
-                generation_config.as_ref().unwrap_or_else(|| engine.model().generation_config()),
+                match &generation_config {
+                    Some(config) => config,
+                    None => engine.model().generation_config()?,
+                },
                 bounds.generation.clone(),
             ),
             no_chat: engine.model().chat_template().err(),

@@ -18,7 +18,7 @@ use super::checkpoint::ModelFiles;
 use crate::error::Result;
 use crate::vocabulary::read_with_infinities;
 pub use decoder::Config;
-use errors::{config_error, shown};
+use errors::{config_error, refused, shown};
 use families::{ADAPTED, FAMILIES, Family};
 use fields::ConfigFields;
 
@@ -31,8 +31,58 @@ const FILE: &str = "config.json";
 pub(super) fn read(files: &ModelFiles) -> Result<Config> {
     let value = value(files)?;
     refuse_unbuilt(&value)
+        .and_then(|()| refuse_other_tasks(&value))
+        .and_then(|()| refuse_other_dtypes(&value))
         .and_then(|()| from_json(&value))
+        .map_err(|error| match files {
+            ModelFiles::Gguf(file) => file.in_terms_of_metadata(error),
+            _ => error,
+        })
         .map_err(|error| error.in_file(files.path(FILE)))
+}
+
+/// Errors on a model whose classes all are of other tasks than writing text: its last layer, which the
+/// checkpoint holds, is none of logits.
+fn refuse_other_tasks(value: &Value) -> Result<()> {
+    /// The ends of the names of such classes in the `transformers` library.
+    const OTHERS: [&str; 8] = [
+        "ForSequenceClassification",
+        "ForTokenClassification",
+        "ForQuestionAnswering",
+        "ForMaskedLM",
+        "ForMultipleChoice",
+        "ForReward",
+        "RewardModel",
+        "ForTextEncoding",
+    ];
+    let classes = value.get("architectures").and_then(Value::as_array);
+    let classes: Vec<&str> = classes.into_iter().flatten().filter_map(Value::as_str).collect();
+    let is_other = |class: &&str| OTHERS.iter().any(|end| class.ends_with(end));
+    match classes.first() {
+        Some(class) if classes.iter().all(is_other) => {
+            let message =
+                format!("a `{}` writes no text", shown(&(*class).into()).trim_matches('"'));
+            Err(config_error(&message)
+                .at_pointer("/architectures")
+                .with_help("give a model for text generation, such as a …ForCausalLM"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Errors on a dtype of weights that are not read.
+fn refuse_other_dtypes(value: &Value) -> Result<()> {
+    const KNOWN: [&str; 8] =
+        ["float32", "float16", "bfloat16", "float64", "float", "half", "double", "auto"];
+    for key in ["torch_dtype", "dtype"] {
+        let Some(stated) = value.get(key).filter(|value| !value.is_null()) else { continue };
+        let name = stated.as_str().map(|name| name.strip_prefix("torch.").unwrap_or(name));
+        if !name.is_some_and(|name| KNOWN.contains(&name)) {
+            return Err(refused(key, stated, "is not supported")
+                .with_help("weights in float32, float16 and bfloat16 are read"));
+        }
+    }
+    Ok(())
 }
 
 /// The file as JSON, also with infinities in it.

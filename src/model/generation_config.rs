@@ -64,7 +64,7 @@ const OFF: [(&str, f64); 10] = [
 /// use maskwright::engine::{Engine, Request};
 /// use maskwright::model::ModelOptions;
 /// let engine = Engine::load(&ModelOptions { source: "models/qwen".parse()?, ..Default::default() })?;
-/// let recommended = engine.model().generation_config();
+/// let recommended = engine.model().generation_config()?;
 /// let request = Request { sampling: recommended.sampling(), ..Request::text("Once upon a time") };
 /// # Ok::<(), maskwright::Error>(())
 /// ```

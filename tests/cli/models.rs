@@ -136,6 +136,8 @@ fn what_no_option_says_is_as_the_model_recommends() {
     write(json!({ "top_p": 2 }));
     let ran = run(&args);
     assert!(ran.code == 2 && ran.err.contains("generation_config.json"), "{}", ran.err);
+    let ran = run(&[&args[..], &["--generation-config", "none"]].concat());
+    assert!(ran.code == 0 && ran.out.contains('a'), "{}", ran.err);
 }
 
 #[test]

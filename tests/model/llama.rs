@@ -348,7 +348,9 @@ fn a_folder_that_is_no_model_is_refused_with_place_and_cure() {
     let file = folder.join("model.safetensors");
     let bytes = std::fs::read(&file).unwrap();
     std::fs::write(&file, &bytes[..bytes.len() - 10]).unwrap();
-    refuse(&folder, "cut-short/model.safetensors: ", "not a safetensors file");
+    refuse(&folder, "cut-short/model.safetensors: ", "cut short in tensor `model.norm.weight`: ");
+    std::fs::write(&file, [&bytes[..], b"more"].concat()).unwrap();
+    refuse(&folder, "cut-short/model.safetensors: ", "4 bytes of data behind its last tensor, `");
     std::fs::write(&file, "{}").unwrap();
     refuse(&folder, "cut-short/model.safetensors: ", "not a safetensors file");
     let folder = write("damaged-config");
@@ -369,6 +371,26 @@ fn a_folder_that_is_no_model_is_refused_with_place_and_cure() {
     more.insert("model.layers.0.self_attn.q_norm.weight".into(), (vec![4], vec![0.0; 4]));
     let folder = write_model("more", &good, &more, "F32", 1);
     refuse(&folder, "model.safetensors", "q_norm.weight` has no place");
+    for (number, dtype) in [(f32::NAN, "F32"), (f32::NEG_INFINITY, "F16"), (f32::NAN, "BF16")] {
+        let mut damaged = tensors.clone();
+        damaged.get_mut("model.layers.1.mlp.up_proj.weight").unwrap().1[7] = number;
+        let folder = write_model("not-finite", &good, &damaged, dtype, 1);
+        let message =
+            "tensor `model.layers.1.mlp.up_proj.weight` is damaged: number 7 is not finite";
+        refuse(&folder, "model.safetensors: ", message);
+    }
+    for (fields, place, message) in [
+        (json!({"torch_dtype": "float8_e4m3fn"}), "/torch_dtype", "float16 and bfloat16 are read"),
+        (json!({"dtype": 16}), "/dtype", "16 is not supported"),
+        (
+            json!({"architectures": ["LlamaForSequenceClassification"]}),
+            "/architectures",
+            "a `LlamaForSequenceClassification` writes no text",
+        ),
+    ] {
+        let folder = write_model("other-task", &config(fields), &tensors, "F32", 1);
+        refuse(&folder, &format!("config.json: at {place}: "), message);
+    }
     let rwkv = config(json!({"model_type": "rwkv"}));
     let folder = write_model("rwkv", &rwkv, &tensors, "F32", 1);
     refuse(&folder, "rwkv/config.json: at /model_type: ", "type `rwkv` is not supported");

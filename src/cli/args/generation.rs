@@ -136,7 +136,7 @@ impl GenerationConfigSource {
     /// The settings for a model; a warning names those that cannot be honoured.
     pub(crate) fn read(&self, model: &Model) -> Result<GenerationConfig> {
         let config = match self {
-            Self::Model => model.generation_config().clone(),
+            Self::Model => model.generation_config()?.clone(),
             Self::Nowhere => GenerationConfig::default(),
             Self::Folder(folder) => GenerationConfig::from_folder(folder)?,
         };

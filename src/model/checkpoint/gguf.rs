@@ -46,6 +46,7 @@ pub(crate) struct GgufFile {
     tensors: Vec<TensorData>,
     /// The place of each tensor, by Hugging Face's name.
     places: FxHashMap<String, TensorPlace>,
+    architecture: &'static Architecture,
     /// The files of a model folder that are not weights.
     documents: Vec<(&'static str, Vec<u8>)>,
 }
@@ -82,7 +83,7 @@ impl GgufFile {
             ("tokenizer.json", tokenizer),
             ("tokenizer_config.json", tokenizer_config),
         ];
-        Ok(Self { parts, tensors: directory.tensors, places, documents })
+        Ok(Self { parts, tensors: directory.tensors, places, architecture, documents })
     }
 
     /// The file, of several the first.
@@ -103,6 +104,40 @@ impl GgufFile {
     /// Hugging Face's name of each tensor.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.places.keys().map(String::as_str)
+    }
+
+    /// An error about a `config.json` as one about the metadata that it was made from.
+    pub(crate) fn in_terms_of_metadata(&self, error: Error) -> Error {
+        let pointer = error.place().pointer.as_deref().unwrap_or_default();
+        let member = pointer.trim_start_matches('/').split('/').next().unwrap_or_default();
+        let message = match config::key_of_member(member) {
+            Some(key) => {
+                let prefix = self.architecture.prefix();
+                format!("the metadata `{prefix}.{key}`, in config.json {}", error.message())
+            }
+            None => format!("the metadata as a config.json: {}", error.message()),
+        };
+        Error::new(error.kind(), message).wrapping(&error)
+    }
+
+    /// What the file would call a tensor of Hugging Face's name that it has not, if it shows: it is outside
+    /// layers, or another layer has it.
+    pub(crate) fn own_name(&self, name: &str) -> Option<String> {
+        let outside = self.architecture.outside;
+        let Some(rest) = name.strip_prefix(outside.layers).and_then(|rest| rest.strip_prefix('.'))
+        else {
+            let (stem, kind) = name.rsplit_once('.')?;
+            let (own, _) = outside.tensors.iter().find(|(_, other)| *other == stem)?;
+            return Some(format!("{own}.{kind}"));
+        };
+        let (layer, inside) = rest.split_once('.')?;
+        let inside = format!(".{inside}");
+        let (_, place) = self
+            .places
+            .iter()
+            .find(|(other, _)| other.starts_with(outside.layers) && other.ends_with(&inside))?;
+        let (_, stem) = self.tensors[place.tensor].name.strip_prefix("blk.")?.split_once('.')?;
+        Some(format!("blk.{layer}.{stem}"))
     }
 
     /// The tensor of a name of Hugging Face's.

@@ -93,7 +93,11 @@ impl Shards {
 impl Shard {
     fn open(path: PathBuf, bytes: WeightBytes) -> Result<Self> {
         let (header, metadata) = SafeTensors::read_metadata(&bytes).map_err(|reason| {
-            Error::new(ErrorKind::Model, format!("not a safetensors file: {reason}"))
+            let message = match wrong_length(&bytes) {
+                Some(message) => message,
+                None => format!("not a safetensors file: {reason}"),
+            };
+            Error::new(ErrorKind::Model, message)
                 .in_file(&path)
                 .with_help("the file may be cut short: copy or download it again")
         })?;
@@ -142,6 +146,29 @@ impl Shard {
             }
         }
     }
+}
+
+/// What is wrong with a file whose header is whole and tells of more or less data than there are.
+fn wrong_length(file: &[u8]) -> Option<String> {
+    let (len, rest) = file.split_first_chunk()?;
+    let header_len = usize::try_from(u64::from_le_bytes(*len)).ok()?;
+    let (header, data) = rest.split_at_checked(header_len)?;
+    let header: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(header).ok()?;
+    let end = |tensor: &serde_json::Value| tensor.get("data_offsets")?.get(1)?.as_u64();
+    let mut ends: Vec<(u64, &String)> =
+        header.iter().filter_map(|(name, tensor)| Some((end(tensor)?, name))).collect();
+    ends.sort_unstable();
+    let len = data.len() as u64;
+    if let Some((end, name)) = ends.iter().find(|(end, _)| *end > len) {
+        let tensor = short(name);
+        return Some(format!(
+            "the file is cut short in tensor `{tensor}`: it has {len} bytes of data, and the tensor \
+             ends at {end}"
+        ));
+    }
+    let (end, name) = ends.last().filter(|(end, _)| *end < len)?;
+    let more = len - end;
+    Some(format!("the file has {more} bytes of data behind its last tensor, `{}`", short(name)))
 }
 
 /// Errors if shards that the index names are not there, with all of them: nobody downloads one after

@@ -138,7 +138,7 @@ impl Weights {
         if tensor.shape != shape {
             return Err(self.misshapen(tensor.name, tensor.path, &tensor.shape, shape));
         }
-        refuse_damaged_scales(&tensor)?;
+        refuse_damaged_numbers(&tensor)?;
         self.taken.borrow_mut().insert(name.to_owned());
         Ok(tensor)
     }
@@ -148,7 +148,13 @@ impl Weights {
             Source::Shards(shards) => shards.first_path(),
             Source::Gguf(file) => file.path(),
         };
-        let message = format!("there is no tensor `{name}`");
+        let message = match &self.source {
+            Source::Shards(_) => format!("there is no tensor `{name}`"),
+            Source::Gguf(file) => match file.own_name(name) {
+                Some(own) => format!("there is no tensor `{own}`"),
+                None => format!("there is no tensor that is called `{name}` in safetensors"),
+            },
+        };
         Error::new(ErrorKind::Model, message).in_file(path).with_help(self.must_fit())
     }
 
@@ -188,12 +194,15 @@ impl Weights {
     }
 }
 
-/// Errors on blocks whose scale is an infinity or no number: their weights would be, too.
-fn refuse_damaged_scales(tensor: &StoredTensor<'_>) -> Result<()> {
-    let NumberKind::Blocks(format) = tensor.numbers.kind else { return Ok(()) };
-    let Some(block) = format.first_damaged(&tensor.numbers.bytes) else { return Ok(()) };
-    let message =
-        format!("tensor `{}` is damaged: block {block} has no finite scale", short(tensor.name));
+/// Errors on numbers that are infinite or NaN, and on blocks with such a scale: all texts would be lost
+/// to one of them.
+fn refuse_damaged_numbers(tensor: &StoredTensor<'_>) -> Result<()> {
+    let Some(index) = tensor.numbers.first_damaged() else { return Ok(()) };
+    let what = match tensor.numbers.kind {
+        NumberKind::Plain(_) => format!("number {index} is not finite"),
+        NumberKind::Blocks(_) => format!("block {index} has no finite scale"),
+    };
+    let message = format!("tensor `{}` is damaged: {what}", short(tensor.name));
     Err(Error::new(ErrorKind::Model, message)
         .in_file(tensor.path)
         .with_help("get a complete copy of the file"))

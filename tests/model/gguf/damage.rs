@@ -37,6 +37,16 @@ fn what_is_not_understood_is_refused_by_name() {
         ("llama.block_count", None, "`llama.block_count`"),
         ("llama.block_count", Some(Value::U32(1)), "blk.1."),
         ("llama.block_count", Some(Value::U32(1 << 20)), "more layers than the file has tensors"),
+        (
+            "llama.attention.head_count_kv",
+            Some(Value::Array(vec![Value::U32(4); 3])),
+            "`llama.attention.head_count_kv` is said of 3 layers, and the model has 2",
+        ),
+        (
+            "llama.rope.dimension_count",
+            Some(Value::U32(16)),
+            "the metadata `llama.rope.dimension_count`, in config.json `partial_rotary_factor`",
+        ),
         ("llama.embedding_length", Some(Value::U64(1 << 40)), "no tensor is so wide"),
         ("llama.attention.key_length", Some(Value::U32(1 << 30)), "no tensor is so wide"),
         ("llama.block_count", text("2"), "`llama.block_count` is not an integer"),
@@ -76,7 +86,7 @@ fn tensors_that_are_missing_left_over_or_misshapen_are_refused_by_name() {
     refused(&write(&tensors), "tensor `blk.0.ssm_a.weight` has no place");
     tensors.pop();
     let last = tensors.pop().unwrap();
-    refused(&write(&tensors), "there is no tensor `model.layers.1.mlp.down_proj.weight`");
+    refused(&write(&tensors), "there is no tensor `blk.1.ffn_down.weight`");
     tensors.push((last.0, norm()));
     refused(
         &write(&tensors),

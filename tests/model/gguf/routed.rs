@@ -185,8 +185,18 @@ fn settings_of_routers_that_are_not_known_are_refused_by_name() {
         ("glm4_moe", "expert_gating_func", 1, "expert_gating_func` is 1"),
         ("ernie4_5_moe", "expert_gating_func", 2, "expert_gating_func` is 2"),
         ("minimax_m2", "expert_gating_func", 4, "expert_gating_func` is 4"),
-        ("dots1", "expert_group_count", 4, "/n_group: "),
-        ("glm4_moe", "expert_group_used_count", 2, "/topk_group: "),
+        (
+            "dots1",
+            "expert_group_count",
+            4,
+            "`dots1.expert_group_count`, in config.json `n_group`: ",
+        ),
+        (
+            "glm4_moe",
+            "expert_group_used_count",
+            2,
+            "`glm4moe.expert_group_used_count`, in config.json `topk_group`: ",
+        ),
         ("dots1", "nextn_predict_layers", 1, "dots1.nextn_predict_layers"),
         ("minimax_m2", "expert_shared_feed_forward_length", 8, "is not known of this"),
     ] {

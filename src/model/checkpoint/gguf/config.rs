@@ -21,6 +21,39 @@ use super::parts::Parts;
 use crate::error::{Error, ErrorKind, Result};
 use gguf_model::{ArchitectureKeys, GgufModel, Members};
 
+/// Members of a `config.json`, each with the key of an architecture that says it, without the prefix.
+const MEMBERS: [(&str, &str); 24] = [
+    ("hidden_size", "embedding_length"),
+    ("num_hidden_layers", "block_count"),
+    ("num_attention_heads", "attention.head_count"),
+    ("num_key_value_heads", "attention.head_count_kv"),
+    ("head_dim", "attention.key_length"),
+    ("intermediate_size", "feed_forward_length"),
+    ("max_position_embeddings", "context_length"),
+    ("rope_theta", "rope.freq_base"),
+    ("rotary_emb_base", "rope.freq_base"),
+    ("partial_rotary_factor", "rope.dimension_count"),
+    ("rope_scaling", "rope.scaling"),
+    ("rope_parameters", "rope.scaling"),
+    ("rms_norm_eps", "attention.layer_norm_rms_epsilon"),
+    ("sliding_window", "attention.sliding_window"),
+    ("num_experts", "expert_count"),
+    ("num_local_experts", "expert_count"),
+    ("n_routed_experts", "expert_count"),
+    ("moe_num_experts", "expert_count"),
+    ("num_experts_per_tok", "expert_used_count"),
+    ("moe_intermediate_size", "expert_feed_forward_length"),
+    ("routed_scaling_factor", "expert_weights_scale"),
+    ("n_group", "expert_group_count"),
+    ("topk_group", "expert_group_used_count"),
+    ("norm_topk_prob", "expert_weights_norm"),
+];
+
+/// The key of an architecture, without its prefix, that says a member of a `config.json`.
+pub(super) fn key_of_member(member: &str) -> Option<&'static str> {
+    MEMBERS.iter().find(|(name, _)| *name == member).map(|(_, key)| *key)
+}
+
 /// The object of a `config.json`.
 pub(super) fn config_json(
     metadata: &Metadata<'_>,

@@ -70,6 +70,14 @@ impl<'a> Metadata<'a> {
         })
     }
 
+    /// The length of an array; `None` for other values.
+    pub(super) fn array_len(&self, key: &str) -> Option<usize> {
+        match self.0.get(key)? {
+            GgufValue::Array(array) => Some(array.iter().count()),
+            _ => None,
+        }
+    }
+
     /// A finite number.
     pub(super) fn number(&self, key: &str) -> Result<Option<f64>> {
         self.read(key, "a finite number", number)

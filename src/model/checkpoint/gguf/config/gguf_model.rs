@@ -30,7 +30,19 @@ impl ArchitectureKeys<'_> {
     }
 
     pub(super) fn size(&self, name: &str) -> Result<Option<usize>> {
-        self.metadata.size_of_layers(&self.key(name))
+        let key = self.key(name);
+        let layers = self.metadata.size(&self.key("block_count")).unwrap_or_default();
+        match (self.metadata.array_len(&key), layers) {
+            (Some(len), Some(layers)) if len != layers => {
+                Err(self.of_other_layers(name, len, layers))
+            }
+            _ => self.metadata.size_of_layers(&key),
+        }
+    }
+
+    /// The error for an array that is not one of the layers' values.
+    fn of_other_layers(&self, name: &str, len: usize, layers: usize) -> Error {
+        self.damaged(name, &format!("is said of {len} layers, and the model has {layers}"))
     }
 
     /// The sizes of so many layers.
@@ -38,7 +50,7 @@ impl ArchitectureKeys<'_> {
         match self.metadata.sizes(&self.key(name))? {
             Some(sizes) if sizes.len() == 1 => Ok(Some(vec![sizes[0]; layers])),
             Some(sizes) if sizes.len() < layers => {
-                Err(self.damaged(name, &format!("does not say it of all {layers} layers")))
+                Err(self.of_other_layers(name, sizes.len(), layers))
             }
             sizes => Ok(sizes),
         }
