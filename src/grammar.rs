@@ -19,7 +19,7 @@
 //! | `analysis` | least fixed points: nullable, productive |
 //! | `normal` | normal form: no empty rule, no left recursion |
 //! | `regular` | a grammar without recursion as one regular language |
-//! | `lazy_precedence` | rewriting for Lark's lazy rules |
+//! | `contextual` | rewriting for Lark's lazy rules and for look-around in its terminals |
 //! | `source`, `names` | grammars whose rules are made on demand, and their choices of keys |
 //!
 //! ```
@@ -40,11 +40,11 @@
 
 pub(crate) mod analysis;
 mod builder;
+mod contextual;
 mod embed;
 pub(crate) mod family;
 mod form;
 pub(crate) mod hole;
-mod lazy_precedence;
 pub(crate) mod names;
 pub(crate) mod normal;
 pub(crate) mod parameter;
@@ -56,5 +56,5 @@ pub use form::{
     Attribute, Grammar, Node, NodeId, Rule, RuleId, SpecialToken, Temperature, TokenSet,
 };
 
+pub(crate) use contextual::{ContextualTerminals, resolve_contextual};
 pub(crate) use form::Origin;
-pub(crate) use lazy_precedence::prefer_lazy;

@@ -12,6 +12,7 @@
 //! | `encoding` | code points in bytes: UTF-8 and JSON strings |
 //! | `syntax` | patterns as text |
 //! | `automaton`, `computed_automata` | automata that compute their states |
+//! | `marked_text` | terminals that look at the text around them |
 //! | `triggers` | free text up to a trigger string |
 //!
 //! ```
@@ -33,6 +34,7 @@ mod byte_set;
 mod computed_automata;
 mod encoding;
 mod languages;
+pub(crate) mod marked_text;
 mod syntax;
 mod triggers;
 
@@ -53,5 +55,7 @@ pub(crate) use languages::{
     product, shape, table_automaton, unit_bounds, variables, widening, witness, witness_length,
 };
 pub use syntax::{Anchoring, Dialect, Options, parse};
-pub(crate) use syntax::{Pattern, check, compile_pattern, compile_preferred, parse_pattern};
+pub(crate) use syntax::{
+    Pattern, check, compile_in_text, compile_pattern, compile_preferred, parse_pattern,
+};
 pub(crate) use triggers::Triggers;

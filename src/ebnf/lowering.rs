@@ -12,7 +12,7 @@
 //!
 //! Where lazy rules take precedence, a position between two of the merged terminals may be one at
 //! which a lazy terminal begins. So each merged terminal comes with the nodes that it was merged
-//! from ([`LazyTerminals`]), which the rewriting of [`prefer_lazy`] falls back to.
+//! from ([`ContextualTerminals`]), which the rewriting of [`resolve_contextual`] falls back to.
 
 mod parsed_rules;
 mod regular_rules;
@@ -21,12 +21,12 @@ pub(super) use parsed_rules::{LoweringOptions, ParsedRules, RuleLayout};
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::expression::{ParameterExpr, RuleAttribute, RuleExpr, RuleExprKind};
 use crate::error::{ErrorKind, Result};
 use crate::grammar::family::{FamilyLeaf, RuleFamily};
-use crate::grammar::{Attribute, Grammar, GrammarBuilder, NodeId, RuleId, prefer_lazy};
+use crate::grammar::{
+    Attribute, ContextualTerminals, Grammar, GrammarBuilder, NodeId, RuleId, resolve_contextual,
+};
 use crate::regular::Language;
 use regular_rules::{RegularRules, is_counted_repeat};
 
@@ -59,7 +59,8 @@ pub(super) fn lower(
         ids: vec![None; rules.bodies.len()],
         todo: Vec::new(),
         current_rule: 0,
-        lazy: LazyTerminals::default(),
+        contextual: ContextualTerminals::default(),
+        first_contextual: None,
         has_parameter: false,
         keeps_order,
     };
@@ -78,15 +79,6 @@ enum Lowered {
     Node(NodeId),
 }
 
-/// The terminals that [`prefer_lazy`] needs to know.
-#[derive(Default)]
-struct LazyTerminals {
-    /// The lazy terminals, with their byte offsets.
-    nodes: Vec<(NodeId, usize)>,
-    /// By terminal that was merged from several between which a text may end: the same kept apart.
-    unmerged: FxHashMap<NodeId, NodeId>,
-}
-
 struct RuleLowering<'a> {
     rules: &'a ParsedRules<'a>,
     options: LoweringOptions,
@@ -98,7 +90,9 @@ struct RuleLowering<'a> {
     todo: Vec<usize>,
     /// The rule that is being lowered.
     current_rule: usize,
-    lazy: LazyTerminals,
+    contextual: ContextualTerminals,
+    /// Byte offset of the first contextual terminal.
+    first_contextual: Option<usize>,
     /// Whether a part depends on the parameter of a rule.
     has_parameter: bool,
     /// Whether the order of alternatives tells which of several parses is captured from.
@@ -113,7 +107,7 @@ impl RuleLowering<'_> {
             self.current_rule = rule;
             let body = &rules.bodies[rule];
             let may_merge =
-                self.options.layout == RuleLayout::Merged && !self.regular.has_lazy(rule);
+                self.options.layout == RuleLayout::Merged && !self.regular.has_contextual(rule);
             let lowered = match self.regular.language(rule) {
                 Some(language) if may_merge => Lowered::Regular(language),
                 _ => self.expression(body)?,
@@ -137,9 +131,8 @@ impl RuleLowering<'_> {
             }
             return RuleFamily::grammar(grammar, MAX_SEARCHED_INSTANCES);
         }
-        let Some(&(_, at)) = self.lazy.nodes.first() else { return Ok(grammar) };
-        let lazy: Vec<NodeId> = self.lazy.nodes.iter().map(|&(node, _)| node).collect();
-        prefer_lazy(grammar, &lazy, self.lazy.unmerged).map_err(|error| match error.kind() {
+        let Some(at) = self.first_contextual else { return Ok(grammar) };
+        resolve_contextual(grammar, self.contextual).map_err(|error| match error.kind() {
             ErrorKind::Grammar => rules.text.embed(at, &error),
             _ => error,
         })
@@ -183,7 +176,7 @@ impl RuleLowering<'_> {
         {
             let unmerged: Vec<NodeId> = parts.iter().map(|part| self.unmerged(part)).collect();
             let unmerged = self.builder.sequence(unmerged);
-            self.lazy.unmerged.insert(node, unmerged);
+            self.contextual.unmerged.insert(node, unmerged);
         }
         node
     }
@@ -287,12 +280,26 @@ impl RuleLowering<'_> {
             RuleExprKind::Lazy(_) if self.options.lazy_precedence => {
                 let language = self.regular.expression(self.builder.languages(), expr)?;
                 let node = self.node(Lowered::Regular(language), expr.at);
-                self.lazy.nodes.push((node, expr.at));
+                self.contextual.lazy.push(node);
+                self.first_contextual.get_or_insert(expr.at);
+                Lowered::Node(node)
+            }
+            RuleExprKind::InText(terminal, _) if self.regular.sees_text() => {
+                if self.builder.languages().is_nullable(terminal.strings) {
+                    let message = "a terminal that looks at the text around it may read nothing";
+                    return Err(self.rules.text.error(expr.at, message).with_help(
+                        "let it read a character at least, as Lark demands of all terminals",
+                    ));
+                }
+                let node = self.node(Lowered::Regular(terminal.strings), expr.at);
+                self.contextual.in_text.push((node, *terminal));
+                self.first_contextual.get_or_insert(expr.at);
                 Lowered::Node(node)
             }
             RuleExprKind::And(_)
             | RuleExprKind::Not(_)
             | RuleExprKind::Except(..)
+            | RuleExprKind::InText(..)
             | RuleExprKind::Lazy(_) => {
                 Lowered::Regular(self.regular.expression(self.builder.languages(), expr)?)
             }
@@ -380,7 +387,7 @@ impl RuleLowering<'_> {
         {
             let unmerged: Vec<NodeId> = merged.iter().map(|part| self.unmerged(part)).collect();
             let unmerged = self.builder.choice(unmerged);
-            self.lazy.unmerged.insert(node, unmerged);
+            self.contextual.unmerged.insert(node, unmerged);
         }
         node
     }

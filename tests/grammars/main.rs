@@ -13,6 +13,7 @@ mod lark_modules;
 mod lark_parameters;
 mod lazy;
 mod library;
+mod look_around;
 mod parsers;
 mod readers;
 mod schemas;

@@ -29,8 +29,8 @@ struct RuleFacts {
     has_counter: bool,
     /// Whether it is one terminal, in the eyes of lazy precedence.
     is_terminal: bool,
-    /// Whether a lazy terminal is part of it as a terminal of its own.
-    has_lazy: bool,
+    /// Whether a contextual terminal is part of it as a terminal of its own.
+    has_contextual: bool,
 }
 
 /// The facts about all rules of a grammar.
@@ -39,6 +39,10 @@ pub(super) struct RegularRules<'a> {
     facts: Vec<RuleFacts>,
     /// Rules that reach no cycle, each after the rules that it calls.
     callees_first: Vec<usize>,
+    /// Whether lazy terminals take precedence.
+    lazy_precedence: bool,
+    /// Whether terminals see the text around them: in grammars that are written out.
+    sees_text: bool,
 }
 
 impl<'a> RegularRules<'a> {
@@ -49,8 +53,17 @@ impl<'a> RegularRules<'a> {
         languages: &mut Languages,
     ) -> Result<Self> {
         let count = rules.bodies.len();
-        let mut found =
-            Self { rules, facts: vec![RuleFacts::default(); count], callees_first: Vec::new() };
+        let mut is_written_out = true;
+        for body in &rules.bodies {
+            body.visit(|expr| is_written_out &= !matches!(expr.kind, RuleExprKind::Parameter(_)));
+        }
+        let mut found = Self {
+            rules,
+            facts: vec![RuleFacts::default(); count],
+            callees_first: Vec::new(),
+            lazy_precedence: options.lazy_precedence,
+            sees_text: is_written_out,
+        };
         if options.lazy_precedence {
             rules.terminals.iter().for_each(|&(rule, _)| found.facts[rule].is_terminal = true);
         }
@@ -70,9 +83,9 @@ impl<'a> RegularRules<'a> {
             let body = &rules.bodies[rule];
             found.callees_first.push(rule);
             found.facts[rule].has_counter = found.has_counter(body);
-            found.facts[rule].has_lazy = options.lazy_precedence && found.holds_lazy(rule);
-            // Lazy terminals stay apart: they take precedence where they begin.
-            leaves[rule] = if found.facts[rule].has_lazy {
+            found.facts[rule].has_contextual = found.holds_contextual(rule);
+            // They stay apart: what is read depends on where they begin and end.
+            leaves[rule] = if found.facts[rule].has_contextual {
                 usize::MAX
             } else {
                 found.count_leaves(body, &leaves)
@@ -103,7 +116,7 @@ impl<'a> RegularRules<'a> {
                 {
                     usize::MAX
                 }
-                RuleExprKind::Regular(_) => 1,
+                RuleExprKind::Regular(_) | RuleExprKind::InText(..) => 1,
                 RuleExprKind::Rule(callee) => leaves[*callee],
                 RuleExprKind::Special(_)
                 | RuleExprKind::Embedded(_)
@@ -129,8 +142,13 @@ impl<'a> RegularRules<'a> {
         self.facts[rule].is_terminal
     }
 
-    pub(super) fn has_lazy(&self, rule: usize) -> bool {
-        self.facts[rule].has_lazy
+    pub(super) fn has_contextual(&self, rule: usize) -> bool {
+        self.facts[rule].has_contextual
+    }
+
+    /// Whether terminals see the text around them.
+    pub(super) fn sees_text(&self) -> bool {
+        self.sees_text
     }
 
     /// Whether an expression has a counted repeat, rules that it calls included as far as they were
@@ -147,18 +165,21 @@ impl<'a> RegularRules<'a> {
         found
     }
 
-    /// Whether a lazy terminal is part of a rule as a terminal of its own, rules that it calls
+    /// Whether a contextual terminal is part of a rule as a terminal of its own, rules that it calls
     /// included as far as they were visited.
-    fn holds_lazy(&self, rule: usize) -> bool {
+    fn holds_contextual(&self, rule: usize) -> bool {
         let body = &self.rules.bodies[rule];
-        if self.is_terminal(rule) {
-            return matches!(body.kind, RuleExprKind::Lazy(_));
+        let is_lazy =
+            |expr: &RuleExpr| self.lazy_precedence && matches!(expr.kind, RuleExprKind::Lazy(_));
+        if self.is_terminal(rule) && is_lazy(body) {
+            return true;
         }
         let mut todo = vec![body];
         while let Some(expr) = todo.pop() {
             match &expr.kind {
-                RuleExprKind::Lazy(_) => return true,
-                RuleExprKind::Rule(callee) if self.has_lazy(*callee) => return true,
+                RuleExprKind::Lazy(_) if is_lazy(expr) && !self.is_terminal(rule) => return true,
+                RuleExprKind::InText(..) if self.sees_text => return true,
+                RuleExprKind::Rule(callee) if self.has_contextual(*callee) => return true,
                 RuleExprKind::Sequence(parts) | RuleExprKind::Choice(parts) => todo.extend(parts),
                 RuleExprKind::Repeat(inner, ..) | RuleExprKind::Attributed(inner, _) => {
                     todo.push(inner);
@@ -228,7 +249,7 @@ impl<'a> RegularRules<'a> {
     ) -> Result<Language> {
         let text = self.rules.text;
         Ok(match &expr.kind {
-            RuleExprKind::Regular(language) => *language,
+            RuleExprKind::Regular(language) | RuleExprKind::InText(_, language) => *language,
             &RuleExprKind::Rule(rule) => self.rule(languages, rule, expr.at)?,
             RuleExprKind::Special(_) => {
                 return Err(text

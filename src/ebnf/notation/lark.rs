@@ -15,8 +15,9 @@
 //! the text into terminals counts, and ignored text goes on as long as it can (`longest_match`).
 //! Priorities choose between parses of one text and never decide whether it is accepted, so they are
 //! read and mean nothing. The same holds for aliases, and for `!`, `?` and `_` of names. Patterns are
-//! in the syntax of Rust's `regex` crate with look-around. A terminal is the set of the texts that it matches
-//! as a whole, so what stands around it and the order of alternatives mean nothing. A terminal with lazy
+//! in the syntax of Rust's `regex` crate with look-around. A terminal reads the texts that it matches as a
+//! whole where they stand: look-around and `\b` see the text of other terminals (`grammar/contextual.rs`), `^`
+//! and `$` are the edges of the terminal, and the order of alternatives means nothing. A terminal with lazy
 //! quantifiers is read as by Python's `re`, its parts joined to one pattern: of all ways to match, the
 //! preferred one must reach the end of the text (`terminal_languages`).
 //!
@@ -26,7 +27,7 @@
 //! prefix of it is one. And it takes precedence: where it may begin, a text whose rest begins with
 //! one of its texts is read by it, and by nothing else. So `start: tool* tail` with
 //! `tool: head /[0-9]+/ "</tool>"`, `head[lazy]: TEXT "<tool>"` and `tail: TEXT` dispatches: `tail`
-//! never contains `<tool>`. The rewriting is in `grammar/lazy_precedence.rs`. In detail:
+//! never contains `<tool>`. The rewriting is in `grammar/contextual.rs`. In detail:
 //!
 //! - A position lies between two terminals (strings, patterns, upper-case names) of one parse. The
 //!   terminals that may begin there are those that could come next in this parse: of any

@@ -120,7 +120,7 @@ impl GgufFile {
         Error::new(error.kind(), message).wrapping(&error)
     }
 
-    /// What the file would call a tensor of Hugging Face's name that it has not, if it shows: it is outside
+    /// The name in the file of a tensor of Hugging Face's name that is missing, if it shows: it is outside
     /// layers, or another layer has it.
     pub(crate) fn own_name(&self, name: &str) -> Option<String> {
         let outside = self.architecture.outside;

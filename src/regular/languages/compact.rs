@@ -149,6 +149,17 @@ fn compacted_part(
     })
 }
 
+/// The same language as a minimal DFA, so that equal states are one; `None` if it has more than `most` states
+/// before it is minimised, or accepts nothing.
+pub(crate) fn minimal(
+    languages: &mut Languages,
+    x: Language,
+    most: usize,
+) -> Result<Option<Language>> {
+    let dfa = determinized(languages, x, None, most, usize::MAX)?;
+    Ok(dfa.map(|dfa| languages.dfa_language(&Arc::new(dfa))))
+}
+
 /// Whether it consists of DFAs, with nothing but bounds on lengths beside them.
 fn is_compacted(languages: &Languages, x: Language) -> bool {
     let simple = |&part: &Language| {

@@ -6,11 +6,13 @@
 //! [context](LeftContexts): every language is computed once for each context. A repeat of parts
 //! with assertions becomes a system of right-linear equations, with one variable for each context.
 
+mod in_text;
 mod lookbehind;
 mod preferred_match;
 
 use rustc_hash::FxHashMap;
 
+pub(crate) use self::in_text::compile_in_text;
 use self::lookbehind::LeftContexts;
 pub(crate) use self::preferred_match::compile_preferred;
 use super::options::Anchoring;
@@ -18,6 +20,7 @@ use super::pattern::{AssertionSource, Look, Pattern};
 use super::pattern_error::error_at;
 use crate::error::Result;
 use crate::regular::encoding::CodePoints;
+use crate::regular::marked_text::MarkedText;
 use crate::regular::{Language, Languages, variables};
 
 /// Steps of unrolling counted repeats whose bodies contain assertions.
@@ -58,6 +61,16 @@ struct PatternCompiler<'a> {
     is_ordered: bool,
     /// Languages that must be empty; otherwise an atomic group changes what is matched.
     duties: Vec<(Language, AssertionSource)>,
+    /// Where the pattern is compiled within a text: its marks, and the part that is being lowered.
+    marks: Option<(MarkedText, Part)>,
+}
+
+/// The part of a pattern that characters stand in: conditions read text with marks in it.
+#[derive(Clone, Copy)]
+enum Part {
+    Match,
+    Ahead,
+    Behind,
 }
 
 /// A pattern whose parts without assertions are languages.
@@ -109,7 +122,7 @@ impl<'a> PatternCompiler<'a> {
         let any = spelling.class(languages, &[(0, 0x10_FFFF)]);
         let text = languages.repeat(any, 0, None);
         let (classes, duties) = (FxHashMap::default(), Vec::new());
-        Self { languages, spelling, text, classes, unrolled: 0, is_ordered, duties }
+        Self { languages, spelling, text, classes, unrolled: 0, is_ordered, duties, marks: None }
     }
 }
 
@@ -160,8 +173,8 @@ impl PatternCompiler<'_> {
                     class.iter().map(|r| (r.start().into(), r.end().into())).collect();
                 let Self { languages, spelling, .. } = self;
                 let known = self.classes.entry(ranges);
-                let class = known.or_insert_with_key(|ranges| spelling.class(languages, ranges));
-                Lowered::Plain(*class)
+                let class = *known.or_insert_with_key(|ranges| spelling.class(languages, ranges));
+                Lowered::Plain(self.among_marks(class))
             }
             Pattern::Concat(patterns) => {
                 let mut parts: Vec<Lowered> = Vec::new();
@@ -222,10 +235,15 @@ impl PatternCompiler<'_> {
                 Lowered::Atomic { language, atomic, at: *at }
             }
             Pattern::Look { look, .. } => match look {
-                Look::Start => behind(prefixes, Language::EPSILON, false),
+                Look::Start => {
+                    let start = self.before_match();
+                    behind(prefixes, start, false)
+                }
                 Look::End => Lowered::End,
                 Look::Ahead { body, negated } => {
+                    let outer = self.enter(Part::Ahead);
                     let body = Box::new(self.lower(body, prefixes)?);
+                    self.leave(outer);
                     Lowered::Ahead { body, negated: *negated }
                 }
                 Look::Behind { body, negated } => {
@@ -236,7 +254,9 @@ impl PatternCompiler<'_> {
                         );
                     }
                     let text = self.text;
+                    let outer = self.enter(Part::Behind);
                     let prefix = self.language(body, Some(text), Language::EPSILON)?;
+                    self.leave(outer);
                     behind(prefixes, prefix, *negated)
                 }
             },
@@ -475,7 +495,10 @@ impl ContextScope<'_, '_> {
             })?,
             Lowered::Repeat { min: 0, .. } => vec![Language::ALL; count],
             Lowered::Repeat { body, .. } => self.none_consumed(body)?,
-            Lowered::End => vec![Language::EPSILON; count],
+            Lowered::End => {
+                let end = self.compiler.behind_match();
+                vec![end; count]
+            }
             Lowered::Ahead { body, negated } => {
                 let mut found = self.full(body, &vec![Language::ALL; count])?;
                 if *negated {

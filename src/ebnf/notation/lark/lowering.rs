@@ -182,10 +182,8 @@ impl<'a> LarkLowering<'a> {
     fn grammar(&mut self, grammar: &LinkedGrammar) -> Result<()> {
         for (at, name, pattern) in &grammar.library {
             let terminals = self.terminals();
-            if let Some(texts) = terminals.of_library(&mut self.rules, *at, pattern)? {
-                let body = RuleExpr::new(*at, RuleExprKind::Regular(texts));
-                self.rules.define(self.text, name, *at, body)?;
-            }
+            let body = terminals.of_library(&mut self.rules, *at, pattern)?;
+            self.rules.define(self.text, name, *at, body)?;
         }
         let is_captured =
             |linked: &LinkedDefinition| linked.definition.attributes.capture.is_some();
@@ -396,7 +394,7 @@ impl<'a> LarkLowering<'a> {
             return Ok(RuleExpr::choice(at, parts?));
         }
         match self.terminals().joined(&mut self.rules, expr, self.group)? {
-            Some(joined) => Ok(RuleExpr::new(at, RuleExprKind::Regular(joined))),
+            Some(joined) => Ok(joined),
             None => self.expr(expr, LarkContext::Terminal),
         }
     }
@@ -492,7 +490,7 @@ impl<'a> LarkLowering<'a> {
         if context == LarkContext::Rule
             && let Some(joined) = self.terminals().joined(&mut self.rules, expr, self.group)?
         {
-            return Ok(RuleExpr::new(at, RuleExprKind::Regular(joined)));
+            return Ok(joined);
         }
         if let Some(item) = written_out(&mut self.rules, self.text, expr, self.group)? {
             return Ok(item);

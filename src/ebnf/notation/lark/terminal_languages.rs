@@ -16,9 +16,10 @@ use super::modules::{LinkedDefinition, LinkedGrammar};
 use crate::ebnf::expression::{RuleExpr, RuleExprKind};
 use crate::ebnf::grammar_text::GrammarText;
 use crate::ebnf::rule_table::{CaseFolding, RuleTable};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::regular::marked_text::TerminalInText;
 use crate::regular::{Anchoring, Dialect, Language, Pattern, Utf8, any_text};
-use crate::regular::{compile_pattern, compile_preferred, parse_pattern};
+use crate::regular::{compile_in_text, compile_pattern, compile_preferred, parse_pattern};
 
 /// Terminals within terminals.
 const MAX_NESTING: usize = 100;
@@ -59,7 +60,7 @@ pub(super) fn written_out(
 /// The language of an expression that is one.
 fn regular(item: RuleExpr) -> Option<Language> {
     match item.kind {
-        RuleExprKind::Regular(language) => Some(language),
+        RuleExprKind::Regular(language) | RuleExprKind::InText(_, language) => Some(language),
         _ => None,
     }
 }
@@ -90,32 +91,64 @@ impl<'a> TerminalLanguages<'a> {
         TerminalReader::new(*self, rules, group).whole(expr)
     }
 
-    /// The language of an alternative of a whole terminal that is read as one pattern; none where each part may
-    /// be read by itself, or where it is no pattern. Names are left to their definitions.
+    /// An alternative of a whole terminal that is read as one pattern; none where each part may be read by
+    /// itself, or where it is no pattern. Names are left to their definitions.
     pub(super) fn joined(
         &self,
         rules: &mut RuleTable<'_>,
         expr: &LarkExpr,
         group: usize,
-    ) -> Result<Option<Language>> {
-        TerminalReader::new(*self, rules, group).joined(expr)
+    ) -> Result<Option<RuleExpr>> {
+        match TerminalReader::new(*self, rules, group).joined_pattern(expr)? {
+            Some(tree) => self.terminal(rules, expr.at, &tree),
+            None => Ok(None),
+        }
     }
 
-    /// The language of a terminal of Lark's libraries.
+    /// A terminal of Lark's libraries.
     pub(super) fn of_library(
         &self,
         rules: &mut RuleTable<'_>,
         at: usize,
         pattern: &str,
-    ) -> Result<Option<Language>> {
+    ) -> Result<RuleExpr> {
         if looks_beyond(pattern) {
             let tree = self.parsed(at, pattern, Dialect::Rust)?;
-            if let Some(texts) = self.texts(rules, at, &tree)? {
-                return Ok(Some(texts));
+            if let Some(terminal) = self.terminal(rules, at, &tree)? {
+                return Ok(terminal);
             }
         }
-        let item = rules.pattern(self.text, at, pattern, Dialect::Rust)?;
-        Ok(regular(item))
+        rules.pattern(self.text, at, pattern, Dialect::Rust)
+    }
+
+    /// A terminal that is one pattern; none where its parts may be read by themselves.
+    fn terminal(
+        &self,
+        rules: &mut RuleTable<'_>,
+        at: usize,
+        tree: &Pattern,
+    ) -> Result<Option<RuleExpr>> {
+        let Some(alone) = self.texts(rules, at, tree)? else { return Ok(None) };
+        if !tree.looks_around() {
+            return Ok(Some(RuleExpr::new(at, RuleExprKind::Regular(alone))));
+        }
+        let l = rules.builder.languages();
+        let mut in_text = |is_preferred| {
+            let places = compile_in_text(l, tree, is_preferred, &Utf8);
+            let places = places.map_err(|error| self.text.embed(at, &error))?;
+            let terminal = TerminalInText::new(l, places)?;
+            let reads = terminal.map_or(Language::ALL, |terminal| terminal.strings);
+            let reads = l.difference(reads, Language::EPSILON);
+            Ok::<_, Error>((terminal, l.is_live(reads)?))
+        };
+        let (mut terminal, reads_text) = in_text(tree.is_lazy())?;
+        if tree.is_lazy() && !reads_text {
+            (terminal, _) = in_text(false)?;
+        }
+        let Some(terminal) = terminal else {
+            return Ok(Some(RuleExpr::new(at, RuleExprKind::Regular(alone))));
+        };
+        Ok(Some(RuleExpr::new(at, RuleExprKind::InText(terminal, alone))))
     }
 
     /// The texts of a terminal that is one pattern; none where its parts may be read by themselves.
@@ -234,6 +267,14 @@ impl<'r, 'a, 'e> TerminalReader<'r, 'a, 'e> {
     }
 
     fn joined(&mut self, expr: &LarkExpr) -> Result<Option<Language>> {
+        match self.joined_pattern(expr)? {
+            Some(tree) => self.terminals.texts(self.rules, expr.at, &tree),
+            None => Ok(None),
+        }
+    }
+
+    /// The pattern that the parts of a terminal are joined to; none where each may be read by itself.
+    fn joined_pattern(&mut self, expr: &LarkExpr) -> Result<Option<Pattern>> {
         if matches!(expr.kind, LarkExprKind::Name(_)) || !self.terminals.looks_beyond(expr) {
             return Ok(None);
         }
@@ -247,7 +288,7 @@ impl<'r, 'a, 'e> TerminalReader<'r, 'a, 'e> {
                 .error(expr.at, message)
                 .with_help("let fewer terminals stand in it, or write it without either"));
         }
-        tree.map_or(Ok(None), |tree| self.terminals.texts(self.rules, expr.at, &tree))
+        Ok(tree)
     }
 
     /// The one pattern of an expression; none where it is more than a pattern.
@@ -310,7 +351,7 @@ impl<'r, 'a, 'e> TerminalReader<'r, 'a, 'e> {
                     return self.in_definition(linked, Self::whole);
                 }
                 match terminals.library_pattern(name) {
-                    Some((at, pattern)) => terminals.of_library(self.rules, at, pattern)?,
+                    Some((at, pattern)) => regular(terminals.of_library(self.rules, at, pattern)?),
                     None => None,
                 }
             }

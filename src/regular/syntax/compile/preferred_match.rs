@@ -46,18 +46,18 @@ pub(crate) fn compile_preferred(
 
 /// The rests on which what follows succeeds.
 #[derive(Clone)]
-struct Rest {
+pub(super) struct Rest {
     /// Its first way of succeeding ends at the end of the text.
-    whole: ByContext,
+    pub(super) whole: ByContext,
     /// It succeeds in some way.
-    any: ByContext,
+    pub(super) any: ByContext,
 }
 
 /// The rests that may follow, by whether the round of the innermost repeat has consumed a character.
 #[derive(Clone)]
-struct Rests {
-    idle: Rest,
-    moved: Rest,
+pub(super) struct Rests {
+    pub(super) idle: Rest,
+    pub(super) moved: Rest,
 }
 
 impl Rests {
@@ -68,7 +68,7 @@ impl Rests {
 
 impl ContextScope<'_, '_> {
     /// A match of the part, then what follows.
-    fn preferred(&mut self, part: &Lowered, rests: &Rests) -> Result<Rests> {
+    pub(super) fn preferred(&mut self, part: &Lowered, rests: &Rests) -> Result<Rests> {
         self.count()?;
         match part {
             Lowered::Plain(Language::EPSILON) => Ok(rests.clone()),

@@ -1,14 +1,15 @@
-//! FIRST sets of a grammar, restricted to lazy terminals.
+//! FIRST sets of a grammar, restricted to lazy terminals, and the nodes that reach a contextual terminal.
 
 use rustc_hash::FxHashSet;
 
 use super::state::{LazySetId, LazySets};
 use crate::grammar::form::{Grammar, Node, NodeId};
 
-/// By node, the lazy terminals that may begin it and whether it reaches any.
+/// By node, the lazy terminals that may begin it and whether it reaches any, or one that looks at the text
+/// around it.
 pub(super) struct LazyFirst {
     sets: Vec<LazySetId>,
-    reaches_lazy: Vec<bool>,
+    reaches_contextual: Vec<bool>,
 }
 
 impl LazyFirst {
@@ -17,27 +18,32 @@ impl LazyFirst {
         self.sets[node.index()]
     }
 
-    /// Whether a lazy terminal is reachable from a node.
-    pub(super) fn reaches_lazy(&self, node: NodeId) -> bool {
-        self.reaches_lazy[node.index()]
+    /// Whether a lazy terminal, or one that looks at the text around it, is reachable from a node.
+    pub(super) fn reaches_contextual(&self, node: NodeId) -> bool {
+        self.reaches_contextual[node.index()]
     }
 
-    /// Propagates from the terminals `lazy` to all nodes above them until nothing changes.
-    pub(super) fn find(
+    /// Propagates from the terminals `lazy` and `in_text` to all nodes above them until nothing changes.
+    pub(super) fn find<'n>(
         grammar: &Grammar,
         lazy: &FxHashSet<NodeId>,
+        in_text: impl Iterator<Item = &'n NodeId>,
         nullable: &[bool],
         sets: &mut LazySets,
     ) -> Self {
         let count = grammar.nodes.len();
         let mut found =
-            Self { sets: vec![LazySetId::EMPTY; count], reaches_lazy: vec![false; count] };
+            Self { sets: vec![LazySetId::EMPTY; count], reaches_contextual: vec![false; count] };
         let parents = parents(grammar, nullable);
         let mut todo = Vec::new();
+        for &id in in_text {
+            found.reaches_contextual[id.index()] = true;
+            todo.push(id.index());
+        }
         for &id in lazy {
             if let Node::Regular(language) = *grammar.node(id) {
                 found.sets[id.index()] = sets.intern(vec![language]);
-                found.reaches_lazy[id.index()] = true;
+                found.reaches_contextual[id.index()] = true;
                 todo.push(id.index());
             }
         }
@@ -48,9 +54,9 @@ impl LazyFirst {
                 if parent.is_at_left_edge {
                     first = sets.union(first, found.sets[node]);
                 }
-                if first != found.sets[at] || !found.reaches_lazy[at] {
+                if first != found.sets[at] || !found.reaches_contextual[at] {
                     found.sets[at] = first;
-                    found.reaches_lazy[at] = true;
+                    found.reaches_contextual[at] = true;
                     todo.push(at);
                 }
             }

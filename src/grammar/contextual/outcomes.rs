@@ -11,13 +11,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lazy_first::LazyFirst;
 use super::limits::{MAX_COPIES, made_on_demand, too_many_cases};
-use super::monitor::Monitors;
+use super::monitor::{Monitors, TerminalStrings};
 use super::repeats::Unrolling;
 use super::state::{LazySetId, LazySets, LoopEntry, ParseState, RuleEntry};
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least_fixed_point;
 use crate::grammar::form::{Grammar, Node, NodeId};
+use crate::regular::marked_text::{self, MarkNumber, TerminalInText};
 use crate::regular::{ByteSet, Language};
 
 /// The outcomes of entries of one kind.
@@ -67,6 +68,8 @@ impl<K: Copy + Eq + Hash> OutcomeTable<K> {
 pub(super) struct Outcomes {
     pub(super) grammar: Grammar,
     lazy: FxHashSet<NodeId>,
+    /// The terminals that look at the text around them, with their marks.
+    in_text: FxHashMap<NodeId, MarkNumber>,
     /// By merged terminal: the same language, as the terminals that it was merged from.
     unmerged: FxHashMap<NodeId, NodeId>,
     nullable: Vec<bool>,
@@ -84,8 +87,9 @@ pub(super) struct Outcomes {
 impl Outcomes {
     /// Finds all entries that the start leads to, and their outcomes.
     pub(super) fn find(
-        grammar: Grammar,
+        mut grammar: Grammar,
         lazy: FxHashSet<NodeId>,
+        terminals_in_text: &[(NodeId, TerminalInText)],
         unmerged: FxHashMap<NodeId, NodeId>,
     ) -> Result<Self> {
         let nullable = least_fixed_point(&grammar, |_, node| match node {
@@ -95,18 +99,30 @@ impl Outcomes {
             _ => false,
         });
         let mut sets = LazySets::new();
-        let first = LazyFirst::find(&grammar, &lazy, &nullable, &mut sets);
+        // Uses of one terminal share their marks.
+        let (mut in_text, mut numbered) = (FxHashMap::default(), Vec::new());
+        for &(node, terminal) in terminals_in_text {
+            let known = numbered.iter().position(|&other| other == terminal);
+            let index = known.unwrap_or_else(|| {
+                numbered.push(terminal);
+                numbered.len() - 1
+            });
+            in_text.insert(node, MarkNumber::new(index)?);
+        }
+        let idle = marked_text::monitor(&mut grammar.languages, &numbered)?;
+        let first = LazyFirst::find(&grammar, &lazy, in_text.keys(), &nullable, &mut sets);
         let mut outcomes = Self {
             grammar,
             lazy,
+            has_conflict: !in_text.is_empty(),
+            in_text,
             unmerged,
             nullable,
             first,
             sets,
             rules: OutcomeTable::new(),
             loops: OutcomeTable::new(),
-            monitors: Monitors::default(),
-            has_conflict: false,
+            monitors: Monitors::new(idle),
             holes: FxHashMap::default(),
         };
         outcomes.iterate()?;
@@ -154,7 +170,7 @@ impl Outcomes {
     pub(super) fn start(&self) -> RuleEntry {
         let rule = self.grammar.start;
         let startable = self.first.of(self.grammar.rule(rule).body());
-        let from = ParseState { monitor: Language::ALL, startable };
+        let from = ParseState { monitor: self.monitors.idle, startable };
         RuleEntry { rule, from, follow: LazySetId::EMPTY }
     }
 
@@ -178,10 +194,56 @@ impl Outcomes {
     }
 
     /// Whether a node has no conflict in this state: all its texts leave the state as it is.
-    pub(super) fn is_untouched(&self, node: NodeId, from: ParseState, follow: LazySetId) -> bool {
-        from == ParseState::UNCONSTRAINED
-            && follow == LazySetId::EMPTY
-            && !self.first.reaches_lazy(node)
+    pub(super) fn is_untouched(
+        &mut self,
+        node: NodeId,
+        from: ParseState,
+        follow: LazySetId,
+    ) -> Result<bool> {
+        Ok(follow == LazySetId::EMPTY
+            && !self.first.reaches_contextual(node)
+            && self.is_unconstrained(from)?)
+    }
+
+    /// Whether any rest may follow in a state and leads back to it, and no lazy terminal may begin.
+    pub(super) fn is_unconstrained(&mut self, state: ParseState) -> Result<bool> {
+        let languages = &mut self.grammar.languages;
+        Ok(state.startable == LazySetId::EMPTY
+            && self.monitors.is_inert(languages, state.monitor)?)
+    }
+
+    /// Whether a text may end in a state: in the `target`, or in any where nothing follows (`None`).
+    pub(super) fn may_end(&self, state: ParseState, target: Option<ParseState>) -> bool {
+        match target {
+            Some(target) => target == state,
+            None => self.grammar.languages.is_nullable(state.monitor),
+        }
+    }
+
+    /// The state behind a token that is no text, which begins another; `None` if the text before must go on.
+    pub(super) fn behind_token(&self, from: ParseState, follow: LazySetId) -> Option<ParseState> {
+        let may_end = self.grammar.languages.is_nullable(from.monitor);
+        may_end.then_some(ParseState { monitor: self.monitors.idle, startable: follow })
+    }
+
+    /// The strings of a terminal, with its marks.
+    pub(super) fn marked(&self, id: NodeId, strings: Language) -> TerminalStrings {
+        TerminalStrings { strings, marks: self.in_text.get(&id).copied() }
+    }
+
+    /// The states that a terminal leads to.
+    fn of_terminal(
+        &mut self,
+        id: NodeId,
+        language: Language,
+        from: ParseState,
+        follow: LazySetId,
+    ) -> Result<Vec<ParseState>> {
+        let (strings, monitor) = self.contested(id, language, from)?;
+        let terminal = self.marked(id, strings);
+        let residuals = self.monitors.residuals(&mut self.grammar.languages, terminal, monitor)?;
+        let state = |monitor| ParseState { monitor, startable: follow };
+        Ok(residuals.into_iter().map(state).collect())
     }
 
     /// The lazy languages that may begin behind part `i` of a sequence.
@@ -226,7 +288,7 @@ impl Outcomes {
         id: NodeId,
         language: Language,
         from: ParseState,
-    ) -> (Language, Language) {
+    ) -> Result<(Language, Language)> {
         let languages = &mut self.grammar.languages;
         let strings = languages.without_epsilon(language);
         let is_lazy = self.lazy.contains(&id);
@@ -238,7 +300,7 @@ impl Outcomes {
             .filter(|&rival| !is_lazy || rival != language)
             .collect();
         if rivals.is_empty() {
-            return (strings, from.monitor);
+            return Ok((strings, from.monitor));
         }
         self.has_conflict = true;
         let rivals = languages.union(rivals);
@@ -247,10 +309,14 @@ impl Outcomes {
             let byte = languages.byte_set(ByteSet::ALL);
             let more = languages.repeat(byte, 1, None);
             let longer = languages.concat([rivals, more]);
-            return (languages.difference(strings, longer), from.monitor);
+            return Ok((languages.difference(strings, longer), from.monitor));
         }
+        let rivals = match self.in_text.is_empty() {
+            true => rivals,
+            false => marked_text::among_marks(languages, rivals)?,
+        };
         let begun = languages.concat([rivals, Language::ALL]);
-        (strings, languages.difference(from.monitor, begun))
+        Ok((strings, languages.difference(from.monitor, begun)))
     }
 
     /// A part whose rules are made while a text is read, as a regular language.
@@ -260,10 +326,11 @@ impl Outcomes {
         }
         let source = Arc::clone(&self.grammar.holes[hole as usize]);
         let language = source.language(&mut self.grammar.languages).map_err(|error| {
-            let message = "a lazy rule may begin where a JSON Schema stands that is not regular";
+            let message = "a lazy rule may begin, or a condition of a pattern looks, where a JSON Schema \
+                           stands that is not regular";
             let error =
                 Error::new(ErrorKind::Grammar, format!("{message}: it {}", error.message()));
-            error.with_help("let free text stand there, or write the lazy rule in another way")
+            error.with_help("let free text stand there, or write the rule or the pattern in another way")
         })?;
         self.holes.insert(hole, language);
         Ok(language)
@@ -299,7 +366,7 @@ impl Outcomes {
         from: ParseState,
         follow: LazySetId,
     ) -> Result<Vec<ParseState>> {
-        if self.is_untouched(id, from, follow) {
+        if self.is_untouched(id, from, follow)? {
             return Ok(vec![from]);
         }
         if let Some(unmerged) = self.unmerged(id, follow) {
@@ -307,23 +374,15 @@ impl Outcomes {
         }
         let mut found = match self.grammar.node(id).clone() {
             Node::Regular(language) | Node::Text(language) => {
-                let (strings, monitor) = self.contested(id, language, from);
-                let languages = &mut self.grammar.languages;
-                let residuals = self.monitors.residuals(languages, strings, monitor)?;
-                let state = |monitor| ParseState { monitor, startable: follow };
-                residuals.into_iter().map(state).collect()
+                self.of_terminal(id, language, from, follow)?
             }
-            Node::Special(_) => vec![ParseState { monitor: Language::ALL, startable: follow }],
-            Node::Hole(_) if from == ParseState::UNCONSTRAINED => {
-                vec![ParseState { monitor: Language::ALL, startable: follow }]
+            Node::Special(_) => self.behind_token(from, follow).into_iter().collect(),
+            Node::Hole(_) if self.is_unconstrained(from)? => {
+                vec![ParseState { startable: follow, ..from }]
             }
             Node::Hole(hole) => {
                 let language = self.hole(hole)?;
-                let (strings, monitor) = self.contested(id, language, from);
-                let languages = &mut self.grammar.languages;
-                let residuals = self.monitors.residuals(languages, strings, monitor)?;
-                let state = |monitor| ParseState { monitor, startable: follow };
-                residuals.into_iter().map(state).collect()
+                self.of_terminal(id, language, from, follow)?
             }
             Node::Choice(parts) => {
                 let mut found = Vec::new();
@@ -418,7 +477,7 @@ impl Outcomes {
         if again != follow
             || (must_repeat && first != follow)
             || from.startable != follow
-            || from.monitor != Language::ALL
+            || !self.monitors.is_inert(&mut self.grammar.languages, from.monitor)?
         {
             return Ok(None);
         }

@@ -213,7 +213,7 @@ impl Rewriter {
         follow: LazySetId,
         target: TargetState,
     ) -> Result<Option<NodeId>> {
-        if self.outcomes.is_untouched(id, from, follow) {
+        if self.outcomes.is_untouched(id, from, follow)? {
             return Ok(target.is_none_or(|target| target == from).then(|| self.copy_untouched(id)));
         }
         let written = if let Some(unmerged) = self.outcomes.unmerged(id, follow) {
@@ -221,25 +221,21 @@ impl Rewriter {
         } else {
             match self.outcomes.grammar.node(id).clone() {
                 Node::Regular(language) | Node::Text(language) => {
-                    let (strings, monitor) = self.outcomes.contested(id, language, from);
-                    let strings = self.strings(strings, monitor, follow, target)?;
-                    strings.map(|language| self.builder.regular(language))
+                    self.terminal(id, language, from, follow, target)?
                 }
                 Node::Special(token) => {
-                    let state = ParseState { monitor: Language::ALL, startable: follow };
-                    let reaches = target.is_none_or(|target| target == state);
+                    let state = self.outcomes.behind_token(from, follow);
+                    let reaches = state.is_some_and(|state| target.is_none_or(|t| t == state));
                     reaches.then(|| self.builder.special(token))
                 }
-                Node::Hole(hole) if from == ParseState::UNCONSTRAINED => {
-                    let state = ParseState { monitor: Language::ALL, startable: follow };
+                Node::Hole(hole) if self.outcomes.is_unconstrained(from)? => {
+                    let state = ParseState { startable: follow, ..from };
                     let reaches = target.is_none_or(|target| target == state);
                     reaches.then(|| self.builder.add(Node::Hole(hole)))
                 }
                 Node::Hole(hole) => {
                     let language = self.outcomes.hole(hole)?;
-                    let (strings, monitor) = self.outcomes.contested(id, language, from);
-                    let strings = self.strings(strings, monitor, follow, target)?;
-                    strings.map(|language| self.builder.regular(language))
+                    self.terminal(id, language, from, follow, target)?
                 }
                 Node::Choice(parts) => {
                     let mut alternatives = Vec::new();
@@ -314,32 +310,24 @@ impl Rewriter {
         }
     }
 
-    /// The strings of a terminal that lead to the target.
-    fn strings(
+    /// The strings of a terminal that lead to the target, as a terminal.
+    fn terminal(
         &mut self,
-        strings: Language,
-        monitor: Language,
+        id: NodeId,
+        language: Language,
+        from: ParseState,
         follow: LazySetId,
         target: TargetState,
-    ) -> Result<Option<Language>> {
-        let Outcomes { grammar, monitors, .. } = &mut self.outcomes;
-        let languages = &mut grammar.languages;
-        let residuals = monitors.residuals(languages, strings, monitor)?;
-        let allowed = match target {
-            None => monitor,
-            Some(target) if target.startable != follow => return Ok(None),
-            Some(target) => match &residuals[..] {
-                [one] if *one == target.monitor => monitor,
-                several if several.contains(&target.monitor) => {
-                    monitors.path(languages, monitor, target.monitor)?
-                }
-                _ => return Ok(None),
-            },
-        };
-        if residuals.is_empty() {
+    ) -> Result<Option<NodeId>> {
+        if target.is_some_and(|target| target.startable != follow) {
             return Ok(None);
         }
-        Ok(Some(languages.intersect([strings, allowed])))
+        let (strings, monitor) = self.outcomes.contested(id, language, from)?;
+        let terminal = self.outcomes.marked(id, strings);
+        let Outcomes { grammar, monitors, .. } = &mut self.outcomes;
+        let target = target.map(|target| target.monitor);
+        let strings = monitors.strings(&mut grammar.languages, terminal, monitor, target)?;
+        Ok(strings.map(|language| self.builder.regular(language)))
     }
 
     /// Writes part `i` of a sequence and those behind it.
@@ -351,7 +339,7 @@ impl Rewriter {
         has_read: bool,
     ) -> Result<Option<Vec<NodeId>>> {
         let Some(&part) = copy.parts.get(i) else {
-            let can_end = has_read && copy.target.is_none_or(|target| target == state);
+            let can_end = has_read && self.outcomes.may_end(state, copy.target);
             return Ok(can_end.then(Vec::new));
         };
         if let Some(known) = copy.rests.get(&(i, state, has_read)) {
@@ -392,7 +380,7 @@ impl Rewriter {
         from: ParseState,
         follow: LazySetId,
     ) -> Result<bool> {
-        if self.outcomes.is_untouched(id, from, follow) {
+        if self.outcomes.is_untouched(id, from, follow)? {
             return Ok(true);
         }
         Ok(match *self.outcomes.grammar.node(id) {

@@ -10,16 +10,29 @@ pub(super) const MAX_PAIRS: usize = 100_000;
 /// Turns of a counted repeat that are written one by one.
 pub(super) const MAX_UNROLLED_TURNS: u32 = 1_000;
 
+/// The error for bytes that are read as marks beside conditions on the text around.
+pub(super) fn bytes_beside_marks() -> Error {
+    let message =
+        "a terminal of bytes that are no text stands beside one that looks at the text around it";
+    Error::new(ErrorKind::Grammar, message)
+        .with_help("write either without: as text, or without look-around")
+}
+
 pub(super) fn too_many_cases() -> Error {
     Error::new(
         ErrorKind::Limit,
-        "a lazy rule and what else may begin in its place combine into too many cases",
+        "lazy rules, look-around and what may stand beside them combine into too many cases",
     )
-    .with_help("let free text stand behind the last call, as in `start: tool* TEXT`")
+    .with_help(
+        "let free text stand behind the last call, as in `start: tool* TEXT`, and patterns look less far",
+    )
 }
 
 /// A node that only grammars of a [`Source`](crate::grammar::source::Source) hold, which no lazy
 /// rule can stand beside.
 pub(super) fn made_on_demand() -> Error {
-    Error::new(ErrorKind::Grammar, "a lazy rule stands beside rules that are made as they are read")
+    Error::new(
+        ErrorKind::Grammar,
+        "a lazy rule or look-around stands beside rules that are made as they are read",
+    )
 }

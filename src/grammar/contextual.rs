@@ -1,5 +1,10 @@
-//! Precedence of lazy terminals: a rewriting of a grammar, so that where a lazy terminal may begin,
-//! it alone reads the texts that begin with one of its strings.
+//! Contextual terminals: a rewriting of a grammar, so that what a terminal reads depends on what stands around
+//! it. There are two kinds:
+//!
+//! - *lazy* terminals: where one may begin, it alone reads the texts that begin with one of its strings;
+//! - terminals that *look at the text around* them (`a(?!b)`), which is the text of other terminals.
+//!
+//! # Lazy terminals
 //!
 //! A lazy terminal is a shortest match: a language in which no string is a proper prefix of
 //! another. That alone does not stop a grammar from reading its text in another way. In
@@ -39,6 +44,18 @@
 //! result      start: tool* tail   tail: TEXT & ~(TEXT "<tool>" .*), one terminal
 //! ```
 //!
+//! # Terminals that look at the text around them
+//!
+//! The parse reads marks around each of their strings, and the first monitor is that of the
+//! [marked texts](crate::regular::marked_text) in which each stands where its conditions hold. A mark, a string
+//! of the terminal and another mark turn the monitor into its derivative, as any text does. At the end of the
+//! text the monitor must have the empty string. With `A: /a(?!b)/` and `B: /b|c/`:
+//!
+//! ```text
+//! start: A B      A leads to the monitor of the texts that do not begin with b
+//! result          start: "a" "c", for B & ~(b.*) is c
+//! ```
+//!
 //! The steps, a module each: `lazy_first` finds the lazy terminals that begin each node, `outcomes`
 //! the states that each rule leads to (a least fixed point over `monitor`'s derivatives), `rewrite`
 //! writes the copies; `repeats` says how repeats are unrolled for both.
@@ -58,32 +75,42 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::form::{Grammar, Node, NodeId};
 use crate::error::Result;
+use crate::regular::marked_text::TerminalInText;
 
-/// Rewrites a grammar so that the terminals `lazy` take precedence.
+/// The contextual terminals of a grammar.
+#[derive(Default)]
+pub(crate) struct ContextualTerminals {
+    /// The lazy ones.
+    pub(crate) lazy: Vec<NodeId>,
+    /// Those that look at the text around them. Their nodes are of all strings that they read in some text.
+    pub(crate) in_text: Vec<(NodeId, TerminalInText)>,
+    /// Terminals that a front end has merged from several, with the sequence or choice of these, which matters
+    /// where a lazy terminal may begin between two of them.
+    pub(crate) unmerged: FxHashMap<NodeId, NodeId>,
+}
+
+/// Rewrites a grammar so that its contextual terminals read what they read where they stand.
 ///
-/// `unmerged` maps terminals that a front end has merged from several to the sequence or choice of
-/// these, which matters where a lazy terminal may begin between two of them.
-///
-/// The grammar comes back as it is if precedence takes no text from any terminal. Errors if the
-/// rewritten grammar would exceed a limit.
-pub(crate) fn prefer_lazy(
+/// The grammar comes back as it is if there are none, or if precedence takes no text from any terminal. Errors
+/// if the rewritten grammar would exceed a limit.
+pub(crate) fn resolve_contextual(
     grammar: Grammar,
-    lazy: &[NodeId],
-    unmerged: FxHashMap<NodeId, NodeId>,
+    terminals: ContextualTerminals,
 ) -> Result<Grammar> {
-    let mut terminals = FxHashSet::default();
-    for &id in lazy {
+    let ContextualTerminals { lazy: all, in_text, unmerged } = terminals;
+    let mut lazy = FxHashSet::default();
+    for id in all {
         // A lazy terminal that may be empty is always empty: it takes nothing from others.
         if let Node::Regular(language) = grammar.node(id)
             && !grammar.languages.is_nullable(*language)
         {
-            terminals.insert(id);
+            lazy.insert(id);
         }
     }
-    if terminals.is_empty() {
+    if lazy.is_empty() && in_text.is_empty() {
         return Ok(grammar);
     }
-    let outcomes = outcomes::Outcomes::find(grammar, terminals, unmerged)?;
+    let outcomes = outcomes::Outcomes::find(grammar, lazy, &in_text, unmerged)?;
     if !outcomes.has_conflict() {
         return Ok(outcomes.into_grammar());
     }

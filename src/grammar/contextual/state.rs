@@ -67,12 +67,6 @@ pub(super) struct ParseState {
     pub(super) startable: LazySetId,
 }
 
-impl ParseState {
-    /// Any rest may follow, and no lazy terminal may begin.
-    pub(super) const UNCONSTRAINED: Self =
-        Self { monitor: Language::ALL, startable: LazySetId::EMPTY };
-}
-
 /// A rule and the states around it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct RuleEntry {

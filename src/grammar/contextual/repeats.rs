@@ -28,7 +28,7 @@ impl Unrolling {
         }
         let message = format!(
             "a repeat of more than {MAX_UNROLLED_TURNS} turns stands where a lazy rule may begin, \
-             or where what a lazy rule begins with is excluded"
+             where what it begins with is excluded, or where a pattern looks at the text around it"
         );
         Err(Error::new(ErrorKind::Grammar, message).with_help("write it as `*` or `+`"))
     }

@@ -1,0 +1,87 @@
+//! The places of a pattern's matches in whole texts.
+//!
+//! The pattern is compiled between two [marks](crate::regular::marked_text), with any text on both sides. What
+//! it matches holds no marks; what its conditions look at may hold any, as if they were not there. `^` and `$`
+//! are the marks themselves: the edges of the terminal, as in llguidance.
+
+use super::preferred_match::{Rest, Rests};
+use super::{ContextScope, LeftContexts, Lowered, Part, PatternCompiler};
+use crate::error::Result;
+use crate::regular::encoding::CodePoints;
+use crate::regular::marked_text::MarkedText;
+use crate::regular::syntax::pattern::Pattern;
+use crate::regular::{Language, Languages};
+
+/// The texts in which a match stands between the marks. `is_preferred`: the one that a backtracking engine
+/// finds, of all within the marks.
+pub(crate) fn compile_in_text(
+    languages: &mut Languages,
+    pattern: &Pattern,
+    is_preferred: bool,
+    spelling: &dyn CodePoints,
+) -> Result<Language> {
+    let marks = MarkedText::new(languages);
+    let mut compiler = PatternCompiler::new(languages, spelling, is_preferred);
+    let character = spelling.class(compiler.languages, &[(0, 0x10_FFFF)]);
+    let unit = compiler.languages.union([character, marks.mark]);
+    compiler.text = compiler.languages.repeat(unit, 0, None);
+    compiler.marks = Some((marks, Part::Match));
+    let mut prefixes = Vec::new();
+    let part = compiler.lower(pattern, &mut prefixes)?;
+    let text = compiler.text;
+    let contexts = LeftContexts::new(compiler.languages, &prefixes, text)?;
+    let behind = compiler.behind_match();
+    let rest = vec![behind; contexts.len()];
+    let mut scope = ContextScope { compiler: &mut compiler, contexts, variables: Vec::new() };
+    let matches = if is_preferred {
+        let any = vec![Language::ALL; rest.len()];
+        let end = Rest { whole: rest, any };
+        scope.preferred(&part, &Rests { idle: end.clone(), moved: end })?.idle.whole
+    } else {
+        scope.full(&part, &rest)?
+    };
+    let before = [marks.around, marks.begin].map(Lowered::Plain).into();
+    let places = scope.full(&Lowered::Concat(before), &matches)?;
+    let ContextScope { contexts, variables, .. } = scope;
+    compiler.finish(&contexts, variables, places[0])
+}
+
+impl PatternCompiler<'_> {
+    /// A class in the part of the pattern that is being lowered.
+    pub(super) fn among_marks(&mut self, class: Language) -> Language {
+        let Some((marks, part)) = self.marks else { return class };
+        let any = self.languages.repeat(marks.mark, 0, None);
+        match part {
+            Part::Match => class,
+            Part::Ahead => self.languages.concat([any, class]),
+            Part::Behind => self.languages.concat([class, any]),
+        }
+    }
+
+    /// Begins another part; returns the one around.
+    pub(super) fn enter(&mut self, part: Part) -> Option<(MarkedText, Part)> {
+        let outer = self.marks;
+        self.marks = outer.map(|(marks, _)| (marks, part));
+        outer
+    }
+
+    pub(super) fn leave(&mut self, outer: Option<(MarkedText, Part)>) {
+        self.marks = outer;
+    }
+
+    /// The text before a match that begins here.
+    pub(super) fn before_match(&mut self) -> Language {
+        match self.marks {
+            None => Language::EPSILON,
+            Some((marks, _)) => self.languages.concat([marks.around, marks.begin]),
+        }
+    }
+
+    /// The text behind a match that ends here.
+    pub(super) fn behind_match(&mut self) -> Language {
+        match self.marks {
+            None => Language::EPSILON,
+            Some((marks, _)) => self.languages.concat([marks.end, marks.around]),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Terminals of Lark's notation whose patterns look at the text around them, which is that of other
+//! terminals: against the engine `fancy-regex`, which sees the whole text at each cut of it.
+
+use fancy_regex::Regex;
+use maskwright::ErrorKind;
+use maskwright::ebnf::Dialect;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use crate::{accepts, compiler, judge, refuse};
+
+#[test]
+fn conditions_see_the_text_of_other_terminals() {
+    judge(
+        Dialect::Lark,
+        &[
+            ("start: A B\nA: /a(?!b)/\nB: /b|c/", &["ac"], &["ab", "a"]),
+            ("start: A+\nA: /a(?=b)|b/", &["ab", "b", "abab"], &["a", "aa", "aab", "ba"]),
+            ("start: A B\nA: /a/\nB: /(?<!a)b|c/", &["ac"], &["ab"]),
+            ("start: \"a\" B \"c\"\nB: /b(?=c\\b)/", &["abc"], &["ab"]),
+            // Keywords that no letter stands beside.
+            (
+                "start: (IF | NAME | \" \")+\nIF: /\\bif\\b/\nNAME: /\\b(?!if\\b)[a-zé]+\\b/",
+                &["if", "if x", "iffy", "é", "été if", "x ifé"],
+                &["ifi f1", "x1", "éx1"],
+            ),
+            ("start: IF NAME\nIF: /if\\b/\nNAME: /\\s*[a-z]+/", &["if x"], &["ifx"]),
+            // Strings in three quotes are not an empty string and another.
+            (
+                "start: STRING+\nSTRING: /\"(?!\"\").*?\"|\"\"\".*?\"\"\"/",
+                &["\"a\"", "\"\"\"a\"\"\"", "\"a\"\"b\"", "\"\""],
+                &["\"\"\"a\"", "\"\"\"\"\"", "\"\"\""],
+            ),
+            // Of a terminal of several parts, each sees the others and what stands around.
+            ("start: A \"c\"\nA: /a(?=bc)/ B\nB: /b/", &["abc"], &["ab"]),
+            ("start: A \"d\" | \"x\"\nA: /a(?=bc)/ B\nB: /b/", &["x"], &["abd"]),
+            // `^` and `$` are the edges of the terminal.
+            ("start: A B\nA: /^a$/\nB: /^b$/", &["ab"], &["a", "b"]),
+            // What is ignored is text, too.
+            ("start: A B\nA: /a(?! )/\nB: /b/\n%ignore \" \"", &["ab", " ab"], &["a b"]),
+            ("start: A B\nA: /a(?= )/\nB: /b/\n%ignore \" \"", &["a b"], &["ab"]),
+            ("start: A \"x\"?\nA: /a/\n%ignore /-(?=x)/", &["a", "a-x", "ax"], &["a-", "-ax"]),
+            // Recursion.
+            (
+                "start: \"(\" start \")\" | A\nA: /a(?!\\)\\)\\))/",
+                &["(a)", "((a))", "a"],
+                &["(((a)))"],
+            ),
+            ("start: A start B | \"x\"\nA: /a/\nB: /(?<!bb)b/", &["axb", "aaxbb"], &["aaaxbbb"]),
+            // Repeats with bounds.
+            ("start: (A | \"b\")~3\nA: /a(?!b)/", &["aaa", "bba", "baa"], &["abb", "bab", "aa"]),
+            // Where a lazy rule may begin.
+            (
+                "start: head tail\nhead[lazy]: /.*!/\ntail: A B\nA: /a(?!b)/\nB: /b|c/",
+                &["!ac", "x!ac"],
+                &["!ab"],
+            ),
+            // A schema behind it.
+            ("start: A x\nA: /a(?!\\[)/\nx: /\\[/ | /\\{/", &["a{"], &["a["]),
+        ],
+    );
+    // A token that is no text ends it.
+    let special = compiler().grammar("start: A <|think|> B\nA: /a(?!b)/\nB: /b/", Dialect::Lark);
+    let special = special.unwrap();
+    let mut matcher = special.matcher();
+    for token in [b'a'.into(), 258, b'b'.into()] {
+        matcher.accept(token).unwrap();
+    }
+    assert!(matcher.is_accepting());
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_refused() {
+    refuse(
+        Dialect::Lark,
+        &[
+            ("start: A \"b\"\nA: /a?(?=b)/", (2, 4), "may read nothing"),
+            ("start: A %json {}\nA: /a(?!1)/", (2, 4), "a JSON Schema stands that is not regular"),
+        ],
+    );
+}
+
+struct Pick(ChaCha8Rng);
+
+impl Pick {
+    fn below(&mut self, n: usize) -> usize {
+        self.0.next_u32() as usize % n
+    }
+
+    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.below(of.len())]
+    }
+
+    /// A pattern that reads a character at least.
+    fn pattern(&mut self, depth: usize) -> String {
+        let atom = ["a", "b", "-", "[ab]", "."];
+        let mut pattern = String::new();
+        let place = self.below(3);
+        for at in 0..3 {
+            if at == place {
+                pattern += self.one(&atom);
+                continue;
+            }
+            match self.below(6) {
+                0 => pattern += self.one(&["\\b", "\\B"]),
+                1 => {
+                    let look = self.one(&["(?=", "(?!", "(?<=", "(?<!"]);
+                    let body = format!("{}{}", self.one(&atom), self.one(&["", "a", "b"]));
+                    pattern += &format!("{look}{body})");
+                }
+                2 => pattern += &format!("{}{}", self.one(&atom), self.one(&["+", "?", "*", ""])),
+                3 if depth > 0 => {
+                    let (one, other) = (self.pattern(depth - 1), self.pattern(depth - 1));
+                    pattern += &format!("(?:{one}|{other})");
+                }
+                _ => {}
+            }
+        }
+        pattern
+    }
+}
+
+/// Whether a pattern matches exactly the characters from `from` to `to` of a text.
+struct Terminal(Vec<Regex>);
+
+impl Terminal {
+    fn new(pattern: &str, longest: usize) -> Self {
+        let ends_before = |rest| format!("\\G(?:{pattern})(?=(?s:.){{{rest}}}\\z)");
+        Self((0..=longest).map(|rest| Regex::new(&ends_before(rest)).unwrap()).collect())
+    }
+
+    fn reads(&self, text: &str, from: usize, to: usize) -> bool {
+        let found = self.0[text.len() - to].find_from_pos(text, from).unwrap();
+        found.is_some_and(|found| found.start() == from && found.end() == to)
+    }
+}
+
+#[test]
+fn texts_are_those_that_can_be_cut_so_that_each_terminal_matches() {
+    const LONGEST: usize = 5;
+    let mut texts = vec![String::new()];
+    let mut at = 0;
+    while texts[at].len() < LONGEST {
+        let text = texts[at].clone();
+        texts.extend(["a", "b", "-"].map(|c| format!("{text}{c}")));
+        at += 1;
+    }
+    let rounds = if std::env::var_os("MASKWRIGHT_LOOK_AROUND").is_some() { 1500 } else { 60 };
+    let mut pick = Pick(ChaCha8Rng::seed_from_u64(5));
+    let (mut accepted, mut refused) = (0, 0);
+    for round in 0..rounds {
+        let patterns = [pick.pattern(1), pick.pattern(1), pick.pattern(0)];
+        let [a, b, c] = &patterns;
+        let ignores = round % 3 == 2;
+        let is_sequence = round % 2 == 1;
+        let start = if is_sequence { "A (B | C)* A" } else { "(A | B | C)+" };
+        let mut grammar = format!("start: {start}\nA: /{a}/\nB: /{b}/\nC: /{c}/\n");
+        if ignores {
+            grammar += "%ignore \"-\"\n";
+        }
+        let constraint = match compiler().grammar(&grammar, Dialect::Lark) {
+            Ok(constraint) => Some(constraint),
+            Err(error) if error.kind() == ErrorKind::Unsatisfiable => None,
+            Err(error) => panic!("{grammar}\n{error}"),
+        };
+        let [a, b, c] = patterns.each_ref().map(|pattern| Terminal::new(pattern, LONGEST));
+        for text in &texts {
+            // By position: whether the text before can be read, by how far the start rule is.
+            let mut steps = vec![[true, false, false]];
+            for to in 1..=text.len() {
+                let ignored = ignores && text[..to].ends_with('-');
+                let mut reached = if ignored { steps[to - 1] } else { [false; 3] };
+                for (from, before) in steps.iter().enumerate() {
+                    let reads = |terminal: &Terminal| terminal.reads(text, from, to);
+                    let (a, bc) = (reads(&a), reads(&b) || reads(&c));
+                    if is_sequence {
+                        reached[1] |= before[0] && a || before[1] && bc;
+                        reached[2] |= before[1] && a;
+                    } else {
+                        reached[2] |= (before[0] || before[2]) && (a || bc);
+                    }
+                }
+                steps.push(reached);
+            }
+            let expected = steps[text.len()][2];
+            let found = constraint.as_ref().is_some_and(|constraint| accepts(constraint, text));
+            assert_eq!(found, expected, "{grammar}\non {text:?}");
+            *if expected { &mut accepted } else { &mut refused } += 1;
+        }
+    }
+    assert!(accepted > rounds && refused > rounds);
+}
