@@ -55,6 +55,7 @@ fn texts_are_checked() {
     assert_eq!(rule["keyword"], json!("rule `item` (2:10)"), "{rule}");
     for (body, param) in [
         (json!({ "text": "a" }), Value::Null),
+        (json!({ "extra_body": { "regex": "a" }, "text": "a" }), json!("extra_body")),
         (json!({ "regex": "a" }), json!("text")),
         (json!({ "regex": "a", "text": "a", "texts": [] }), json!("texts")),
         (json!({ "regex": "a", "text": "a", "model": "other" }), json!("model")),

@@ -29,6 +29,7 @@ fn a_bad_request_gets_an_error_object_that_names_the_field() {
         (json!({ "max_tokens": 0 }), 400, "max_tokens", "from 1 up"),
         (json!({ "top_logprobs": 3 }), 400, "top_logprobs", "is only for `logprobs`"),
         (json!({ "best_off": 3 }), 400, "best_off", "is not a field that is supported here"),
+        (json!({ "extra_body": { "seed": 3 } }), 400, "extra_body", "beside the other fields"),
         (json!({ "best_of": 3, "num_beams": 2 }), 400, "", "goes with neither"),
         (
             schema(json!({ "properties": { "a": { "type": "sting" } } })),

@@ -282,6 +282,7 @@ pub(crate) fn read_constraint(
     check_model(fields, models)?;
     let format = read(fields)?;
     if format.is_text() {
+        fields.refuse_client_parameter()?;
         let message =
             "there is no constraint; write one, such as {\"json_schema\": {\"type\": \"object\"}}";
         return Err(ApiError::bad(message));

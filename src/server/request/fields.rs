@@ -10,6 +10,9 @@ use crate::server::api_error::ApiError;
 /// Longest piece of a wrong value that an error repeats, in characters.
 const MAX_SHOWN_CHARS: usize = 40;
 
+/// The parameter of OpenAI's Python client whose members become fields.
+const CLIENT_PARAMETER: &str = "extra_body";
+
 thread_local! {
     /// Names of fields that nobody took, where they are left out instead of refused.
     static IGNORED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
@@ -194,9 +197,26 @@ impl Fields {
             true => Ok(()),
             false => {
                 let meant = most_similar(field, self.asked.iter().map(String::as_str));
-                let cure = meant.map_or_else(String::new, |meant| format!("; `{meant}` is"));
+                let cure = match meant {
+                    _ if field == CLIENT_PARAMETER => {
+                        "; OpenAI's Python client sends its members beside the other fields".into()
+                    }
+                    Some(meant) => format!("; `{meant}` is"),
+                    None => String::new(),
+                };
                 let message = format!("is not a field that is supported here{cure}");
                 Err(ApiError::field(self.name(field), message))
+            }
+        }
+    }
+
+    /// Refuses fields that were written inside a parameter of a client instead of beside the others.
+    pub(crate) fn refuse_client_parameter(&self) -> Result<(), ApiError> {
+        match self.map.get_key_value(CLIENT_PARAMETER) {
+            None => Ok(()),
+            Some((name, value)) => {
+                let map = Map::from_iter([(name.clone(), value.clone())]);
+                Self { path: self.path.clone(), map, asked: Vec::new() }.finish()
             }
         }
     }
