@@ -282,6 +282,7 @@ fn what_documents_and_users_add() {
                 &["a\n😀"],
                 &["", "\u{1}"],
             ),
+            ("[1] A ::= B C\n[66'] B ::= 'x'\n[66''] C ::= ['y]", &["xy", "x'"], &["x6", "xz"]),
             ("# a\na ::= 'x' # b\n// c\n (* d *) | 'y';\nb ::= 'z' ;", &["x", "y"], &["z"]),
             // Productions of XML that nothing defines, and other documents' that nothing calls.
             ("a ::= QName - k\nk ::= 'if'\nb ::= Elsewhere", &["x:y", "iff"], &["if", ":x"]),

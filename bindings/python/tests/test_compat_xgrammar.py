@@ -156,6 +156,17 @@ def test_trees_of_drafts(xgr):
     assert rows == [[2], [10, 15], [1], [17], [1]] and allowed(matcher, xgr) == [2]
 
 
+def test_a_draft_tree_has_temperatures(xgr):
+    grammar = 'start: "a" (one | "6" "x")\none[temperature=0.5]: "1"+'
+    matcher = xgr.GrammarMatcher(xgr.GrammarCompiler(info(xgr)).compile_lark(grammar))
+    # 0 (the text so far) -> a -> [1 -> 1, 6 -> x]
+    child, sibling = torch.tensor([1, 2, 3, -1, 5, -1]), torch.tensor([-1, -1, 4, -1, -1, -1])
+    bitmask, temperatures = xgr.allocate_token_bitmask(6, 40), torch.zeros(6)
+    draft = torch.tensor([0, 2, 15, 15, 10, 17])
+    assert matcher.traverse_draft_tree(child, sibling, draft, bitmask, temperatures=temperatures)
+    assert temperatures.tolist() == [-1, 0.5, 0.5, 0.5, -1, -1]
+
+
 def test_bitmasks(xgr):
     assert xgr.get_bitmask_shape(3, 33) == (3, 2) and xgr.bitmask_dtype == torch.int32
     bitmask = torch.tensor([[0b101], [0b010]], dtype=torch.int32)
@@ -174,6 +185,26 @@ def test_serialisation(xgr):
     compiled = xgr.GrammarCompiler(tokenizer).compile_regex("a[16]")
     again = xgr.CompiledGrammar.deserialize_json(compiled.serialize_json(), tokenizer)
     assert _accepts(xgr, again, "a6") and not _accepts(xgr, again, "b")
+    back = xgr.TokenizerInfo.deserialize_json(tokenizer.serialize_json())
+    named = xgr.TokenizerInfo.from_vocab_and_metadata(VOCABULARY, tokenizer.dump_metadata())
+    for other in (back, named):
+        assert (other.vocab_size, other.stop_token_ids, other.vocab_type) == (40, [1], tokenizer.vocab_type)
+        assert other.decoded_vocab[3] == b"abc" and other.add_prefix_space is False
+        again = xgr.GrammarCompiler(other).compile_regex("a[16]")
+        assert _accepts(xgr, again, "a6") and not _accepts(xgr, again, "b")
+    metadata = {"vocab_type": 0, "vocab_size": 40, "add_prefix_space": False, "stop_token_ids": [1]}
+    assert json.loads(tokenizer.dump_metadata()) == metadata
+    with pytest.raises(Exception):
+        xgr.TokenizerInfo.deserialize_json(tokenizer.serialize_json().replace("__VERSION__", "version"))
+
+
+def test_a_serialised_tokenizer_has_special_tokens_and_bytes():
+    info = ours.TokenizerInfo([b"\xff\x00", "</s>", "<s>"], stop_token_ids=[1])
+    back = ours.TokenizerInfo.deserialize_json(info.serialize_json())
+    assert back.tokenizer.special("<s>") == 2 and back.tokenizer.token_bytes(0) == b"\xff\x00"
+    for text in ("", "[]", info.serialize_json().replace("maskwright-1", "v16")):
+        with pytest.raises(maskwright.Error):
+            ours.TokenizerInfo.deserialize_json(text)
 
 
 def test_grammars_by_name():

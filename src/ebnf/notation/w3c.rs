@@ -301,10 +301,13 @@ impl W3cParser<'_> {
         if self.text.peek() == Some('[') {
             let rest = self.text.rest();
             let number = rest.find(']').map(|end| &rest[1..end]);
+            // A rule of an appendix or a later version has a letter or primes: `[12a]`, `[66']`.
+            let is_number = |number: &str| {
+                let plain = number.trim_end_matches('\'');
+                plain.chars().all(|c| c.is_ascii_alphanumeric() || ".: ".contains(c))
+            };
             match number {
-                Some(number)
-                    if number.chars().all(|c| c.is_ascii_alphanumeric() || ".: ".contains(c)) =>
-                {
+                Some(number) if is_number(number) => {
                     self.text.at += number.len() + 2;
                     self.skip_space()?;
                 }

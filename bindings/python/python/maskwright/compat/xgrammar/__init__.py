@@ -17,9 +17,7 @@ What means something else here:
 
 Not here: `Grammar.concat` and `union` of anything but regular expressions and choices (`union`: any grammar),
 `compile_lark(named_grammars=…)` of anything but Lark and JSON Schemas, `max_recursion_depth` and relatives (nesting has
-no depth that crashes), `testing`, `TokenizerInfo.from_vocab_and_metadata` for vocabularies of byte-level
-BPE without their bytes, temperatures in `traverse_draft_tree`, `get_model_structural_tag` and relatives (tools:
-`maskwright.Compiler.tools`).
+no depth that crashes), `testing`, `get_model_structural_tag` and relatives (tools: `maskwright.Compiler.tools`).
 """
 
 from __future__ import annotations
@@ -53,6 +51,9 @@ __all__ = [
     "get_bitmask_shape",
     "reset_token_bitmask",
 ]
+
+#: The version of what `TokenizerInfo.serialize_json` writes.
+_VERSION = "maskwright-1"
 
 #: XGrammar's errors, which are one here.
 InvalidJSONError = InvalidStructuralTagError = DeserializeFormatError = DeserializeVersionError = Error
@@ -113,6 +114,61 @@ class TokenizerInfo:
         made._set(Tokenizer(tokenizer, width=vocab_size, stop_token_ids=_ids(stop_token_ids)))
         return made
 
+    @staticmethod
+    def from_vocab_and_metadata(encoded_vocab: Sequence[Union[str, bytes]], metadata: str) -> "TokenizerInfo":
+        """The tokenizer of a vocabulary and of what `dump_metadata` says of it."""
+        found = _read_json(metadata, ("vocab_type", "vocab_size", "add_prefix_space", "stop_token_ids"))
+        return TokenizerInfo(
+            encoded_vocab,
+            VocabType(found["vocab_type"]),
+            vocab_size=found["vocab_size"],
+            stop_token_ids=found["stop_token_ids"],
+            add_prefix_space=found["add_prefix_space"],
+        )
+
+    def dump_metadata(self) -> str:
+        """What a tokenizer is besides its vocabulary, as JSON."""
+        return json.dumps(self._metadata())
+
+    def _metadata(self) -> dict:
+        return {
+            "vocab_type": self._vocab_type.value,
+            "vocab_size": self.vocab_size,
+            "add_prefix_space": self._add_prefix_space,
+            "stop_token_ids": self.stop_token_ids,
+        }
+
+    def serialize_json(self) -> str:
+        """The tokenizer as JSON, each byte of a token as the character of its number."""
+        tokenizer = self.tokenizer
+        tokens = [tokenizer.token_bytes(token) for token in range(self.vocab_size)]
+        special = [token for token in range(self.vocab_size) if tokenizer.is_special(token)]
+        return json.dumps({
+            **self._metadata(),
+            "tokens": [None if token is None else token.decode("latin-1") for token in tokens],
+            "special_tokens": {tokenizer.token_name(token): token for token in special},
+            "__VERSION__": _VERSION,
+        })
+
+    @staticmethod
+    def deserialize_json(json_string: str) -> "TokenizerInfo":
+        """The tokenizer that `serialize_json` has written."""
+        found = _read_json(json_string, ("tokens", "special_tokens", "vocab_type", "__VERSION__"))
+        if found["__VERSION__"] != _VERSION:
+            raise error(f"a tokenizer of version {found['__VERSION__']!r}", f"{_VERSION!r} is read: serialise it again")
+        made = object.__new__(TokenizerInfo)
+        made._vocab_type, made._add_prefix_space = VocabType(found["vocab_type"]), found["add_prefix_space"]
+        made._vocab = None
+        made._set(
+            Tokenizer(
+                [None if token is None else token.encode("latin-1") for token in found["tokens"]],
+                width=found["vocab_size"],
+                stop_token_ids=found["stop_token_ids"],
+                special_tokens=found["special_tokens"],
+            )
+        )
+        return made
+
     @property
     def vocab_size(self) -> int:
         return self.tokenizer.width
@@ -123,6 +179,11 @@ class TokenizerInfo:
 
     @property
     def add_prefix_space(self) -> bool:
+        return self._add_prefix_space
+
+    @property
+    def prepend_space_in_tokenization(self) -> bool:
+        """The older name of `add_prefix_space`."""
         return self._add_prefix_space
 
     @property
@@ -344,7 +405,6 @@ class GrammarMatcher:
         temperatures: Any = None,
     ) -> bool:
         """The masks of a tree whose node 0 is the text so far. There is no limit on time but the compiler's."""
-        _refuse("temperatures", temperatures)
         child, sibling = retrieve_next_token.tolist(), retrieve_next_sibling.tolist()
         draft = draft_tokens.tolist()
         order, parents, open_nodes = [], [], [(child[0], -1)]
@@ -361,7 +421,30 @@ class GrammarMatcher:
         token_bitmask[0] = rows[0]
         for row, node in enumerate(order):
             token_bitmask[node] = rows[row + 1]
+        if temperatures is not None:
+            self._fill_temperatures([draft[node] for node in order], parents, [0, *(node for node in order)], temperatures)
         return True
+
+    def _fill_temperatures(
+        self, tokens: Sequence[int], parents: Sequence[int], nodes: Sequence[int], temperatures: Any
+    ) -> None:
+        """The temperature behind each node of a tree in depth-first order; -1 where there is none, and behind a
+        token that is refused."""
+        matcher, path = self.fork(), [-1]
+        temperatures[nodes[0]] = -1.0 if matcher.temperature is None else matcher.temperature
+        for index, (token, parent, node) in enumerate(zip(tokens, parents, nodes[1:])):
+            depth = path.index(parent) if parent in path else None
+            if depth is None:
+                # Its parent was refused.
+                temperatures[node] = -1.0
+                continue
+            matcher.rollback(len(path) - 1 - depth)
+            del path[depth + 1 :]
+            found = None
+            if matcher.accept_token(token):
+                path.append(index)
+                found = matcher.temperature
+            temperatures[node] = -1.0 if found is None else found
 
     def find_jump_forward_string(self) -> str:
         return self._matcher.forced_bytes().decode(errors="ignore")
@@ -526,9 +609,16 @@ def _plain(tag: Any) -> Any:
     return dump() if callable(dump) else tag
 
 
-def _refuse(name: str, value: Any) -> None:
-    if value:
-        raise error(f"`{name}` has no meaning here", "leave it out")
+def _read_json(text: str, names: Sequence[str]) -> dict:
+    """An object with members of these names."""
+    try:
+        found = json.loads(text)
+    except ValueError as reason:
+        raise error(f"not JSON: {reason}", "give what was serialised, as it is") from None
+    missing = [name for name in names if not isinstance(found, dict) or name not in found]
+    if missing:
+        raise error(f"there is no `{missing[0]}`", "give what was serialised here, as it is")
+    return found
 
 
 def _same_length(one: Sequence[Any], other: Sequence[Any]) -> None:
