@@ -132,8 +132,13 @@ impl RuleLowering<'_> {
             return RuleFamily::grammar(grammar, MAX_SEARCHED_INSTANCES);
         }
         let Some(at) = self.first_contextual else { return Ok(grammar) };
+        let looks_around = !self.contextual.in_text.is_empty();
         resolve_contextual(grammar, self.contextual).map_err(|error| match error.kind() {
             ErrorKind::Grammar => rules.text.embed(at, &error),
+            ErrorKind::Limit if looks_around => error.with_help(
+                "let patterns look less far at the text around them, or write them as \
+                 `/…/ & /(?s:.*)/`, where they see their own text alone",
+            ),
             _ => error,
         })
     }
@@ -284,17 +289,12 @@ impl RuleLowering<'_> {
                 self.first_contextual.get_or_insert(expr.at);
                 Lowered::Node(node)
             }
-            RuleExprKind::InText(terminal, _) if self.regular.sees_text() => {
-                if self.builder.languages().is_nullable(terminal.strings) {
-                    let message = "a terminal that looks at the text around it may read nothing";
-                    return Err(self.rules.text.error(expr.at, message).with_help(
-                        "let it read a character at least, as Lark demands of all terminals",
-                    ));
-                }
-                let node = self.node(Lowered::Regular(terminal.strings), expr.at);
-                self.contextual.in_text.push((node, *terminal));
-                self.first_contextual.get_or_insert(expr.at);
-                Lowered::Node(node)
+            RuleExprKind::InText(..) if self.regular.sees_text() => {
+                Lowered::Node(self.in_text_without(expr, Language::EMPTY)?)
+            }
+            RuleExprKind::Except(inner, less) if self.regular.is_in_text(inner) => {
+                let less = self.regular.expression(self.builder.languages(), less)?;
+                Lowered::Node(self.in_text_without(inner, less)?)
             }
             RuleExprKind::And(_)
             | RuleExprKind::Not(_)
@@ -304,6 +304,42 @@ impl RuleLowering<'_> {
                 Lowered::Regular(self.regular.expression(self.builder.languages(), expr)?)
             }
         })
+    }
+
+    /// The texts of a terminal, or of a choice of terminals, that looks at the text around it, but those in
+    /// `less`.
+    fn in_text_without(&mut self, expr: &RuleExpr, less: Language) -> Result<NodeId> {
+        let rules = self.rules;
+        match &expr.kind {
+            RuleExprKind::InText(terminal, _) => {
+                let languages = self.builder.languages();
+                if languages.is_nullable(terminal.strings) {
+                    let message = "a terminal that looks at the text around it may read nothing";
+                    return Err(rules.text.error(expr.at, message).with_help(
+                        "let it read a character at least, as Lark demands of all terminals",
+                    ));
+                }
+                let strings = languages.difference(terminal.strings, less);
+                let node = self.node(Lowered::Regular(strings), expr.at);
+                self.contextual.in_text.push((node, *terminal));
+                self.first_contextual.get_or_insert(expr.at);
+                Ok(node)
+            }
+            &RuleExprKind::Rule(rule) if self.regular.is_in_text(expr) => {
+                self.in_text_without(&rules.bodies[rule], less)
+            }
+            RuleExprKind::Choice(parts) if self.regular.is_in_text(expr) => {
+                let parts: Result<Vec<NodeId>> =
+                    parts.iter().map(|part| self.in_text_without(part, less)).collect();
+                Ok(self.builder.choice(parts?))
+            }
+            _ => {
+                let languages = self.builder.languages();
+                let all = self.regular.expression(languages, expr)?;
+                let others = languages.difference(all, less);
+                Ok(self.node(Lowered::Regular(others), expr.at))
+            }
+        }
     }
 
     /// A sequence; adjacent regular parts become one terminal.

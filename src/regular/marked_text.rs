@@ -31,8 +31,12 @@ const NUMBERED_END: u8 = 0xF9;
 /// The greatest number: no byte of a mark is another mark's first.
 const MAX_NUMBER: u8 = NUMBERED_BEGIN - 1;
 
-/// States of an automaton that is looked at.
-const MAX_STATES: usize = 20_000;
+/// States of an automaton that is written out.
+const MAX_STATES: usize = 10_000;
+
+/// States of an automaton that is made minimal. Twenty keywords with Unicode's `\b` have 700; conditions that
+/// count have a state for each set of counts, of which a grammar reaches few.
+const MAX_MINIMAL_STATES: usize = 2_000;
 
 /// The number of a terminal whose pattern looks at the text around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -127,7 +131,7 @@ impl TerminalInText {
     fn violations(self, languages: &mut Languages, number: MarkNumber) -> Result<Language> {
         let all = MarkedText::new(languages).any_place(languages, self.strings);
         let refused = languages.difference(all, self.places);
-        written_out(languages, refused, Some(number))
+        written_out(languages, refused, Some(number), MAX_STATES)?.ok_or_else(too_many_states)
     }
 }
 
@@ -138,8 +142,7 @@ pub(crate) fn monitor(languages: &mut Languages, terminals: &[TerminalInText]) -
     }
     let all = MarkedText::new(languages).around;
     let mut monitor = all;
-    // One after the other, each minimal and without what leads nowhere: a union of all violations has states
-    // for each set of those that have occurred.
+    // One after the other, each minimal, so that what two terminals demand alike is one state.
     for (index, terminal) in terminals.iter().enumerate() {
         let violations = terminal.violations(languages, MarkNumber::new(index)?)?;
         let fine = languages.difference(all, violations);
@@ -156,6 +159,9 @@ pub(crate) fn among_marks(languages: &mut Languages, strings: Language) -> Resul
     let mut system = Equations::default();
     let first = system.variable(languages, strings, |l, x| Ok(l.is_nullable(x)))?;
     while let Some((state, variable)) = system.next() {
+        if system.variables.len() > MAX_STATES {
+            return Err(too_many_states());
+        }
         let mut parts = vec![languages.concat([mark, variable])];
         for (bytes, next) in successors(languages, state)? {
             let next = system.variable(languages, next, |l, x| Ok(l.is_nullable(x)))?;
@@ -199,6 +205,9 @@ fn strings(languages: &mut Languages, places: Language) -> Result<Language> {
         starts.into_iter().map(|start| system.variable(languages, start, ends)).collect();
     let starts = starts?;
     while let Some((state, variable)) = system.next() {
+        if system.variables.len() > MAX_STATES {
+            return Err(too_many_states());
+        }
         let mut parts = Vec::new();
         for (mut bytes, next) in successors(languages, state)? {
             if bytes.contains(END) {
@@ -219,18 +228,31 @@ fn strings(languages: &mut Languages, places: Language) -> Result<Language> {
 }
 
 /// The same language as a system of equations, with numbered marks in the place of the others if there is a
-/// number.
+/// number; where any text may follow, it is [`Language::ALL`], from which nothing else is told any more. `None` if it
+/// has too many states.
 fn written_out(
     languages: &mut Languages,
     x: Language,
     number: Option<MarkNumber>,
-) -> Result<Language> {
+    most: usize,
+) -> Result<Option<Language>> {
     let is_nullable = |languages: &mut Languages, x| Ok(languages.is_nullable(x));
+    let any = MarkedText::new(languages).around;
     let mut system = Equations::default();
     let first = system.variable(languages, x, is_nullable)?;
     while let Some((state, variable)) = system.next() {
+        if system.variables.len() > most {
+            return Ok(None);
+        }
         let mut parts = Vec::new();
         for (bytes, next) in successors(languages, state)? {
+            if number.is_some() && !system.known.contains_key(&next) && languages.is_nullable(next)
+            {
+                let others = languages.difference(any, next);
+                if !languages.is_live(others)? {
+                    system.known.insert(next, Language::ALL);
+                }
+            }
             let next = system.variable(languages, next, is_nullable)?;
             let mut plain = bytes;
             if let Some(MarkNumber(number)) = number {
@@ -253,13 +275,16 @@ fn written_out(
         let body = languages.union(parts);
         variables::define(languages, variable, body);
     }
-    Ok(variables::settle(languages, &system.variables, first))
+    Ok(Some(variables::settle(languages, &system.variables, first)))
 }
 
-/// The same language as a minimal DFA, made of live states alone.
+/// The same language as a minimal DFA, made of live states alone; as it is where it has too many states, of which
+/// a grammar may reach few.
 fn minimal(languages: &mut Languages, x: Language) -> Result<Language> {
-    let x = written_out(languages, x, None)?;
-    compact::minimal(languages, x, MAX_STATES)?.ok_or_else(too_many_states)
+    match written_out(languages, x, None, MAX_MINIMAL_STATES)? {
+        Some(written) => Ok(compact::minimal(languages, written, MAX_MINIMAL_STATES)?.unwrap_or(x)),
+        None => Ok(x),
+    }
 }
 
 /// A system of equations with a variable for each state of an automaton.
@@ -280,9 +305,6 @@ impl Equations {
     ) -> Result<Language> {
         if let Some(&known) = self.known.get(&state) {
             return Ok(known);
-        }
-        if self.variables.len() > MAX_STATES {
-            return Err(too_many_states());
         }
         deadline::check()?;
         let nullable = is_nullable(languages, state)?;
@@ -320,7 +342,9 @@ pub(crate) fn successors(
 
 fn too_many_states() -> Error {
     let message = "the conditions of a pattern on the text around it have too many states";
-    Error::new(ErrorKind::Limit, message).with_help("let it look less far")
+    Error::new(ErrorKind::Limit, message).with_help(
+        "let it look less far, or write it as `/…/ & /(?s:.*)/`, where it sees its own text alone",
+    )
 }
 
 #[cfg(test)]

@@ -40,6 +40,26 @@ fn conditions_see_the_text_of_other_terminals() {
             ("start: A B\nA: /a(?! )/\nB: /b/\n%ignore \" \"", &["ab", " ab"], &["a b"]),
             ("start: A B\nA: /a(?= )/\nB: /b/\n%ignore \" \"", &["a b"], &["ab"]),
             ("start: A \"x\"?\nA: /a/\n%ignore /-(?=x)/", &["a", "a-x", "ax"], &["a-", "-ax"]),
+            // Ignored text that goes on as long as it can.
+            (
+                "start: v+\nv: /[a-z]+/\n%ignore /(?<!\\S)#[^\\n]*/\n%ignore /\\s/",
+                &["a #b", "a #b\nc", "#x\na"],
+                &["a#b", "a\nb#"],
+            ),
+            ("start: W+\nW: /a|b/\n%ignore /c+(?!a)/", &["acb", "ab", "accb"], &["aca", "acca"]),
+            ("start: W+\nW: /a|b/\n%ignore C\nC: /c+\\b/ | /d+/", &["abc", "adb"], &["acb"]),
+            (
+                "start: W+\nW: /a/\n%ignore /#[^\\n]*(?!\\n\\n)/\n%ignore /\\n/",
+                &["a#z\na", "a\n\na"],
+                &["a#z\n\na"],
+            ),
+            ("start: A B\nA: /a\\>/\nB: /b|-/", &["a-"], &["ab"]),
+            // Counts: of sixteen digits, and of what several terminals still demand.
+            (
+                "start: N (\",\" N)*\nN: /(?!\\d{16})\\d+/",
+                &["1,2", "123456789012345"],
+                &["1234567890123456", "1,1234567890123456"],
+            ),
             // Recursion.
             (
                 "start: \"(\" start \")\" | A\nA: /a(?!\\)\\)\\))/",

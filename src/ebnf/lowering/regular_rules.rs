@@ -151,6 +151,19 @@ impl<'a> RegularRules<'a> {
         self.sees_text
     }
 
+    /// Whether an expression is a terminal that looks at the text around it, or a choice in which one is.
+    pub(super) fn is_in_text(&self, expr: &RuleExpr) -> bool {
+        match &expr.kind {
+            RuleExprKind::InText(..) => self.sees_text,
+            // What it calls was visited before it, so it has no circle.
+            &RuleExprKind::Rule(rule) => {
+                self.has_contextual(rule) && self.is_in_text(&self.rules.bodies[rule])
+            }
+            RuleExprKind::Choice(parts) => parts.iter().any(|part| self.is_in_text(part)),
+            _ => false,
+        }
+    }
+
     /// Whether an expression has a counted repeat, rules that it calls included as far as they were
     /// visited.
     pub(super) fn has_counter(&self, expr: &RuleExpr) -> bool {
@@ -179,6 +192,7 @@ impl<'a> RegularRules<'a> {
             match &expr.kind {
                 RuleExprKind::Lazy(_) if is_lazy(expr) && !self.is_terminal(rule) => return true,
                 RuleExprKind::InText(..) if self.sees_text => return true,
+                RuleExprKind::Except(inner, _) if self.is_in_text(inner) => return true,
                 RuleExprKind::Rule(callee) if self.has_contextual(*callee) => return true,
                 RuleExprKind::Sequence(parts) | RuleExprKind::Choice(parts) => todo.extend(parts),
                 RuleExprKind::Repeat(inner, ..) | RuleExprKind::Attributed(inner, _) => {

@@ -330,7 +330,9 @@ impl Outcomes {
                            stands that is not regular";
             let error =
                 Error::new(ErrorKind::Grammar, format!("{message}: it {}", error.message()));
-            error.with_help("let free text stand there, or write the rule or the pattern in another way")
+            error.with_help(
+                "let free text stand there, or something between that ends what the pattern looks at",
+            )
         })?;
         self.holes.insert(hole, language);
         Ok(language)

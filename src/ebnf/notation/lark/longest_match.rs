@@ -22,6 +22,7 @@ use super::terminal_languages::TerminalLanguages;
 use crate::ebnf::expression::{RuleAttribute, RuleExpr, RuleExprKind};
 use crate::ebnf::rule_table::RuleTable;
 use crate::error::Result;
+use crate::regular::marked_text::TerminalInText;
 use crate::regular::{Dialect, Language};
 
 /// States of ignored text that are looked at for what makes it longer.
@@ -31,6 +32,8 @@ const MAX_STATES: usize = 200;
 #[derive(Clone, Copy)]
 pub(super) struct OpenText {
     matches: Language,
+    /// The same where it looks at the text around it.
+    in_text: Option<TerminalInText>,
     /// The texts that begin with what makes a match longer.
     longer: Language,
     /// Whether it is marked as ignored, for captures to leave it out.
@@ -44,8 +47,11 @@ impl OpenText {
     }
 
     fn expr(&self, at: usize) -> RuleExpr {
-        RuleExpr::new(at, RuleExprKind::Regular(self.matches))
-            .with(self.is_marked.then_some(RuleAttribute::Ignored))
+        let kind = match self.in_text {
+            Some(terminal) => RuleExprKind::InText(terminal, self.matches),
+            None => RuleExprKind::Regular(self.matches),
+        };
+        RuleExpr::new(at, kind).with(self.is_marked.then_some(RuleAttribute::Ignored))
     }
 }
 
@@ -75,10 +81,15 @@ impl IgnoredText {
                 Some(found) => goes_on_with(terminals, rules, found)?,
                 None => None,
             };
-            match (found, more) {
-                (Some(matches), Some(more)) => {
+            // Of several terminals that look at different texts around them, each stays by itself.
+            let in_text = match &terminals.in_text(rules, expr, group)?[..] {
+                &[one] => Some(one),
+                several => several.iter().all(Option::is_none).then_some(None),
+            };
+            match (found, more, in_text) {
+                (Some(matches), Some(more), Some(in_text)) => {
                     let longer = rules.builder.languages().concat([more, Language::ALL]);
-                    open.push(OpenText { matches, longer, is_marked: false });
+                    open.push(OpenText { matches, in_text, longer, is_marked: false });
                 }
                 _ => closed.push(expr.clone()),
             }

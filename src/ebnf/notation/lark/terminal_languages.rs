@@ -67,8 +67,10 @@ fn regular(item: RuleExpr) -> Option<Language> {
 
 /// Whether the sign of a lazy quantifier or of a condition on the text around stands in a pattern.
 fn looks_beyond(pattern: &str) -> bool {
-    const SIGNS: [&str; 13] =
-        ["*?", "+?", "??", "}?", "(?=", "(?!", "(?<", "$", r"\b", r"\B", r"\A", r"\z", r"\Z"];
+    const SIGNS: [&str; 15] = [
+        "*?", "+?", "??", "}?", "(?=", "(?!", "(?<", "$", r"\b", r"\B", r"\<", r"\>", r"\A", r"\z",
+        r"\Z",
+    ];
     SIGNS.iter().any(|sign| pattern.contains(sign)) || pattern.replace("[^", "").contains('^')
 }
 
@@ -103,6 +105,36 @@ impl<'a> TerminalLanguages<'a> {
             Some(tree) => self.terminal(rules, expr.at, &tree),
             None => Ok(None),
         }
+    }
+
+    /// The terminals of a choice, or of a terminal by its name, of which each looks at the text around it or does
+    /// not (`None`).
+    pub(super) fn in_text(
+        &self,
+        rules: &mut RuleTable<'_>,
+        expr: &LarkExpr,
+        group: usize,
+    ) -> Result<Vec<Option<TerminalInText>>> {
+        let (mut found, mut todo, mut parts) = (Vec::new(), vec![(expr, group)], 0);
+        while let Some((expr, group)) = todo.pop() {
+            parts += 1;
+            let linked = match &expr.kind {
+                LarkExprKind::Name(name) if parts <= MAX_PARTS => self.definition(name),
+                _ => None,
+            };
+            if let Some(linked) = linked {
+                todo.push((&linked.definition.body, linked.group));
+            } else if let LarkExprKind::Choice(parts) = &expr.kind {
+                todo.extend(parts.iter().map(|part| (part, group)));
+            } else {
+                let joined = self.joined(rules, expr, group)?;
+                found.push(match joined.map(|item| item.kind) {
+                    Some(RuleExprKind::InText(terminal, _)) => Some(terminal),
+                    _ => None,
+                });
+            }
+        }
+        Ok(found)
     }
 
     /// A terminal of Lark's libraries.
