@@ -36,7 +36,7 @@ const MAX_STATES: usize = 10_000;
 
 /// States of an automaton that is made minimal. Twenty keywords with Unicode's `\b` have 700; conditions that
 /// count have a state for each set of counts, of which a grammar reaches few.
-const MAX_MINIMAL_STATES: usize = 2_000;
+const MAX_MINIMAL_STATES: usize = 20_000;
 
 /// The number of a terminal whose pattern looks at the text around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
