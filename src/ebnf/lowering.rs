@@ -21,6 +21,8 @@ pub(super) use parsed_rules::{LoweringOptions, ParsedRules, RuleLayout};
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::expression::{ParameterExpr, RuleAttribute, RuleExpr, RuleExprKind};
 use crate::error::{ErrorKind, Result};
 use crate::grammar::family::{FamilyLeaf, RuleFamily};
@@ -60,6 +62,7 @@ pub(super) fn lower(
         todo: Vec::new(),
         current_rule: 0,
         contextual: ContextualTerminals::default(),
+        without: FxHashMap::default(),
         first_contextual: None,
         has_parameter: false,
         keeps_order,
@@ -91,6 +94,8 @@ struct RuleLowering<'a> {
     /// The rule that is being lowered.
     current_rule: usize,
     contextual: ContextualTerminals,
+    /// By terminal that looks at the text around it and strings that it lacks: its rule.
+    without: FxHashMap<(usize, Language), RuleId>,
     /// Byte offset of the first contextual terminal.
     first_contextual: Option<usize>,
     /// Whether a part depends on the parameter of a rule.
@@ -326,7 +331,19 @@ impl RuleLowering<'_> {
                 Ok(node)
             }
             &RuleExprKind::Rule(rule) if self.regular.is_in_text(expr) => {
-                self.in_text_without(&rules.bodies[rule], less)
+                // A rule of its own, so that terminals that name each other twice are written once.
+                let id = match self.without.get(&(rule, less)) {
+                    Some(&id) => id,
+                    None => {
+                        let name = format!("rule `{}`", shown(&rules.names[rule]));
+                        let id = self.builder.declare(name);
+                        self.without.insert((rule, less), id);
+                        let body = self.in_text_without(&rules.bodies[rule], less)?;
+                        self.builder.define(id, body);
+                        id
+                    }
+                };
+                Ok(self.builder.call(id))
             }
             RuleExprKind::Choice(parts) if self.regular.is_in_text(expr) => {
                 let parts: Result<Vec<NodeId>> =

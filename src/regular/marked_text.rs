@@ -153,7 +153,7 @@ pub(crate) fn monitor(languages: &mut Languages, terminals: &[TerminalInText]) -
     Ok(monitor)
 }
 
-/// The same strings with numbered marks between their bytes.
+/// The same strings with any marks before, between and behind their bytes.
 pub(crate) fn among_marks(languages: &mut Languages, strings: Language) -> Result<Language> {
     let mark = MarkedText::new(languages).mark;
     let mut system = Equations::default();

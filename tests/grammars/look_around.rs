@@ -89,6 +89,19 @@ fn conditions_see_the_text_of_other_terminals() {
     assert!(matcher.is_accepting());
 }
 
+/// Thirty terminals, each of which names the one before it twice.
+#[test]
+fn terminals_that_are_named_twice_are_written_once() {
+    let mut grammar =
+        String::from("start: W+\nW: /a/\n%ignore /#[^\\n]*/\n%ignore T30\nT0: /-+(?!b)/\n");
+    for at in 1..=30 {
+        grammar += &format!("T{at}: T{} | T{}\n", at - 1, at - 1);
+    }
+    let constraint = compiler().grammar(&grammar, Dialect::Lark).unwrap();
+    assert!(accepts(&constraint, "a-a") && accepts(&constraint, "a#x"));
+    assert!(!accepts(&constraint, "a-b"));
+}
+
 #[test]
 fn what_cannot_be_looked_at_is_refused() {
     refuse(

@@ -82,9 +82,12 @@ impl IgnoredText {
                 None => None,
             };
             // Of several terminals that look at different texts around them, each stays by itself.
-            let in_text = match &terminals.in_text(rules, expr, group)?[..] {
-                &[one] => Some(one),
-                several => several.iter().all(Option::is_none).then_some(None),
+            let in_text = match more {
+                Some(_) => match &terminals.in_text(rules, expr, group)?[..] {
+                    &[one] => Some(one),
+                    several => several.iter().all(Option::is_none).then_some(None),
+                },
+                None => None,
             };
             match (found, more, in_text) {
                 (Some(matches), Some(more), Some(in_text)) => {
