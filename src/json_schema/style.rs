@@ -116,6 +116,9 @@ pub(crate) struct Notation {
     pub(crate) values: ValueSigns,
     #[serde(default)]
     pub(crate) literals: LiteralNotation,
+    /// The advice for a schema that asks for what the style cannot spell, where it is not the signs' fault.
+    #[serde(default)]
+    pub(crate) help: Option<String>,
     /// A JSON Schema of the arguments that can be spelled.
     pub(crate) spelled: serde_json::Value,
 }

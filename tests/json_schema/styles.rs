@@ -284,6 +284,8 @@ fn what_a_style_cannot_spell() {
         let found = error("qwen_xml", schema);
         assert!(found.contains("can write no value"), "{found}");
     }
+    let found = error("python", r#"{"required": ["a-b"]}"#);
+    assert!(found.contains("keys are identifiers"), "{found}");
     check(
         "qwen_xml",
         r#"{"properties": {"a": {"enum": ["</parameter>", "b"]}}, "required": ["a"]}"#,

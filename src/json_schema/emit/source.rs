@@ -85,7 +85,9 @@ fn unspelled(document: &Document, options: &Options) -> Error {
     let style = options.style.name();
     let message = format!("the style `{style}` can write no value that the schema accepts");
     let error = document.error(ErrorKind::Unsatisfiable, document.root(), message);
-    error.with_help("let it accept an object whose keys and strings do not hold the style's tags")
+    let usual = "let it accept an object whose keys and strings do not hold the style's tags";
+    let help = options.style.notation().and_then(|notation| notation.help.as_deref());
+    error.with_help(help.unwrap_or(usual))
 }
 
 /// The number of schemas in holes, those in families of rules included.
