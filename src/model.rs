@@ -91,6 +91,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use batch::Chunk;
+#[cfg(feature = "server")]
 pub(crate) use chat_template::strftime;
 pub use chat_template::{ChatTemplate, Message};
 pub use checkpoint::ModelSource;

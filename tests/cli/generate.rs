@@ -303,6 +303,25 @@ const TOOLS: &str = r#"[{"name": "weather", "description": "The weather in a cit
     "additionalProperties": false}}, {"name": "time"}]"#;
 
 #[test]
+fn a_model_that_is_told_of_no_tools_calls_one_unless_it_may_write_text() {
+    let model = text(hey("cli-generate-untold-tools"));
+    let generate = |more: &[&str]| {
+        let asked = ["generate", "--model", &model, "--prompt", "Hey?", "--tools", TOOLS];
+        run(&[&asked[..], more].concat())
+    };
+    let ran = generate(&["--output", "json"]);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_ne!(told["tool_calls"], json!([]), "{told}");
+    assert!(ran.err.contains("it must call one"), "{}", ran.err);
+    for more in [&["--tool-choice", "auto"][..], &["--choice", "Rain."]] {
+        let ran = generate(more);
+        assert_eq!(ran.code, 0, "{more:?}: {}", ran.err);
+        assert!(ran.err.contains("no chat template that tells it of tools"), "{}", ran.err);
+        assert!(!ran.err.contains("must"), "{more:?}: {}", ran.err);
+    }
+}
+
+#[test]
 fn tools_are_called_and_told_as_json() {
     let tools = file("tools.json", TOOLS);
     let generate = |more: &[&str]| {
@@ -325,17 +344,15 @@ fn tools_are_called_and_told_as_json() {
         assert_eq!(told["tool_calls"].as_array().unwrap().len(), 1, "{format}: {told}");
         assert_eq!(told["text"], "", "{format}");
     }
-    // The model in the binary is not told of tools: it calls one unless it may do otherwise.
+    // The model in the binary is told of tools, and calls the right one where it may write text as well.
     let ran = generate(&[TOOLS, "--output", "json"]);
     let told: Value = serde_json::from_str(&ran.out).unwrap();
-    assert_ne!(told["tool_calls"], json!([]), "{told}");
-    assert!(ran.err.contains("it must call one"), "{}", ran.err);
-    let ran = generate(&[TOOLS, "--choice", "Rain."]);
-    assert!(ran.code == 0 && !ran.err.contains("must"), "{}", ran.err);
+    assert_eq!(told["tool_calls"][0]["name"], "weather", "{told}");
+    assert!(!ran.err.contains("tells it of tools"), "{}", ran.err);
     // No call: text, which a constraint may be given to.
     let ran = generate(&[TOOLS, "--tool-choice", "none", "--choice", "Rain."]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "Rain.\n"), "{}", ran.err);
-    assert!(ran.err.contains("no chat template that tells it of tools"), "{}", ran.err);
+    assert!(!ran.err.contains("tells it of tools"), "{}", ran.err);
     for (more, wanted) in [
         (&["[1]"][..], "a tool needs a name"),
         (&["{"], "no JSON"),

@@ -11,8 +11,10 @@
 mod answer;
 mod concept;
 mod new_tools;
+mod notes;
 mod prose;
 mod recall;
+mod templates;
 mod tools;
 mod topics;
 pub mod words;
@@ -56,8 +58,6 @@ struct Draft {
 /// The kind of example to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Course {
-    /// Short copying tasks only: the first lesson.
-    Copying,
     /// Everything.
     Full,
     /// Records told in prose, with or without the fields named: what the accuracy is measured on.
@@ -88,17 +88,16 @@ pub fn example(seed: u64, index: u64, split: Split, course: Course) -> Example {
 
 fn draw(words: &mut Words<'_>, course: Course) -> Example {
     let Draft { prompt, answer, named, usual, tools } = match course {
-        Course::Copying => match words.rng.random_range(0..3) {
-            0 => unnamed(recall::repeat(words)),
-            _ => unnamed(recall::pairs(words, 3)),
-        },
         Course::Full => match words.rng.random_range(0..100) {
-            0..=2 => unnamed(recall::repeat(words)),
-            3..=12 => unnamed(recall::pairs(words, 5)),
-            13..=22 => tools::request(words),
-            23..=38 => new_tools::request(words),
-            39..=42 => unnamed(several(words)),
-            43..=46 => unnamed(introduction(words)),
+            0 | 1 => unnamed(recall::repeat(words)),
+            2..=4 => unnamed(recall::pairs(words, 5)),
+            5..=10 => tools::request(words),
+            11..=25 => new_tools::request(words),
+            26..=45 => templates::request(words),
+            46..=52 => unnamed(notes::note(words)),
+            53..=69 => templated(words),
+            70..=72 => unnamed(several(words)),
+            73..=75 => unnamed(introduction(words)),
             _ => {
                 let named = one_in(words.rng, 2);
                 record(words, named, Missing::Seldom)
@@ -111,7 +110,7 @@ fn draw(words: &mut Words<'_>, course: Course) -> Example {
         Course::Introduction => unnamed(introduction(words)),
     };
     let style = match words.rng.random_range(0..100) {
-        _ if !matches!(course, Course::Copying | Course::Full) => Style::Spaced,
+        _ if course != Course::Full => Style::Spaced,
         0..=11 => Style::Compact,
         12..=17 => Style::Indented(2),
         18..=19 => Style::Indented(4),
@@ -209,6 +208,32 @@ fn record(words: &mut Words<'_>, named: bool, missing: Missing) -> Draft {
     }
     let answer = nested(words, topic, fields);
     Draft { prompt: text, answer, named, usual, tools: Vec::new() }
+}
+
+/// A sentence that was written by hand, its slots filled; at times with a fact asked for that it does not tell.
+fn templated(words: &mut Words<'_>) -> Draft {
+    let (mut text, mut fields) = templates::sentence(words);
+    if one_in(words.rng, 8) {
+        text = format!("{text} {}", prose::beside_the_point(words));
+    }
+    if one_in(words.rng, 8) {
+        let topic = topic(words);
+        let absent = topic.facts.choose(words.rng).expect("a topic has facts").0;
+        // A key that could ask for what is told would be a fair answer.
+        let is_rare =
+            matches!(absent.kind, Kind::Email | Kind::Phone | Kind::Int(..) | Kind::Decimal(_));
+        let is_told = match absent.kind {
+            Kind::Email => text.contains('@'),
+            _ => text.contains(|c: char| c.is_ascii_digit()),
+        };
+        if is_rare && !is_told && !fields.contains_key(absent.keys[0]) {
+            let at = words.rng.random_range(0..=fields.len());
+            fields.shift_insert(at, absent.keys[0].to_owned(), Value::Null);
+        }
+    }
+    let named = one_in(words.rng, 4);
+    let prompt = if named { ask_for(words, &text, &fields) } else { text };
+    Draft { prompt, answer: Value::Object(fields), named, usual: Vec::new(), tools: Vec::new() }
 }
 
 /// A key that, among the facts told, asks for this one only.
@@ -318,6 +343,17 @@ fn several(words: &mut Words<'_>) -> (String, Value) {
     }
     let plural = format!("{}s", topic.names[0]);
     (text, json!({ plural: list }))
+}
+
+/// The name of the value's type in JSON Schema.
+fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_i64() => "integer",
+        Value::Number(_) => "number",
+        Value::Array(_) => "array",
+        _ => "string",
+    }
 }
 
 /// A function tool as OpenAI's API writes it, none of its parameters required.

@@ -10,8 +10,7 @@ use serde_json::Value;
 use xtask::tiny_data::words::{HELD_OUT, Rng, Split, Words, mentions_held_out, split_of};
 use xtask::tiny_data::{Course, Example, example};
 
-const COURSES: [Course; 8] = [
-    Course::Copying,
+const COURSES: [Course; 7] = [
     Course::Full,
     Course::Records { named: false },
     Course::Records { named: true },
@@ -98,4 +97,21 @@ fn nearly_all_strings_are_copied_from_the_prompt() {
     }
     // Dates in prose are asked for in ISO form.
     assert!(copied * 100 > all * 95, "{copied} of {all}");
+}
+
+#[cfg(feature = "model")]
+#[test]
+fn the_chat_template_tells_tools_as_training_does() {
+    use maskwright::model::{Message, Model, ModelOptions};
+    let model = Model::load(&ModelOptions::default()).expect("the embedded model loads");
+    let template = model.chat_template().expect("it has a chat template");
+    for at in 0..50 {
+        let Example { prompt, tools, .. } = example(5, at, Split::Train, Course::NewTools);
+        let tools_told = xtask::tiny_data::tool_list(&tools);
+        let tools = Value::Array(tools);
+        let message = Message::new("user", prompt.as_str());
+        let rendered = template.render(&[message], true, Some(&tools)).expect("it renders");
+        let trained = format!("<|bos|><|system|>{tools_told}<|user|>{prompt}<|assistant|>");
+        assert_eq!(rendered, trained);
+    }
 }

@@ -44,6 +44,10 @@ pub enum Kind {
     Phrase,
     /// An identifier of letters and digits.
     Code,
+    /// The name of a file.
+    File,
+    /// A few capital letters.
+    Symbol,
     /// One of a few: what the text says, and the JSON string for it.
     Choice(&'static [(&'static str, &'static str)]),
     /// True or false, told by the wording alone.
@@ -149,14 +153,19 @@ impl Concept {
             return self.keys[0].to_owned();
         }
         let key = pick(words.rng, self.keys);
-        match words.rng.random_range(0..12) {
-            0 => capitalised(key),
-            1 => camel_case(key),
-            2 => key.replace('_', "-"),
-            3 => key.replace('_', " "),
-            4 => key.to_uppercase(),
-            _ => key.to_owned(),
-        }
+        spelling(words, key)
+    }
+}
+
+/// The key in any of the usual spellings, mostly as it is.
+pub fn spelling(words: &mut Words<'_>, key: &str) -> String {
+    match words.rng.random_range(0..12) {
+        0 => capitalised(key),
+        1 => camel_case(key),
+        2 => key.replace('_', "-"),
+        3 => key.replace('_', " "),
+        4 => key.to_uppercase(),
+        _ => key.to_owned(),
     }
 }
 
@@ -225,6 +234,15 @@ impl Kind {
             Self::Thing => thing(words),
             Self::Phrase => phrase(words),
             Self::Code => code(words),
+            Self::File => {
+                let ends = ["txt", "md", "pdf", "png", "csv", "json", "doc", "jpg", "zip", "html"];
+                let folder =
+                    if one_in(words.rng, 6) { format!("{}/", words.word()) } else { String::new() };
+                format!("{folder}{}.{}", words.word(), pick(words.rng, &ends))
+            }
+            Self::Symbol => (0..words.rng.random_range(2..=5))
+                .map(|_| words.rng.random_range('A'..='Z'))
+                .collect(),
             Self::Choice(of) => {
                 let (text, value) = of[words.rng.random_range(0..of.len())];
                 return (text.to_owned(), json!(value));
@@ -376,6 +394,10 @@ fn phrase(words: &mut Words<'_>) -> String {
 }
 
 fn code(words: &mut Words<'_>) -> String {
+    if one_in(words.rng, 8) {
+        let (front, back) = (words.rng.random_range(1..=3), words.rng.random_range(2..=5));
+        return format!("{}-{}", digits(words, front), digits(words, back));
+    }
     let letters: String =
         (0..words.rng.random_range(1..=3)).map(|_| words.rng.random_range('A'..='Z')).collect();
     let length = words.rng.random_range(2..=5);

@@ -109,6 +109,147 @@ const USUAL: &[Usual] = &[
         forms: &["in {}", "to {}", "with the color {}"],
     },
     Usual {
+        keys: &[
+            "grams",
+            "liters",
+            "hours",
+            "percent",
+            "days",
+            "weeks",
+            "pages",
+            "copies",
+            "degrees",
+            "km",
+            "miles",
+            "meters",
+            "seconds",
+            "watts",
+            "rounds",
+            "points",
+            "portions",
+            "nights",
+            "rows",
+            "dollars",
+            "calories",
+            "servings",
+            "volume",
+            "minutes",
+            "seats",
+            "boxes",
+            "stars",
+            "steps",
+            "repetitions",
+        ],
+        kind: Kind::Int(1, 120),
+        forms: &[
+            "{} {key}",
+            "{} {key}",
+            "for {} {key}",
+            "of {} {key}",
+            "to {} {key}",
+            "by {} {key}",
+        ],
+    },
+    Usual {
+        keys: &[
+            "kilometers",
+            "liters",
+            "kilos",
+            "hours",
+            "temperature",
+            "weight",
+            "distance",
+            "dose",
+            "rate",
+        ],
+        kind: Kind::Decimal(90),
+        forms: &["{} {key}", "to {}", "with {} {key}", "of {}", "to {} degrees", "{} kg", "by {}"],
+    },
+    Usual {
+        keys: &[
+            "room",
+            "zone",
+            "area",
+            "speaker",
+            "station",
+            "shelf",
+            "line",
+            "floor",
+            "account",
+            "channel",
+            "folder",
+            "plan",
+            "recipe",
+            "project",
+            "machine",
+            "pot",
+            "camera",
+            "tank",
+            "field",
+            "hall",
+            "branch",
+            "team",
+            "restaurant",
+            "shop",
+            "park",
+            "building",
+            "bed",
+            "device",
+            "list",
+            "group",
+        ],
+        kind: Kind::Thing,
+        forms: &[
+            "in the {} {key}",
+            "of the {} {key}",
+            "the {} {key}",
+            "the {key} {}",
+            "in {key} {}",
+            "for the {}",
+            "in the {}",
+            "of the {}",
+            "at {}",
+            "from the {key} {}",
+            "to the {} {key}",
+            "on the {}",
+        ],
+    },
+    Usual {
+        keys: &[
+            "restaurant",
+            "hotel",
+            "shop",
+            "company",
+            "brand",
+            "vendor",
+            "customer",
+            "airline",
+            "station",
+        ],
+        kind: Kind::Brand,
+        forms: &["at {}", "from {}", "of {}", "with {}", "for {}", "by {}"],
+    },
+    Usual {
+        keys: &["activity", "sport", "kind", "type", "category", "topic", "language", "genre"],
+        kind: Kind::Thing,
+        forms: &["of {}", "about {}", "for {}", "{}", "as {}"],
+    },
+    Usual {
+        keys: &["file", "path", "document", "source", "image"],
+        kind: Kind::File,
+        forms: &["the file {}", "{}", "from {}", "of {}", "in {}"],
+    },
+    Usual {
+        keys: &["to", "new_name", "target", "output", "into"],
+        kind: Kind::File,
+        forms: &["to {}", "into {}", "as {}"],
+    },
+    Usual {
+        keys: &["symbol", "ticker", "currency", "code"],
+        kind: Kind::Symbol,
+        forms: &["of {}", "for {}", "{}", "in {}"],
+    },
+    Usual {
         keys: &["priority", "level", "size"],
         kind: Kind::Choice(&[
             ("low", "low"),
@@ -143,6 +284,15 @@ const MADE_UP_FORMS: &[&str] = &[
     "using {key} {}",
     "at {key} {}",
     "where {key} is {}",
+    "{} {key}",
+    "for {} {key}",
+    "the {} {key}",
+    "in the {} {key}",
+    "of the {} {key}",
+    "of {key} {}",
+    "in {key} {}",
+    "to {} {key}",
+    "from {key} {}",
 ];
 
 /// Verbs of names of tools, and what asks for them.
@@ -177,6 +327,31 @@ const VERBS: &[(&str, &[&str])] = &[
     ("move", &["Move", "Shift"]),
     ("clean", &["Clean", "Wash"]),
     ("measure", &["Measure", "How large is"]),
+    ("feed", &["Feed", "Give food to"]),
+    ("water", &["Water", "Give water to"]),
+    ("rename", &["Rename", "Change the name of"]),
+    ("transfer", &["Transfer", "Wire", "Move"]),
+    ("call", &["Call", "Phone", "Ring"]),
+    ("invite", &["Invite", "Ask over"]),
+    ("lock", &["Lock", "Secure"]),
+    ("unlock", &["Unlock"]),
+    ("translate", &["Translate", "Put into other words"]),
+    ("rent", &["Rent", "Hire", "I want to rent"]),
+    ("repair", &["Repair", "Fix", "Mend"]),
+    ("charge", &["Charge", "Load"]),
+    ("report", &["Report", "Tell about", "Announce"]),
+    ("save", &["Save", "Store", "Keep"]),
+    ("share", &["Share", "Pass on"]),
+    ("increase", &["Increase", "Raise", "Turn up"]),
+    ("reduce", &["Reduce", "Lower", "Turn down"]),
+    ("toggle", &["Toggle", "Switch", "Turn on or off"]),
+    ("compare", &["Compare", "Set side by side"]),
+    ("sell", &["Sell", "Get money for"]),
+    ("approve", &["Approve", "Accept", "Agree to"]),
+    ("reject", &["Reject", "Refuse", "Turn down"]),
+    ("download", &["Download", "Fetch", "Get"]),
+    ("upload", &["Upload", "Put online"]),
+    ("register", &["Register", "Sign up", "Enter"]),
 ];
 
 const NOUNS: &[&str] = &[
@@ -255,6 +430,8 @@ struct Parameter {
     value: Value,
     /// Its mention in a request.
     said: String,
+    /// Its value in a request; empty for what is true or false.
+    text: String,
 }
 
 struct NewTool {
@@ -271,7 +448,10 @@ pub fn request(words: &mut Words<'_>) -> Draft {
     let mut tools: Vec<NewTool> = Vec::new();
     while tools.len() < count {
         let tool = new_tool(words);
-        if tools.iter().all(|other| other.name != tool.name && other.noun != tool.noun) {
+        let is_like = |other: &NewTool| {
+            other.name == tool.name || other.noun == tool.noun || other.verb == tool.verb
+        };
+        if !tools.iter().any(is_like) {
             tools.push(tool);
         }
     }
@@ -284,14 +464,9 @@ pub fn request(words: &mut Words<'_>) -> Draft {
         texts.push(text);
         calls.push(call);
     }
-    let answer = if calls.len() == 1 && one_in(words.rng, 5) {
-        calls.remove(0)
-    } else {
-        Value::Array(calls)
-    };
     Draft {
         prompt: texts.join(" "),
-        answer,
+        answer: Value::Array(calls),
         named: false,
         usual: Vec::new(),
         tools: tools.iter().map(told).collect(),
@@ -305,11 +480,14 @@ fn new_tool(words: &mut Words<'_>) -> NewTool {
         0 => format!("{}{}", VERBS[verb].0, capitalised(&noun)),
         1 => format!("{noun}_{}", VERBS[verb].0),
         2 => noun.clone(),
+        // A name that says nothing, of a tool that its description tells.
+        3 if one_in(words.rng, 2) => words.word(),
         _ => format!("{}_{noun}", VERBS[verb].0),
     };
     let plain = noun.replace('_', " ");
+    let is_told_by_name = name.contains(noun.as_str()) || name.contains(&capitalised(&noun));
     let description = match words.rng.random_range(0..5) {
-        0 => String::new(),
+        0 if is_told_by_name => String::new(),
         1 => format!("{} a {plain}.", pick(words.rng, VERBS[verb].1)),
         2 => format!("{} the {plain}", capitalised(VERBS[verb].0)),
         3 => format!("{}s a {plain}", capitalised(VERBS[verb].0)),
@@ -330,7 +508,8 @@ fn parameter(words: &mut Words<'_>) -> Parameter {
         let (key, yes, no) = SWITCHES[words.rng.random_range(0..SWITCHES.len())];
         let value = one_in(words.rng, 2);
         let said = if value { yes } else { no };
-        return Parameter { key: key.to_owned(), value: json!(value), said: said.to_owned() };
+        let (key, said, text) = (key.to_owned(), said.to_owned(), String::new());
+        return Parameter { key, value: json!(value), said, text };
     }
     if one_in(words.rng, 4) {
         let key = if one_in(words.rng, 5) {
@@ -352,13 +531,14 @@ fn parameter(words: &mut Words<'_>) -> Parameter {
         let said = pick(words.rng, MADE_UP_FORMS)
             .replace("{key}", &key.replace('_', " "))
             .replace("{}", &text);
-        return Parameter { key, value, said };
+        return Parameter { key, value, said, text };
     }
     let usual = USUAL.choose(words.rng).expect("there are usual parameters");
     let (text, value) = usual.kind.draw(words, None);
     let key = pick(words.rng, usual.keys).to_owned();
-    let said = pick(words.rng, usual.forms).replace("{}", &text);
-    Parameter { key, value, said }
+    let said =
+        pick(words.rng, usual.forms).replace("{key}", &key.replace('_', " ")).replace("{}", &text);
+    Parameter { key, value, said, text }
 }
 
 /// A request for the tool, and the call. A parameter that the request does not mention is not in it.
@@ -384,7 +564,19 @@ fn call(words: &mut Words<'_>, tool: &NewTool) -> (String, Value) {
         text += pick(words.rng, &["please ", "can you ", "hey, ", "could you ", "now "]);
     }
     let verb = if text.is_empty() { verb.to_owned() } else { verb.to_lowercase() };
-    text += &format!("{verb} {article} {noun}");
+    let object = mentioned.iter().find(|parameter| !parameter.text.is_empty());
+    match (object, words.rng.random_range(0..10)) {
+        // The verb's object is a value: "Rename the old one to the new one".
+        (Some(object), 0..=2) => {
+            said.retain(|said| *said != object.said);
+            let the = if one_in(words.rng, 4) { "the " } else { "" };
+            text += &format!("{verb} {the}{}", object.text);
+        }
+        (_, 3) => text += &format!("I need {article} {noun}"),
+        (_, 4) => text += &format!("{noun}{}", pick(words.rng, &["", ",", ":"])),
+        (_, 5) => text += &format!("{verb} {}", plural(&noun)),
+        _ => text += &format!("{verb} {article} {noun}"),
+    }
     for (at, form) in said.iter().enumerate() {
         let joint = match words.rng.random_range(0..6) {
             0 if at > 0 && at + 1 == said.len() => " and ",
@@ -397,6 +589,10 @@ fn call(words: &mut Words<'_>, tool: &NewTool) -> (String, Value) {
     let end = if text.starts_with("What") || text.starts_with("Where") { "?" } else { "." };
     text += if one_in(words.rng, 6) { "" } else { end };
     (capitalised(&text), json!({ "name": tool.name, "arguments": arguments }))
+}
+
+fn plural(noun: &str) -> String {
+    if noun.ends_with('s') { noun.to_owned() } else { format!("{noun}s") }
 }
 
 /// The tool as OpenAI's API writes it.

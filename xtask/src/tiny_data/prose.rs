@@ -83,7 +83,7 @@ pub fn tell(words: &mut Words<'_>, topic: &'static Topic, most: usize) -> Told {
 }
 
 /// A sentence about nothing that is asked for.
-fn beside_the_point(words: &mut Words<'_>) -> String {
+pub fn beside_the_point(words: &mut Words<'_>) -> String {
     let (noun, other) = (words.word(), words.word());
     let number = words.rng.random_range(2..100);
     let sentence = match words.rng.random_range(0..8) {

@@ -253,27 +253,28 @@ static TOOLS: &[Tool] = &[
 
 /// A request and the call, or array of calls, that answers it; mostly with the tools told.
 pub fn request(words: &mut Words<'_>) -> Draft {
-    let (mut text, call, tool) = one_call(words);
+    let is_told = !one_in(words.rng, 3);
+    let (mut text, call, tool) = one_call(words, is_told);
     let mut tools = vec![tool];
     let mut calls = vec![call];
     if one_in(words.rng, 10) {
-        let (more, second, tool) = one_call(words);
+        let (more, second, tool) = one_call(words, is_told);
         text = format!("{text} {more}");
         calls.push(second);
         if tools[0]["function"]["name"] != tool["function"]["name"] {
             tools.push(tool);
         }
     }
-    let is_told = !one_in(words.rng, 3);
+    // Calls of tools that the chat template tells are an array, as `tools` in a request has them written.
     let answer = match (calls.len(), words.rng.random_range(0..20)) {
+        _ if is_told => Value::Array(calls),
         (1, 0) => json!({ "tool_calls": calls }),
-        (1, 1..=7) => calls.remove(0),
-        (1, 8..) if !is_told => calls.remove(0),
+        (1, _) => calls.remove(0),
         _ => Value::Array(calls),
     };
     if is_told {
         for _ in 0..words.rng.random_range(0..=2) {
-            let (_, _, other) = one_call(words);
+            let (_, _, other) = one_call(words, is_told);
             if tools.iter().all(|tool| tool["function"]["name"] != other["function"]["name"]) {
                 let at = words.rng.random_range(0..=tools.len());
                 tools.insert(at, other);
@@ -286,7 +287,7 @@ pub fn request(words: &mut Words<'_>) -> Draft {
 }
 
 /// A request, its call, and the tool as OpenAI's API writes it.
-fn one_call(words: &mut Words<'_>) -> (String, Value, Value) {
+fn one_call(words: &mut Words<'_>, is_told: bool) -> (String, Value, Value) {
     let tool = &TOOLS[words.rng.random_range(0..TOOLS.len())];
     let mut text = pick(words.rng, tool.asks).to_owned();
     let (mut arguments, mut properties) = (Map::new(), Map::new());
@@ -296,7 +297,7 @@ fn one_call(words: &mut Words<'_>) -> (String, Value, Value) {
             if one_in(words.rng, 3) { concept.key(words) } else { concept.keys[0].to_owned() };
         let fact = concept.fact(words, None);
         if !properties.contains_key(&key) {
-            properties.insert(key.clone(), json!({ "type": json_type(&fact.value) }));
+            properties.insert(key.clone(), json!({ "type": super::json_type(&fact.value) }));
         }
         if text.contains(&slot) && !arguments.contains_key(&key) {
             text = text.replace(&slot, &fact.text);
@@ -305,6 +306,7 @@ fn one_call(words: &mut Words<'_>) -> (String, Value, Value) {
     }
     let name = if one_in(words.rng, 2) { tool.names[0] } else { pick(words.rng, tool.names) };
     let (name_key, arguments_key) = match words.rng.random_range(0..12) {
+        _ if is_told => ("name", "arguments"),
         0 => ("tool", "parameters"),
         1 => ("function", "arguments"),
         2 => ("name", "parameters"),
@@ -325,14 +327,4 @@ fn one_call(words: &mut Words<'_>) -> (String, Value, Value) {
     };
     let told = super::tool_object(name, &description, properties);
     (text, Value::Object(call), told)
-}
-
-fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_i64() => "integer",
-        Value::Number(_) => "number",
-        Value::Array(_) => "array",
-        _ => "string",
-    }
 }

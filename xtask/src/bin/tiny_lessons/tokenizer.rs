@@ -61,9 +61,26 @@ pub fn train(texts: &[String], size: usize) -> Result<Tokenizer> {
 /// The chat template of the model.
 const CHAT_TEMPLATE: &str = "\
 {{- '<|bos|>' }}\
+{%- if tools %}\
+{{- '<|system|>' }}\
+{%- for tool in tools %}\
+{%- set parameters = tool.function.parameters or {} %}\
+{{- tool.function.name ~ '(' ~ ((parameters.properties or {}) | join(', ')) ~ ')' }}\
+{%- if tool.function.description %}\
+{{- ': ' ~ tool.function.description }}\
+{%- endif %}\
+{{- '\\n' }}\
+{%- endfor %}\
+{%- endif %}\
 {%- for message in messages %}\
 {%- if message.role == 'assistant' %}\
-{{- '<|assistant|>' ~ (message.content or '') ~ '<|end|>' }}\
+{{- '<|assistant|>' ~ (message.content or '') }}\
+{%- for call in message.tool_calls or [] %}\
+{{- ('[' if loop.first else ', ') ~ '{\"name\": \"' ~ call.function.name }}\
+{{- '\", \"arguments\": ' ~ (call.function.arguments | tojson) ~ '}' }}\
+{{- ']' if loop.last else '' }}\
+{%- endfor %}\
+{{- '<|end|>' }}\
 {%- elif message.role == 'system' or message.role == 'developer' %}\
 {{- '<|system|>' ~ message.content }}\
 {%- else %}\
@@ -110,9 +127,5 @@ impl Encoder {
 
     pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
         Ok(self.tokenizer.encode_fast(text, false)?.get_ids().to_vec())
-    }
-
-    pub fn vocabulary(&self) -> usize {
-        self.tokenizer.get_vocab_size(true)
     }
 }

@@ -1,17 +1,16 @@
 //! Examples as token sequences: what the model reads, and what it is to learn from.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
+use serde::Serialize;
 
-use crate::net::Batch;
 use crate::tokenizer::{ASSISTANT, BOS, END, Encoder, SYSTEM, USER};
 use xtask::tiny_data::words::{Rng, Split, pick};
 use xtask::tiny_data::{Course, Example, Part, example, tool_list};
-use xtask::tiny_ops::Sequences;
 
 /// A conversation in tokens; each token's weight is that of predicting it.
+#[derive(Serialize)]
 pub struct Lesson {
     pub tokens: Vec<u32>,
     pub weights: Vec<f32>,
@@ -26,6 +25,8 @@ const LONGEST: usize = 400;
 
 /// Weight of the answer's braces, commas, colons and blanks: nearly always plain.
 const LAYOUT_WEIGHT: f32 = 0.3;
+/// Weight of the name of a tool that is called: one choice, on which all arguments hang.
+const TOOL_NAME_WEIGHT: f32 = 4.0;
 /// Weight of keys that nothing in the prompt asks for: the constraint will force them.
 const FREE_KEY_WEIGHT: f32 = 0.1;
 
@@ -49,22 +50,26 @@ impl Lesson {
         let mut lesson =
             Self { tokens: Vec::new(), weights: Vec::new(), values: Vec::new(), answer: 0..0 };
         lesson.push(&[encoder.special(BOS)], 0.0);
+        let tools = examples.iter().flat_map(|example| &example.tools).cloned().collect::<Vec<_>>();
+        if !tools.is_empty() {
+            lesson.push(&[encoder.special(SYSTEM)], 0.0);
+            lesson.push(&encoder.encode(&tool_list(&tools))?, 0.0);
+        }
         if let Some(system) = system {
             lesson.push(&[encoder.special(SYSTEM)], 0.0);
             lesson.push(&encoder.encode(system)?, 0.0);
         }
         for example in examples {
-            if !example.tools.is_empty() {
-                lesson.push(&[encoder.special(SYSTEM)], 0.0);
-                lesson.push(&encoder.encode(&tool_list(&example.tools))?, 0.0);
-            }
             lesson.push(&[encoder.special(USER)], 0.0);
             lesson.push(&encoder.encode(&example.prompt)?, 0.0);
             lesson.push(&[encoder.special(ASSISTANT)], 0.0);
+            let names: Vec<String> =
+                example.tools.iter().map(|tool| tool["function"]["name"].to_string()).collect();
             lesson.values.clear();
             let start = lesson.tokens.len();
             for piece in &example.pieces {
                 let weight = match piece.part {
+                    Part::Value if names.contains(&piece.text) => TOOL_NAME_WEIGHT,
                     Part::Layout => LAYOUT_WEIGHT,
                     Part::Key if example.named => 1.0,
                     Part::Key => FREE_KEY_WEIGHT,
@@ -72,6 +77,10 @@ impl Lesson {
                 };
                 let from = lesson.tokens.len();
                 lesson.push(&encoder.encode(&piece.text)?, weight);
+                // The quote before a name is layout: where no blank stands before it, it stands for one.
+                if weight == TOOL_NAME_WEIGHT {
+                    lesson.weights[from] = LAYOUT_WEIGHT;
+                }
                 if piece.part == Part::Value {
                     lesson.values.push(from..lesson.tokens.len());
                 }
@@ -88,48 +97,21 @@ impl Lesson {
     }
 }
 
-/// Lesson number `index` of the training text.
-pub fn training(
-    encoder: &Encoder,
-    seed: u64,
-    index: u64,
-    course: Course,
-) -> tokenizers::Result<Option<Lesson>> {
+/// Lesson number `index` of the training text; none if it is too long.
+pub fn training(encoder: &Encoder, seed: u64, index: u64) -> tokenizers::Result<Option<Lesson>> {
     // Another stream than the example's own numbers, which are drawn from the same seed.
     let mut rng = Rng::seed_from_u64(seed ^ 0x7e11_5011);
     rng.set_stream(index);
-    let mut examples = vec![example(seed, index, Split::Train, course)];
+    let full = |seed| example(seed, index, Split::Train, Course::Full);
+    let mut examples = vec![full(seed)];
     let mut system = None;
-    if course == Course::Full {
-        match rng.random_range(0..100) {
-            0..=3 => system = Some(pick(&mut rng, SYSTEM_PROMPTS)),
-            4..=5 if examples[0].tools.is_empty() => {
-                examples.insert(0, example(!seed, index, Split::Train, course));
-            }
-            _ => {}
+    match rng.random_range(0..100) {
+        0..=3 => system = Some(pick(&mut rng, SYSTEM_PROMPTS)),
+        4..=5 if examples[0].tools.is_empty() => {
+            examples.extend(Some(full(!seed)).filter(|example| example.tools.is_empty()));
         }
+        _ => {}
     }
     let lesson = Lesson::new(encoder, system, &examples)?;
     Ok((lesson.tokens.len() <= LONGEST).then_some(lesson))
-}
-
-/// The lessons one behind the other. Weights are divided by `total`.
-pub fn batch(lessons: &[Lesson], total: f32) -> Batch {
-    let mut tokens = Vec::new();
-    let (mut bounds, mut rows) = (vec![0], Vec::new());
-    let (mut targets, mut weights) = (Vec::new(), Vec::new());
-    for lesson in lessons {
-        let start = tokens.len();
-        // The last token is only predicted.
-        tokens.extend_from_slice(&lesson.tokens[..lesson.tokens.len() - 1]);
-        bounds.push(tokens.len());
-        for (at, weight) in lesson.weights.iter().enumerate().skip(1) {
-            if *weight > 0.0 {
-                rows.push((start + at - 1) as u32);
-                targets.push(lesson.tokens[at]);
-                weights.push(weight / total);
-            }
-        }
-    }
-    Batch { tokens, sequences: Arc::new(Sequences::new(bounds)), rows, targets, weights }
 }

@@ -1,0 +1,226 @@
+//! Sentences and requests that were written by people, with slots for the facts that they tell.
+//!
+//! `xtask/data/tiny_templates.txt` has a text a line. `{key|other_key:Kind}` is a slot: the keys that may ask
+//! for the fact, and the kind of its value. `xtask/data/tiny_tool_templates.txt` has tools: a line
+//! `tool name|other_name: description`, a line of parameters as in slots, and requests behind `>`, in which
+//! `{key}` is the parameter whose first key that is.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use rand::RngExt;
+use rand::seq::{IndexedRandom, SliceRandom};
+use serde_json::{Map, Value, json};
+
+use super::concept::{Kind, spelling};
+use super::words::{Words, capitalised, one_in};
+use super::{Draft, tool_object};
+
+static SENTENCES: LazyLock<Vec<Vec<Part>>> = LazyLock::new(|| {
+    include_str!("../../data/tiny_templates.txt")
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(parts)
+        .collect()
+});
+static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+    include_str!("../../data/tiny_tool_templates.txt").split("\n\n").map(tool).collect()
+});
+
+enum Part {
+    Text(String),
+    Slot(Slot),
+}
+
+struct Slot {
+    keys: Vec<String>,
+    values: Values,
+}
+
+enum Values {
+    Kind(Kind),
+    /// The text's words, and the value in JSON.
+    Choice(Vec<(String, Value)>),
+}
+
+struct Tool {
+    names: Vec<String>,
+    description: String,
+    parameters: Vec<Slot>,
+    requests: Vec<String>,
+}
+
+fn parts(line: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut rest = line;
+    while let Some((text, after)) = rest.split_once('{') {
+        let (inner, after) =
+            after.split_once('}').unwrap_or_else(|| panic!("an open slot: {line}"));
+        parts.push(Part::Text(text.to_owned()));
+        parts.push(Part::Slot(slot(inner)));
+        rest = after;
+    }
+    parts.push(Part::Text(rest.to_owned()));
+    parts
+}
+
+fn slot(text: &str) -> Slot {
+    let (keys, kind) =
+        text.split_once(':').unwrap_or_else(|| panic!("a slot without a kind: {text}"));
+    Slot { keys: keys.split('|').map(str::to_owned).collect(), values: values(kind) }
+}
+
+fn values(text: &str) -> Values {
+    let range = |name: &str| text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')');
+    if let Some((low, high)) = range("Int").and_then(|range| range.split_once("..")) {
+        return Values::Kind(Kind::Int(number(low), number(high)));
+    }
+    if let Some(high) = range("Decimal") {
+        return Values::Kind(Kind::Decimal(number(high)));
+    }
+    Values::Kind(match text {
+        "Name" => Kind::Name,
+        "City" => Kind::City,
+        "Country" => Kind::Country,
+        "Email" => Kind::Email,
+        "Phone" => Kind::Phone,
+        "Street" => Kind::Street,
+        "Zip" => Kind::Zip,
+        "Date" => Kind::Date,
+        "Time" => Kind::Time,
+        "Count" => Kind::Count,
+        "Brand" => Kind::Brand,
+        "Thing" => Kind::Thing,
+        "Phrase" => Kind::Phrase,
+        "Code" => Kind::Code,
+        "File" => Kind::File,
+        "Symbol" => Kind::Symbol,
+        "Names" => Kind::Names,
+        "Things" => Kind::Things,
+        "Topics" => Kind::Topics,
+        _ => return Values::Choice(text.split('/').map(choice).collect()),
+    })
+}
+
+fn number(text: &str) -> i64 {
+    text.trim().parse().unwrap_or_else(|_| panic!("not a number: {text}"))
+}
+
+fn choice(text: &str) -> (String, Value) {
+    let (said, value) =
+        text.split_once('=').unwrap_or_else(|| panic!("no kind and no choice: {text}"));
+    let value = serde_json::from_str(value)
+        .ok()
+        .filter(|value: &Value| value.is_boolean() || value.is_number())
+        .unwrap_or_else(|| json!(value.replace('_', " ")));
+    (said.replace('_', " "), value)
+}
+
+fn tool(block: &str) -> Tool {
+    let mut lines = block.trim().lines();
+    let mut line = || lines.next().unwrap_or_else(|| panic!("a tool is cut off: {block}"));
+    let (names, description) = line()
+        .strip_prefix("tool ")
+        .and_then(|line| line.split_once(": "))
+        .unwrap_or_else(|| panic!("no tool: {block}"));
+    let parameters = line().split_whitespace().map(slot).collect();
+    let requests = lines.map(|line| line.trim_start_matches('>').trim().to_owned()).collect();
+    let names = names.split('|').map(str::to_owned).collect();
+    Tool { names, description: description.to_owned(), parameters, requests }
+}
+
+impl Slot {
+    /// A key that asks for it: the usual one half the time, then any, in any of the usual spellings.
+    fn key(&self, words: &mut Words<'_>) -> String {
+        if one_in(words.rng, 2) {
+            return self.keys[0].clone();
+        }
+        let key = self.keys.choose(words.rng).expect("a slot has a key");
+        spelling(words, key)
+    }
+
+    /// The text's words, and the value in JSON.
+    fn draw(&self, words: &mut Words<'_>, name: Option<&str>) -> (String, Value) {
+        match &self.values {
+            Values::Kind(kind) => kind.draw(words, name),
+            Values::Choice(of) => of.choose(words.rng).expect("a choice has texts").clone(),
+        }
+    }
+}
+
+/// A sentence and the facts that it tells, or some of them.
+pub fn sentence(words: &mut Words<'_>) -> (String, Map<String, Value>) {
+    let template = SENTENCES.choose(words.rng).expect("there are sentences");
+    let mut text = String::new();
+    let mut facts: Vec<(String, Value)> = Vec::new();
+    let mut name: Option<String> = None;
+    for part in template {
+        let slot = match part {
+            Part::Text(said) => {
+                text += said;
+                continue;
+            }
+            Part::Slot(slot) => slot,
+        };
+        let (said, value) = slot.draw(words, name.as_deref());
+        if matches!(slot.values, Values::Kind(Kind::Name)) {
+            name = Some(said.clone());
+        }
+        text += &said;
+        let key = slot.key(words);
+        let is_taken = |key: &str| facts.iter().any(|(other, _)| other == key);
+        let key = if is_taken(&key) { slot.keys[0].clone() } else { key };
+        if !is_taken(&key) {
+            facts.push((key, value));
+        }
+    }
+    if one_in(words.rng, 2) {
+        facts.shuffle(words.rng);
+    }
+    if one_in(words.rng, 3) {
+        let keep = words.rng.random_range(1..=facts.len());
+        facts.truncate(keep);
+    }
+    (capitalised(&text), facts.into_iter().collect())
+}
+
+/// A request, the tools that the model is told of, and the call of one of them.
+pub fn request(words: &mut Words<'_>) -> Draft {
+    let mut order: Vec<usize> = (0..TOOLS.len()).collect();
+    let (chosen, _) = order.partial_shuffle(words.rng, 4);
+    let chosen: Vec<&Tool> = chosen.iter().map(|at| &TOOLS[*at]).collect();
+    let (prompt, call, told) = call(words, chosen[0]);
+    let mut tools = vec![told];
+    let mut names: HashSet<Value> = HashSet::from([call["name"].clone()]);
+    for other in &chosen[1..words.rng.random_range(1..=chosen.len())] {
+        let (_, call, told) = self::call(words, other);
+        if names.insert(call["name"].clone()) {
+            let at = words.rng.random_range(0..=tools.len());
+            tools.insert(at, told);
+        }
+    }
+    Draft { prompt, answer: json!([call]), named: false, usual: Vec::new(), tools }
+}
+
+/// A request for the tool, the call, and the tool as OpenAI's API writes it.
+fn call(words: &mut Words<'_>, tool: &Tool) -> (String, Value, Value) {
+    let mut text = tool.requests.choose(words.rng).expect("a tool has requests").clone();
+    let (mut arguments, mut properties) = (Map::new(), Map::new());
+    for parameter in &tool.parameters {
+        let slot = format!("{{{}}}", parameter.keys[0]);
+        let (said, value) = parameter.draw(words, None);
+        let key = parameter.key(words);
+        let key = if properties.contains_key(&key) { parameter.keys[0].clone() } else { key };
+        properties.insert(key.clone(), json!({ "type": super::json_type(&value) }));
+        if text.contains(&slot) {
+            text = text.replace(&slot, &said);
+            arguments.insert(key, value);
+        }
+    }
+    let name =
+        if one_in(words.rng, 2) { Some(&tool.names[0]) } else { tool.names.choose(words.rng) };
+    let name = name.expect("a tool has a name");
+    let description = if one_in(words.rng, 4) { "" } else { &tool.description };
+    let told = tool_object(name, description, properties);
+    (capitalised(&text), json!({ "name": name, "arguments": arguments }), told)
+}
