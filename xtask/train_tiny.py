@@ -346,11 +346,13 @@ def main():
     if not options.resume:
         losses.writerow(["step", "loss", "rate", "tokens", "seconds"])
         accuracies.writerow(["step", "course", "values", "answers"])
-    # Lessons that are too long are left out, so a little more than these are drawn: seeds never overlap.
+    # Some numbers have no lesson, as it would be too long: twice as many as steps need are never drawn.
     text = lessons(options.program, [*common, "--first", first * options.lessons * 2])
     for step in range(first, options.steps):
         began = time.monotonic()
         some = list(itertools.islice(text, options.lessons))
+        if len(some) < options.lessons:
+            raise SystemExit(f"{options.program} ended: its error stands above")
         total = sum(sum(lesson["weights"]) for lesson in some)
         tokens = sum(len(lesson["tokens"]) for lesson in some)
         loss_sum = 0.0
