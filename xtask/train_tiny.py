@@ -7,7 +7,7 @@
 The folder then holds the model (`config.json`, `model.safetensors`, `tokenizer.json`,
 `tokenizer_config.json`), `checkpoint.pt` to go on from with `--resume`, and the records `loss.csv`,
 `accuracy.csv` and `loss.svg`.
-The same seed gives the same text in the same order.
+The same seed gives the same text in the same order; training that is resumed goes on with other text.
 
 The network is a Llama. Its matrices are trained by Muon (Jordan 2024, scaled as in Liu et al. 2025), the
 embeddings and norms by AdamW. Products are computed in bfloat16, weights kept in float32.
@@ -346,7 +346,8 @@ def main():
     if not options.resume:
         losses.writerow(["step", "loss", "rate", "tokens", "seconds"])
         accuracies.writerow(["step", "course", "values", "answers"])
-    # Some numbers have no lesson, as it would be too long: twice as many as steps need are never drawn.
+    # Lessons that are too long have a number, but are left out. They are far fewer than the others, so that
+    # resumed training begins behind every number that was drawn before.
     text = lessons(options.program, [*common, "--first", first * options.lessons * 2])
     for step in range(first, options.steps):
         began = time.monotonic()

@@ -210,7 +210,7 @@ fn record(words: &mut Words<'_>, named: bool, missing: Missing) -> Draft {
     Draft { prompt: text, answer, named, usual, tools: Vec::new() }
 }
 
-/// A sentence that was written by hand, its slots filled; at times with a fact asked for that it does not tell.
+/// A sentence of [`templates`]; at times it is asked for a fact that it does not tell.
 fn templated(words: &mut Words<'_>) -> Draft {
     let (mut text, mut fields) = templates::sentence(words);
     if one_in(words.rng, 8) {

@@ -1,4 +1,4 @@
-//! Sentences and requests that were written by people, with slots for the facts that they tell.
+//! Sentences and requests of `xtask/data`, with slots for the facts that they tell.
 //!
 //! `xtask/data/tiny_templates.txt` has a text a line. `{key|other_key:Kind}` is a slot: the keys that may ask
 //! for the fact, and the kind of its value. `xtask/data/tiny_tool_templates.txt` has tools: a line

@@ -68,8 +68,9 @@ impl Lesson {
             lesson.values.clear();
             let start = lesson.tokens.len();
             for piece in &example.pieces {
+                let is_tool_name = piece.part == Part::Value && names.contains(&piece.text);
                 let weight = match piece.part {
-                    Part::Value if names.contains(&piece.text) => TOOL_NAME_WEIGHT,
+                    _ if is_tool_name => TOOL_NAME_WEIGHT,
                     Part::Layout => LAYOUT_WEIGHT,
                     Part::Key if example.named => 1.0,
                     Part::Key => FREE_KEY_WEIGHT,
@@ -77,8 +78,8 @@ impl Lesson {
                 };
                 let from = lesson.tokens.len();
                 lesson.push(&encoder.encode(&piece.text)?, weight);
-                // The quote before a name is layout: where no blank stands before it, it stands for one.
-                if weight == TOOL_NAME_WEIGHT {
+                // Its opening quote is layout: with more weight, it would win over a blank before it.
+                if is_tool_name {
                     lesson.weights[from] = LAYOUT_WEIGHT;
                 }
                 if piece.part == Part::Value {
