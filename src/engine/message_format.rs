@@ -105,10 +105,12 @@ impl MessageFormats {
 
 impl Protocol {
     /// Adds calls of these tools to the message's format, and the tools to the request, so that the
-    /// chat template describes them to the model.
+    /// chat template describes them to the model. Where none may be called
+    /// ([`ToolChoice::None`](crate::tools::ToolChoice::None)) the model is told of none: it would write
+    /// calls as text.
     #[must_use]
     pub fn with_calls(self, calls: ToolCalls, request: &mut Request) -> Self {
-        request.tools = Some(calls.to_value());
+        request.tools = calls.may_call().then(|| calls.to_value());
         request.special_tokens = true;
         Self { calls: Some(calls), ..self }
     }

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result, listed, shortened};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
 use crate::json_schema::{self, Options, Schema, SchemaHole};
 use crate::regular::{Triggers, Utf8, any_text};
-use crate::vocabulary::{SpecialNames, Vocabulary};
+use crate::vocabulary::{SpecialTokenNames, Vocabulary};
 
 /// Constraint on a message without calls.
 #[derive(Clone, Debug)]
@@ -97,6 +97,12 @@ impl ToolCalls {
         self.tools.iter().filter(|tool| tool.is_custom()).map(Tool::name)
     }
 
+    /// Whether a message may have calls.
+    #[cfg(feature = "model")]
+    pub(crate) fn may_call(&self) -> bool {
+        self.choice != ToolChoice::None
+    }
+
     /// The tools as OpenAI's API writes them, which is what chat templates read.
     pub fn to_value(&self) -> Value {
         self.tools.iter().map(Tool::to_value).collect()
@@ -116,7 +122,7 @@ impl ToolCalls {
     /// The same, with schemas that nobody has looked at.
     fn write(&self, compiler: &Compiler) -> Result<Grammar> {
         let (options, vocabulary) = (compiler.json_options(), compiler.vocabulary());
-        let names = SpecialNames::new(vocabulary);
+        let names = SpecialTokenNames::new(vocabulary);
         let (builder, format) = (GrammarBuilder::new(), &self.format);
         let mut writer =
             MessageGrammar { builder, format, vocabulary, names: &names, answer: None };
@@ -196,7 +202,7 @@ struct MessageGrammar<'a> {
     builder: GrammarBuilder,
     format: &'a ToolFormat,
     vocabulary: &'a Vocabulary,
-    names: &'a SpecialNames,
+    names: &'a SpecialTokenNames,
     /// Rule of a message without calls, where it is constrained.
     answer: Option<RuleId>,
 }
