@@ -1,10 +1,10 @@
 //! The engine: a prompt goes in, text comes out token by token, and under a constraint only text
 //! that the constraint accepts.
 //!
-//! Many requests are worked on side by side, one forward pass at a time:
+//! The tasks of many requests run side by side, one forward pass at a time:
 //!
 //! ```text
-//! submit ──▶ Inbox ──▶ EngineLoop: plan ──▶ forward_batch ──▶ draw ──▶ tell ──▶ Listener
+//! submit ──▶ Inbox ──▶ EngineLoop: plan ──▶ forward_batch ──▶ draw ──▶ emit ──▶ Listener
 //!                       Scheduler ┘              ∥             ▲
 //!                                        PreparationThreads: guesses, masks
 //! ```
@@ -17,12 +17,12 @@
 //! | `llm_engine` | [`Engine`]: the public entry points |
 //! | `prompt`, `token_healing` | the prompt's tokens |
 //! | `model_runner` | the model and its draft model, and the check of a request |
-//! | `submission`, `mailbox` | those who listen to a request, in this thread or another |
+//! | `submission`, `mailbox` | a request as the loop holds it, and the listener of its events, in this thread or another |
 //! | `engine_loop` | a step: plan, forward pass, draws, events |
-//! | `scheduler` | the policy: whose tokens a pass reads, who waits, who is preempted |
+//! | `scheduler` | the policy: which tasks a pass reads tokens of, which wait, which are preempted |
 //! | `prefix_cache` | blocks of the KV cache that prompts with the same beginning share |
 //! | `preparation` | the threads that compute masks while the model runs |
-//! | `task`, `branch` | one request's texts: tokens, KV cache, logits that wait for their draw |
+//! | `task`, `branch` | the unit of scheduling, and its token sequences: tokens, KV cache, logits that wait for their draw |
 //! | `ranking`, `beam_search` | several texts of which the best are returned |
 //! | `decision`, `label_search`, `label_trie`, `label_masses` | labels whose probabilities are read instead of a text |
 //! | `sequence` | the state of one text, and the step that adds a token: mask, draw, report |

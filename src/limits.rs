@@ -34,8 +34,8 @@ pub struct Limits {
     pub cache_bytes: usize,
     /// Bytes of token splits that the constraints of one compiler share.
     pub split_bytes: usize,
-    /// Least number of trie nodes reachable within a terminal state for it to get a token split;
-    /// a smaller subtree is walked as fast as a split is looked up.
+    /// Work (trie nodes and bytes read, plus tokens found inside) above which the token split of a
+    /// terminal state is kept. A state whose split takes less is walked each time instead.
     pub split_nodes: usize,
 }
 

@@ -29,7 +29,7 @@
 //! Invariant: [`MaskBuilder::mask`](builder::MaskBuilder::mask) allows exactly the tokens after which
 //! the recognizer has a configuration that further tokens can complete. Its definition is
 //! `MaskBuilder::mask_by_walk`, the recognizer's walk over the whole vocabulary, and tests compare
-//! with it. The tokens of one terminal are defined by a smaller walk, `TokenWalk::below`.
+//! with it. The tokens of one terminal are defined by a smaller walk, `TokenWalk::read_subtree`.
 
 mod builder;
 mod cache;

@@ -46,16 +46,16 @@ pub(crate) use computed_automata::{
     quotation, quotation_automaton, spelled,
 };
 pub use encoding::{AnyJsonString, CodePoints, JsonString, Utf8, any_text};
-pub(crate) use languages::longest_witness::SpanMemo;
+pub(crate) use languages::span::SpanMemo;
 pub(crate) use languages::widening::RepeatedUnit;
 pub(crate) use languages::witness::MAX_WITNESS_BYTES;
 pub use languages::{Language, Languages, Row};
 pub(crate) use languages::{
-    SharedResults, arena_copy, compact, computed_parts, lengths, longest_witness, prefix_closure,
-    product, shape, table_automaton, unit_bounds, variables, widening, witness, witness_length,
+    SharedResults, arena_copy, compact, computed_parts, every_prefix, lengths, product, shape,
+    span, table_automaton, unit_bounds, variables, widening, witness, witness_length,
 };
 pub use syntax::{Anchoring, Dialect, Options, parse};
 pub(crate) use syntax::{
-    Pattern, check, compile_in_text, compile_pattern, compile_preferred, parse_pattern,
+    Pattern, check, compile_pattern, compile_preferred, compile_with_context, parse_pattern,
 };
 pub(crate) use triggers::Triggers;

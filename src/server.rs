@@ -4,11 +4,12 @@
 //! |---|---|
 //! | `POST /v1/chat/completions` | an answer, whole or streamed, under a `response_format` |
 //! | `POST /v1/completions` | the continuation of a text, likewise |
-//! | `POST /v1/responses`, `GET …/{id}` | OpenAI's newer API |
+//! | `POST /v1/responses`; `GET`, `DELETE …/{id}`; `…/{id}/cancel`, `…/{id}/input_items` | OpenAI's Responses API |
 //! | `POST /v1/messages`, `…/count_tokens` | Anthropic's API |
 //! | `POST /v1/decisions` | probabilities of labels, without writing a text |
 //! | `POST /v1/constraints/…` | check, lint, mask and sample, without the model |
 //! | `POST /v1/tokenize`, `/v1/detokenize` | text to tokens, and back |
+//! | `GET /tokenizer_info` | BOS and EOS tokens, chat template and context length, as vLLM has it |
 //! | `GET /v1/models`, `GET /v1/models/{model}` | the one model that is served |
 //! | `GET /openapi.json` | the API, as an OpenAPI document |
 //! | `GET /health`, `GET /ready` | the server is up; it has room |

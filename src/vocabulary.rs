@@ -67,7 +67,7 @@ pub use index::{cache_folder, cache_limit};
 #[cfg(feature = "model")]
 pub(crate) use infinities::read_with_infinities;
 pub(crate) use mapped_file::map_file;
-pub(crate) use special_names::{SpecialNames, TextPart};
+pub(crate) use special_names::{SpecialTokenNames, TextPart};
 pub use token_mask::TokenMask;
 pub(crate) use trie::first_eight_bytes;
 pub use trie::{Trie, TrieNode};

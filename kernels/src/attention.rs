@@ -38,7 +38,7 @@ pub struct Segment<'a> {
     pub row: usize,
     /// The number of rows; at least one.
     pub rows: usize,
-    /// The positions of the sequence before the first row.
+    /// Tokens of the sequence already in the cache before the first row (past length).
     pub at: usize,
     /// The parent of each row but the first, counted from the first row, if the rows are a tree; empty
     /// if each row follows the one before.
@@ -47,7 +47,7 @@ pub struct Segment<'a> {
     pub blocks: &'a [&'a [f32]],
 }
 
-/// The way from products of queries and keys to weights in a layer.
+/// The parameters by which one layer turns q · k into attention weights.
 #[derive(Clone, Copy, Debug)]
 pub struct Scoring<'a> {
     /// The factor of products, usually one over the root of the width.
@@ -56,13 +56,13 @@ pub struct Scoring<'a> {
     pub soft_cap: Option<f32>,
     /// The number of last positions that a row sees, its own among them; `None` for all.
     pub window: Option<usize>,
-    /// For each query head a score without a value, which takes its part of the weights (gpt-oss);
-    /// empty for none.
+    /// Attention sinks (heads): logits that take part in the softmax and have no value (gpt-oss); empty
+    /// for none.
     pub sinks: &'a [f32],
 }
 
 impl Scoring<'_> {
-    /// Scores divided by the root of the width of a head, and nothing else.
+    /// Scores divided by √width, the dimension of a head, and nothing else.
     pub fn plain(width: usize) -> Self {
         Self { scale: 1.0 / (width as f32).sqrt(), soft_cap: None, window: None, sinks: &[] }
     }
@@ -100,7 +100,7 @@ pub fn attend(
     for segment in segments {
         for from in (0..segment.rows).step_by(rows_of_task) {
             let to = segment.rows.min(from + rows_of_task);
-            let first_block = first_visible(segment, from, to, scoring.window) / BLOCK_POSITIONS;
+            let first_block = first_visible(segment, from, scoring.window) / BLOCK_POSITIONS;
             let positions = segment.at + to - first_block * BLOCK_POSITIONS;
             products += (to - from) * positions * heads * layout.width;
             for kv_head in 0..layout.kv_heads {
@@ -272,11 +272,12 @@ impl Task<'_> {
     }
 }
 
-/// The first place of the cache that a row from `from` to `to` may see.
-fn first_visible(segment: &Segment<'_>, from: usize, to: usize, window: Option<usize>) -> usize {
+/// The first place of the cache that a row from `from` on may see.
+fn first_visible(segment: &Segment<'_>, from: usize, window: Option<usize>) -> usize {
     let Some(window) = window else { return 0 };
-    // A node of a tree stands no deeper than its number, and no higher than the root.
-    let earliest = if segment.parents.is_empty() { from.min(to) } else { 0 };
+    // In a chain, row `from` has the earliest position. In a draft tree any row may stand just below the
+    // root, so the root's position bounds the window.
+    let earliest = if segment.parents.is_empty() { from } else { 0 };
     (segment.at + earliest + 1).saturating_sub(window)
 }
 

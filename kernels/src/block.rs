@@ -35,7 +35,7 @@ pub struct BlockLayout {
     pub start: usize,
     /// Key-value heads of the layer.
     pub kv_heads: usize,
-    /// Numbers of one head.
+    /// Dimension of a head (head_dim).
     pub width: usize,
 }
 

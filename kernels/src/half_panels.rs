@@ -8,9 +8,9 @@
 //! k2, k3:  c0 c1 … c15
 //! ```
 //!
-//! A `bf16` is the upper half of an `f32`. The bits of an `f16`, moved to where an `f32` has its exponent and
-//! fraction, are those of a number 2¹¹² times smaller; what is infinite or no number would be finite there, and is
-//! not packed so.
+//! A `bf16` is the upper half of an `f32`. An `f16` moved to where an `f32` has its exponent and fraction
+//! reads as a number 2¹¹² times smaller. Infinities and NaN would become finite this way:
+//! [`HalfPanels::of_f16`] refuses a matrix that holds one, which is then packed as `f32`.
 //!
 //! A single row multiplies registers where they are made: each weight is used once, and the way through the cache
 //! costs more than the product. Operations and their order are the same as of several rows.
@@ -112,7 +112,7 @@ impl<'a> HalfSlice<'a> {
     }
 
     #[inline(always)]
-    fn widen_kind<S: Simd, const N: usize, const IS_BRAIN: bool>(
+    fn widen_kind<S: Simd, const N: usize, const IS_BF16: bool>(
         self,
         simd: S,
         panel: usize,
@@ -124,7 +124,7 @@ impl<'a> HalfSlice<'a> {
             let words = S::as_simd_u32s(words).0;
             let y = S::as_mut_simd_f32s(y).0;
             for n in 0..N {
-                let (first, second) = numbers::<S, IS_BRAIN>(simd, words[n]);
+                let (first, second) = numbers::<S, IS_BF16>(simd, words[n]);
                 y[n] = first;
                 // The last pair of an odd k has one number.
                 if let Some(y) = y.get_mut(N + n) {
@@ -145,7 +145,7 @@ impl<'a> HalfSlice<'a> {
     }
 
     #[inline(always)]
-    fn multiply_row_of_kind<S: Simd, const N: usize, const IS_BRAIN: bool>(
+    fn multiply_row_of_kind<S: Simd, const N: usize, const IS_BF16: bool>(
         self,
         simd: S,
         x: &[f32],
@@ -163,10 +163,10 @@ impl<'a> HalfSlice<'a> {
             };
             let (y, others) = rest.split_at_mut(rest.len().min(together * PANEL));
             match together {
-                8 => self.multiply::<S, N, 8, IS_BRAIN>(simd, panel, x, y),
-                4 => self.multiply::<S, N, 4, IS_BRAIN>(simd, panel, x, y),
-                2 => self.multiply::<S, N, 2, IS_BRAIN>(simd, panel, x, y),
-                _ => self.multiply::<S, N, 1, IS_BRAIN>(simd, panel, x, y),
+                8 => self.multiply::<S, N, 8, IS_BF16>(simd, panel, x, y),
+                4 => self.multiply::<S, N, 4, IS_BF16>(simd, panel, x, y),
+                2 => self.multiply::<S, N, 2, IS_BF16>(simd, panel, x, y),
+                _ => self.multiply::<S, N, 1, IS_BF16>(simd, panel, x, y),
             }
             panel += together;
             rest = others;
@@ -176,7 +176,7 @@ impl<'a> HalfSlice<'a> {
     /// Writes the product of a row with `P` panels. Loops, because closures with many instructions of a register
     /// are not inlined.
     #[inline(always)]
-    fn multiply<S: Simd, const N: usize, const P: usize, const IS_BRAIN: bool>(
+    fn multiply<S: Simd, const N: usize, const P: usize, const IS_BF16: bool>(
         self,
         simd: S,
         panel: usize,
@@ -192,7 +192,7 @@ impl<'a> HalfSlice<'a> {
             for p in 0..P {
                 let words = S::as_simd_u32s(&words[p][index]).0;
                 for n in 0..N {
-                    let (first, second) = numbers::<S, IS_BRAIN>(simd, words[n]);
+                    let (first, second) = numbers::<S, IS_BF16>(simd, words[n]);
                     sums[p][n] = simd.mul_add_f32s(first_x, first, sums[p][n]);
                     if let Some(x) = second_x {
                         sums[p][n] = simd.mul_add_f32s(x, second, sums[p][n]);
@@ -207,7 +207,7 @@ impl<'a> HalfSlice<'a> {
         }
     }
 
-    /// Where a part of k of a panel lies; of no panel nowhere.
+    /// The cache lines of a range of k of a panel; empty beyond the last panel.
     pub(crate) fn lines(self, panel: usize, part: Range<usize>) -> &'a [Line] {
         let start = (self.from + panel) * self.panels.k.div_ceil(2);
         let words = start + part.start / 2..start + part.end.div_ceil(2);
@@ -223,10 +223,10 @@ impl<'a> HalfSlice<'a> {
 
 /// The first and the second number of each word.
 #[inline(always)]
-fn numbers<S: Simd, const IS_BRAIN: bool>(simd: S, words: S::u32s) -> (S::f32s, S::f32s) {
+fn numbers<S: Simd, const IS_BF16: bool>(simd: S, words: S::u32s) -> (S::f32s, S::f32s) {
     let first = simd.wrapping_dyn_shl_u32s(words, simd.splat_u32s(16));
     let second = simd.and_u32s(words, simd.splat_u32s(0xffff_0000));
-    if IS_BRAIN {
+    if IS_BF16 {
         return (simd.transmute_f32s_u32s(first), simd.transmute_f32s_u32s(second));
     }
     (widen_half(simd, first), widen_half(simd, second))
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn infinities_and_what_is_no_number_are_themselves() {
+    fn infinities_and_nan_are_themselves() {
         let half = [f16::INFINITY, f16::ONE, f16::NAN];
         let y = linear(&[2.0], &PackedWeights::new(WeightSlice::F16(&half), 1));
         assert!(y[..2] == [f32::INFINITY, 2.0] && y[2].is_nan());

@@ -24,8 +24,9 @@
 //! assert_eq!(linear(&x[3..], &w), y[2..]);
 //! ```
 //!
-//! Products with quantised weights are those of integers: a row is rounded to 16 bits for every 32 numbers, half a
-//! step of which is 1 / 65534 of the greatest. They have the same bits on all processors.
+//! Products with quantised weights are integer products: each 32 activations of a row are quantised to `i16`
+//! with a scale of their own (error at most 1/65534 of the greatest of them). They have the same bits on all
+//! processors.
 //!
 //! Instructions are chosen once a process by `pulp` (AVX-512, AVX2, NEON, scalar); products are the same
 //! on all that multiply and add in one rounding, attention may differ with the length of registers.

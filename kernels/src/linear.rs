@@ -11,10 +11,11 @@
 //! ```
 //!
 //! A register of sums takes one number of x times 16 weights after the other, k in ascending order: no
-//! sum runs across lanes, and the order is the same for any number of rows. The weights of a tile are
-//! read once for all rows, and stay in the first-level cache meanwhile; narrow ones are widened to `f32`
-//! first. Threads share the columns, and no sum is shared by two threads. (Goto and van de Geijn 2008,
-//! "Anatomy of High-Performance Matrix Multiplication", pack for each product; weights do not change.)
+//! sum runs across lanes, and the order is the same for any number of rows. The weights of a tile (up to
+//! 64 KiB where there are several rows, see [`K_PART`]) are read from memory once for all rows and stay in
+//! the second-level cache meanwhile; 16-bit ones are first widened to `f32`. Threads share the columns, and
+//! no sum is shared by two threads. (Goto and van de Geijn 2008, "Anatomy of High-Performance Matrix
+//! Multiplication", pack for each product; weights do not change.)
 
 use std::ops::Range;
 
@@ -25,7 +26,7 @@ use rayon::prelude::*;
 use crate::half_panels::{HalfPanels, HalfSlice};
 use crate::prefetch::{Line, prefetch};
 use crate::quantised::{
-    BlockFormat, QuantisedPanels, QuantisedTask, RoundedUnit, UNIT, round_rows,
+    BlockFormat, QuantisedActivations, QuantisedPanels, QuantisedTask, UNIT, quantise_rows,
 };
 
 /// Columns that lie side by side.
@@ -38,9 +39,11 @@ const K_PART: usize = 256;
 /// Greatest number of panels of one task: few enough that all threads end together.
 const TASK_PANELS: usize = 8;
 
-/// Tasks for each thread that multiplies a row, and that multiplies several: a task of one row has to begin many
-/// streams of weights, one of several has much to do, and the thread that ends last is waited for.
-const THREAD_TASKS: (usize, usize) = (4, 8);
+/// Tasks per thread where x has one row: fewer, since each task starts new streams of weights.
+const TASKS_PER_THREAD_ONE_ROW: usize = 4;
+
+/// Tasks per thread where x has several rows: more, so that no thread ends long after the others.
+const TASKS_PER_THREAD: usize = 8;
 
 /// Rows of one task where there are enough for all threads: each task then writes whole rows of the
 /// result, and reads all weights, which costs little beside so many multiplications.
@@ -70,7 +73,8 @@ pub enum WeightSlice<'a> {
     Blocks(BlockFormat, &'a [u8]),
 }
 
-/// A weight matrix (columns, k) in panels of 16 columns; the last is filled up with zeros.
+/// A weight matrix (columns = out_features, k = in_features) in panels of 16 columns; the last is filled up
+/// with zeros.
 #[derive(Clone, Debug)]
 pub struct PackedWeights {
     numbers: Packed,
@@ -94,7 +98,7 @@ enum PackedSlice<'a> {
 }
 
 impl<'a> PackedSlice<'a> {
-    /// Where a part of k of a panel lies; of no panel nowhere.
+    /// The cache lines of a range of k of a panel; empty beyond the last panel.
     fn lines(self, panel: usize, k: usize, part: Range<usize>) -> &'a [Line] {
         match self {
             Self::F32(numbers) => {
@@ -134,12 +138,12 @@ impl PackedWeights {
         Self { numbers, columns: len.checked_div(k).unwrap_or(0), k }
     }
 
-    /// The number of columns of products.
+    /// The number of columns of products (out_features).
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// The length of a row of x.
+    /// The length of a row of x (in_features).
     pub fn k(&self) -> usize {
         self.k
     }
@@ -188,7 +192,7 @@ impl PackedWeights {
         let panels = match &self.numbers {
             Packed::Quantised(all) => {
                 return AnyTask::Quantised(QuantisedTask {
-                    x: x.rounded,
+                    x: x.quantised,
                     panels: all.slice(panel),
                     y,
                 });
@@ -206,18 +210,18 @@ struct Rows<'a> {
     /// (rows, k).
     numbers: &'a [f32],
     /// (rows, k / 32), where a matrix is quantised.
-    rounded: &'a [RoundedUnit],
+    quantised: &'a [QuantisedActivations],
 }
 
 impl<'a> Rows<'a> {
     /// Parts of so many numbers.
     fn chunks(self, numbers: usize) -> impl Iterator<Item = Self> {
-        let rounded = self.rounded.chunks(numbers / UNIT + usize::from(numbers < UNIT));
-        let rounded = rounded.chain(std::iter::repeat(Default::default()));
+        let quantised = self.quantised.chunks(numbers / UNIT + usize::from(numbers < UNIT));
+        let quantised = quantised.chain(std::iter::repeat(Default::default()));
         self.numbers
             .chunks(numbers)
-            .zip(rounded)
-            .map(|(numbers, rounded)| Rows { numbers, rounded })
+            .zip(quantised)
+            .map(|(numbers, quantised)| Rows { numbers, quantised })
     }
 }
 
@@ -291,8 +295,8 @@ pub fn linear_into(x: &[f32], products: &mut [Product<'_>]) {
     }
     let arch = Arch::new();
     let is_quantised = |product: &Product<'_>| product.weights.is_quantised();
-    let rounded = if products.iter().any(is_quantised) { round_rows(x) } else { Vec::new() };
-    let x = Rows { numbers: x, rounded: &rounded };
+    let quantised = if products.iter().any(is_quantised) { quantise_rows(x) } else { Vec::new() };
+    let x = Rows { numbers: x, quantised: &quantised };
     let is_parallel =
         (rows + MULTIPLICATIONS_OF_A_LOAD) * columns * k >= MIN_PARALLEL_MULTIPLICATIONS;
     let threads = if is_parallel { rayon::current_num_threads() } else { 1 };
@@ -301,7 +305,7 @@ pub fn linear_into(x: &[f32], products: &mut [Product<'_>]) {
     } else if rows >= TASK_ROWS * threads {
         (TASK_ROWS, usize::MAX)
     } else {
-        let tasks = threads * if rows == 1 { THREAD_TASKS.0 } else { THREAD_TASKS.1 };
+        let tasks = threads * if rows == 1 { TASKS_PER_THREAD_ONE_ROW } else { TASKS_PER_THREAD };
         (rows, columns.div_ceil(PANEL).div_ceil(tasks).clamp(1, TASK_PANELS))
     };
     let mut tasks = Vec::new();

@@ -4,17 +4,18 @@
 //! perhaps an offset for each group of 16 or 32 of them: weight = code · scale + offset.
 //! [`BlockFormat`] reads the blocks of files; [`QuantisedPanels`] holds the same numbers with 16 columns
 //! side by side, in as many bits. Products are those of integers: a row of activations is
-//! [rounded](round_rows) to 16 bits once for all matrices, and [`QuantisedTask`] multiplies codes with it.
+//! [quantised](quantise_rows) to 16 bits once for all matrices, and [`QuantisedTask`] multiplies codes with
+//! it.
 
 mod block_format;
 mod codes;
 mod integer_products;
 mod panels;
 mod product;
-mod rounded_rows;
+mod quantised_rows;
 mod unpacked;
 
 pub use block_format::BlockFormat;
 pub(crate) use panels::QuantisedPanels;
 pub(crate) use product::QuantisedTask;
-pub(crate) use rounded_rows::{RoundedUnit, UNIT, round_rows};
+pub(crate) use quantised_rows::{QuantisedActivations, UNIT, quantise_rows};

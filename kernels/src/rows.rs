@@ -14,9 +14,8 @@ const MIN_PARALLEL_NUMBERS: usize = 1 << 17;
 /// Lanes of a sum.
 const LANES: usize = 16;
 
-/// Divides each row by the root of the mean of its squares, plus `eps`, and multiplies it with the
-/// weights (Zhang and Sennrich 2019, "Root Mean Square Layer Normalization"). Rows are as long as
-/// `weight`; `y` is as long as `x`.
+/// RMSNorm: y = x / √(mean(x²) + eps) · weight for each row (Zhang and Sennrich 2019, "Root Mean Square
+/// Layer Normalization"). Rows are as long as `weight`; `y` is as long as `x`.
 ///
 /// ```
 /// let mut y = [0.0; 4];
@@ -55,9 +54,9 @@ pub fn rms_norm(x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) {
     });
 }
 
-/// Subtracts from each row its mean, divides it by the root of its variance plus `eps`, and multiplies
-/// it with the weights (Ba et al. 2016, "Layer Normalization"). Rows are as long as `weight`; `y` is as
-/// long as `x`.
+/// LayerNorm without bias: y = (x − mean(x)) / √(var(x) + eps) · weight for each row (Ba et al. 2016,
+/// "Layer Normalization"); var is the population variance. Rows are as long as `weight`; `y` is as long
+/// as `x`.
 ///
 /// ```
 /// let mut y = [0.0; 2];
@@ -173,8 +172,8 @@ pub enum Activation {
     Relu,
     /// The square of what is above 0 (So et al. 2021, "Primer").
     SquaredRelu,
-    /// x / (1 + e^(−slope·x)), the gate at most `limit` and the other factor, plus 1, between −`limit`
-    /// and `limit` (gpt-oss).
+    /// gate · sigmoid(slope · gate) · (up + 1), where first gate = min(gate, limit) and
+    /// up = clamp(up, −limit, limit) (gpt-oss).
     ClampedSwish {
         /// The bound.
         limit: f32,

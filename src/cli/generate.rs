@@ -1,4 +1,4 @@
-//! `maskwright generate`: a model writes one text.
+//! `maskwright generate`: a model writes one text, or several (`-n`, `--n-best`).
 
 use std::io::{self, IsTerminal as _};
 use std::num::NonZeroUsize;

@@ -1,4 +1,4 @@
-//! `maskwright serve`: the OpenAI chat completions API over HTTP.
+//! `maskwright serve`: the HTTP server (OpenAI's and Anthropic's APIs, decisions, constraints).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};

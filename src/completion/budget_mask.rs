@@ -6,7 +6,8 @@
 //! - tokens that stand in no base are read one by one;
 //! - tokens of a base stay inside a terminal and differ only in the state to which they lead, so they
 //!   are sorted by that state;
-//! - where states are without end, the length of a token bounds what it leaves.
+//! - where the automaton has infinitely many states, the length of a token bounds the tokens needed
+//!   after it.
 //!
 //! Invariant: if `n` tokens are said to be enough, the mask within `n` holds a token after which
 //! `n - 1` are; the first token of the promised path is always in it.
@@ -24,11 +25,11 @@ use crate::recognizer::{ACCEPT, CaptureMode, ConfigId, Item, NO_TEXT, Point, Tok
 use crate::regular::Language;
 use crate::regular::automaton::Slack;
 use crate::regular::computed_parts;
-use crate::regular::longest_witness;
+use crate::regular::span;
 use crate::regular::witness;
 
-/// Tokens of states of terminals that are kept sorted, in all (16 MiB). A terminal whose length is counted has a
-/// state for each length.
+/// Tokens of states of terminals that are kept sorted, in all (16 MiB). A terminal whose length is
+/// counted has a state for each length.
 const MAX_SORTED_TOKENS: usize = 4 << 20;
 
 /// Beside captured texts, more tokens than this are not read one by one: each text that is captured
@@ -39,8 +40,9 @@ const MAX_READ_TOKENS: usize = 16;
 /// whether what it leaves fits.
 const MAX_EXACT_SLACK_BYTES: usize = 2;
 
-/// Room for a captured text within a token, of which the plan did not know.
-fn with_room(tokens: u32) -> u32 {
+/// Adds a margin of a quarter and four tokens (a heuristic): a text captured inside the token may make
+/// the completion longer than planned.
+fn with_capture_margin(tokens: u32) -> u32 {
     tokens.saturating_add(tokens / 4 + 4)
 }
 
@@ -127,7 +129,7 @@ impl<'a> BudgetMaskBuilder<'a> {
                 continue;
             }
             if self.planner.recognizer.items(id).len() == 1
-                && computed_parts::starts_with_endless(
+                && computed_parts::starts_with_infinite_state_automaton(
                     &self.planner.recognizer.languages,
                     item.state,
                 )
@@ -240,10 +242,7 @@ impl<'a> BudgetMaskBuilder<'a> {
                 else {
                     continue;
                 };
-                let rest = longest_witness::longest_witness(
-                    &mut self.planner.recognizer.languages,
-                    item.state,
-                )?;
+                let rest = span::span_bound(&mut self.planner.recognizer.languages, item.state)?;
                 let after = Item { state: Language::EPSILON, ..item };
                 let after = if self.planner.recognizer.program.has_budgets() {
                     // A budget may ask for more tokens than the fewest, but for no more than bytes.
@@ -265,7 +264,7 @@ impl<'a> BudgetMaskBuilder<'a> {
             most = most.max(self.rest_behind_complements(id)?.unwrap_or(u32::MAX));
         }
         if self.planner.recognizer.program.has_captures() {
-            most = with_room(most.saturating_add(self.planner.excess_tokens(id)?));
+            most = with_capture_margin(most.saturating_add(self.planner.excess_tokens(id)?));
         }
         self.planner.cache.budget.max_left.insert(id, most);
         Ok(most)
@@ -314,7 +313,7 @@ impl<'a> BudgetMaskBuilder<'a> {
             let rest = match text {
                 Some(text) => {
                     let rest = self.rest_by_walk(id, text)?;
-                    if rest == 0 { 0 } else { with_room(rest.saturating_add(excess)) }
+                    if rest == 0 { 0 } else { with_capture_margin(rest.saturating_add(excess)) }
                 }
                 None => self.rest_after(id, token)?,
             };

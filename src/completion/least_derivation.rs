@@ -292,7 +292,7 @@ impl<'a> LeastDerivations<'a> {
 
     fn alternatives(&mut self, point: PointId) -> Result<Vec<Alternative>> {
         Ok(match self.recognizer.program.point(point) {
-            Point::Border => vec![Alternative::default()],
+            Point::Sentinel => vec![Alternative::default()],
             Point::Regular { language, next } => {
                 match witness_length::short_length(
                     &mut self.recognizer.languages,
@@ -398,7 +398,7 @@ impl<'a> LeastDerivations<'a> {
                 None => self.pick(point)?,
             };
             match self.recognizer.program.point(point) {
-                Point::Border => {}
+                Point::Sentinel => {}
                 Point::Regular { language, next } => {
                     self.write_shortest(language, to)?;
                     todo.push(next);

@@ -27,7 +27,8 @@ use crate::vocabulary::Vocabulary;
 /// Paths down an ambiguous stack that are compared.
 const MAX_STACK_PATHS: usize = 16;
 
-/// Nodes of a vocabulary's trie, each of which a search within budgets of tokens walks again and again.
+/// Trie nodes up to which a completion within token budgets may be searched for: each step of the
+/// search walks the whole trie.
 const MAX_SEARCHED_TRIE_NODES: usize = 1_000;
 
 /// Bytes of forced text that are followed to its end to say that a bound is exact.
@@ -275,7 +276,8 @@ impl<'a> CompletionPlanner<'a> {
             return Ok(Some((tokens, 0)));
         }
         if counts_tokens {
-            // The fewest tokens lie across the borders of budgets; single bytes lie across none.
+            // The shortest path may use a token that spans a budget's end and is charged to it;
+            // single-byte tokens never do.
             let bytes = self.single_bytes(&tokens);
             let is_way = self.completes(from, &bytes)?;
             return Ok(is_way.then_some((bytes, 0)));

@@ -32,7 +32,7 @@ impl LeastDerivations<'_> {
     fn after_frame(&mut self, frame: StackFrame) -> Result<Option<Points>> {
         let count = self.recognizer.program.count_after(frame.point, frame.count);
         Ok(match self.recognizer.program.point(frame.point) {
-            // A call goes on to a repeat that has run no times.
+            // Count 0: returned from a call, so the repeat has not started.
             Point::Repeat { body, min, next, .. } if count > 0 => {
                 Some(SmallVec::from_slice(&[(body, min.saturating_sub(count)), (next, 1)]))
             }

@@ -21,8 +21,8 @@
 //! ab=c     key 0..2, value 3..4: the text is complete, so it is parsed as a whole
 //! ```
 //!
-//! *Which parse counts.* From left to right each part of a sequence, and each turn of a repeat, is the
-//! longest that lets the rest be read; of the alternatives that read such a part the first counts
+//! *Which parse counts.* From left to right each part of a sequence, and each iteration of a repeat, is
+//! the longest that lets the rest be read; of the alternatives that read such a part the first counts
 //! (POSIX's rule for subexpressions). Adjacent parts that are regular and hold no capture are one part.
 //! Of a text that is not complete the beginning is parsed, in which a part that may go on has not
 //! ended.

@@ -97,9 +97,9 @@ pub(super) fn expected(recognizer: &mut Recognizer, at: ConfigId) -> Result<Expe
             _ if item.point == ACCEPT => expected.end = true,
             _ => {}
         }
-        for source in program.sources(item.point) {
-            if !source.as_str().is_empty() && !expected.sources.contains(&source) {
-                expected.sources.push(source);
+        for part in program.constraint_parts(item.point) {
+            if !part.as_str().is_empty() && !expected.sources.contains(&part) {
+                expected.sources.push(part);
             }
         }
     }

@@ -39,7 +39,7 @@ impl Matcher {
     /// The tokens that a model would have written for the forced text, of at most `limit` bytes, by
     /// its own `encode` of it; they are not accepted yet.
     ///
-    /// No token is split across the border of forced and free text: where a token of the vocabulary
+    /// No token is split across the boundary of forced and free text: where a token of the vocabulary
     /// could begin in the forced text and go on in what may follow, the tokens stop before it, and
     /// the choice is the model's. What was accepted already is never written anew, and what
     /// `encode` says is believed as far as its tokens spell the forced text and no further.
@@ -69,14 +69,14 @@ impl Matcher {
         if forced.is_empty() {
             return Ok(Vec::new());
         }
-        let border = self.constraint.memories.timed(|| self.border(&forced))?;
+        let open_from = self.constraint.memories.timed(|| self.first_open_offset(&forced))?;
         let vocabulary = self.constraint.vocabulary();
         let mut at = 0;
         let mut tokens = encode(&forced);
         let whole = tokens.iter().take_while(|&&token| {
             let Some(text) = vocabulary.token_bytes(token) else { return false };
             at += text.len();
-            !text.is_empty() && at <= border && forced[..at].ends_with(text)
+            !text.is_empty() && at <= open_from && forced[..at].ends_with(text)
         });
         let whole = whole.count();
         tokens.truncate(whole);
@@ -102,7 +102,7 @@ impl Matcher {
     }
 
     /// The first offset in forced text at which a token may begin that goes on behind it.
-    fn border(&self, forced: &[u8]) -> Result<usize> {
+    fn first_open_offset(&self, forced: &[u8]) -> Result<usize> {
         let mut memory = self.memory.lock();
         let Memory { recognizer, .. } = &mut *memory;
         // Forced text can be read.

@@ -427,9 +427,9 @@ impl Matcher {
     ///
     /// A complete text is parsed as a whole; of one that is not complete its beginning, in which a
     /// part that may go on has not ended. Of several parses one counts: from left to right each part
-    /// of a sequence, and each turn of a repeat, is the longest that lets the rest be read, and of the
-    /// alternatives that read such a part the first counts. Adjacent parts of a grammar's text that
-    /// are regular and hold no capture are one part.
+    /// of a sequence, and each iteration of a repeat, is the longest that lets the rest be read, and of
+    /// the alternatives that read such a part the first counts. Adjacent parts of a grammar's text
+    /// that are regular and hold no capture are one part.
     ///
     /// The text is parsed anew by each call, in time linear in its length for most grammars
     /// (quadratic for lists written by right recursion, cubic at worst).

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::grammar::parameter::{ParameterCondition, ParameterFunction};
 use crate::grammar::{RuleId, Temperature, TokenSet};
 use crate::regular::Language;
-use crate::regular::marked_text::TerminalInText;
+use crate::regular::marked_text::LookaroundTerminal;
 
 /// A node of a right-hand side, with its byte offset in the grammar's text.
 pub(super) struct RuleExpr {
@@ -41,7 +41,7 @@ pub(super) enum RuleExprKind {
     /// Its texts, to which an attribute applies.
     Attributed(Box<RuleExpr>, RuleAttribute),
     /// A terminal that looks at the text around it, and its language where that is all there is.
-    InText(TerminalInText, Language),
+    Lookaround(LookaroundTerminal, Language),
     /// The shortest matches: its texts of which no proper prefix is another.
     Lazy(Box<RuleExpr>),
 }
@@ -121,7 +121,7 @@ impl RuleExpr {
             |items: &[Self]| items.iter().map(Self::structure_key).collect::<Vec<_>>().join(",");
         match &self.kind {
             RuleExprKind::Regular(language) => format!("{language:?}"),
-            RuleExprKind::InText(terminal, alone) => format!("{terminal:?} {alone:?}"),
+            RuleExprKind::Lookaround(terminal, alone) => format!("{terminal:?} {alone:?}"),
             RuleExprKind::Rule(rule) => format!("rule {rule}"),
             RuleExprKind::Special(tokens) => format!("{tokens:?}"),
             RuleExprKind::Embedded(rule) => format!("{rule:?}"),
@@ -162,7 +162,7 @@ impl RuleExpr {
             see(item);
             match &item.kind {
                 RuleExprKind::Regular(_)
-                | RuleExprKind::InText(..)
+                | RuleExprKind::Lookaround(..)
                 | RuleExprKind::Rule(_)
                 | RuleExprKind::Special(_)
                 | RuleExprKind::Embedded(_)

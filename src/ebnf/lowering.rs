@@ -137,7 +137,7 @@ impl RuleLowering<'_> {
             return RuleFamily::grammar(grammar, MAX_SEARCHED_INSTANCES);
         }
         let Some(at) = self.first_contextual else { return Ok(grammar) };
-        let looks_around = !self.contextual.in_text.is_empty();
+        let looks_around = !self.contextual.lookaround.is_empty();
         resolve_contextual(grammar, self.contextual).map_err(|error| match error.kind() {
             ErrorKind::Grammar => rules.text.embed(at, &error),
             ErrorKind::Limit if looks_around => error.with_help(
@@ -294,17 +294,17 @@ impl RuleLowering<'_> {
                 self.first_contextual.get_or_insert(expr.at);
                 Lowered::Node(node)
             }
-            RuleExprKind::InText(..) if self.regular.sees_text() => {
-                Lowered::Node(self.in_text_without(expr, Language::EMPTY)?)
+            RuleExprKind::Lookaround(..) if self.regular.supports_lookaround() => {
+                Lowered::Node(self.lookaround_without(expr, Language::EMPTY)?)
             }
-            RuleExprKind::Except(inner, less) if self.regular.is_in_text(inner) => {
+            RuleExprKind::Except(inner, less) if self.regular.is_lookaround(inner) => {
                 let less = self.regular.expression(self.builder.languages(), less)?;
-                Lowered::Node(self.in_text_without(inner, less)?)
+                Lowered::Node(self.lookaround_without(inner, less)?)
             }
             RuleExprKind::And(_)
             | RuleExprKind::Not(_)
             | RuleExprKind::Except(..)
-            | RuleExprKind::InText(..)
+            | RuleExprKind::Lookaround(..)
             | RuleExprKind::Lazy(_) => {
                 Lowered::Regular(self.regular.expression(self.builder.languages(), expr)?)
             }
@@ -313,10 +313,10 @@ impl RuleLowering<'_> {
 
     /// The texts of a terminal, or of a choice of terminals, that looks at the text around it, but those in
     /// `less`.
-    fn in_text_without(&mut self, expr: &RuleExpr, less: Language) -> Result<NodeId> {
+    fn lookaround_without(&mut self, expr: &RuleExpr, less: Language) -> Result<NodeId> {
         let rules = self.rules;
         match &expr.kind {
-            RuleExprKind::InText(terminal, _) => {
+            RuleExprKind::Lookaround(terminal, _) => {
                 let languages = self.builder.languages();
                 if languages.is_nullable(terminal.strings) {
                     let message = "a terminal that looks at the text around it may read nothing";
@@ -326,11 +326,11 @@ impl RuleLowering<'_> {
                 }
                 let strings = languages.difference(terminal.strings, less);
                 let node = self.node(Lowered::Regular(strings), expr.at);
-                self.contextual.in_text.push((node, *terminal));
+                self.contextual.lookaround.push((node, *terminal));
                 self.first_contextual.get_or_insert(expr.at);
                 Ok(node)
             }
-            &RuleExprKind::Rule(rule) if self.regular.is_in_text(expr) => {
+            &RuleExprKind::Rule(rule) if self.regular.is_lookaround(expr) => {
                 // A rule of its own, so that terminals that name each other twice are written once.
                 let id = match self.without.get(&(rule, less)) {
                     Some(&id) => id,
@@ -338,16 +338,16 @@ impl RuleLowering<'_> {
                         let name = format!("rule `{}`", shown(&rules.names[rule]));
                         let id = self.builder.declare(name);
                         self.without.insert((rule, less), id);
-                        let body = self.in_text_without(&rules.bodies[rule], less)?;
+                        let body = self.lookaround_without(&rules.bodies[rule], less)?;
                         self.builder.define(id, body);
                         id
                     }
                 };
                 Ok(self.builder.call(id))
             }
-            RuleExprKind::Choice(parts) if self.regular.is_in_text(expr) => {
+            RuleExprKind::Choice(parts) if self.regular.is_lookaround(expr) => {
                 let parts: Result<Vec<NodeId>> =
-                    parts.iter().map(|part| self.in_text_without(part, less)).collect();
+                    parts.iter().map(|part| self.lookaround_without(part, less)).collect();
                 Ok(self.builder.choice(parts?))
             }
             _ => {

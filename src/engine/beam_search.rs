@@ -91,8 +91,8 @@ impl Search {
             }
             let BeamExtension { parent, token, logprob, .. } = extension;
             let Beam { branch, steps, .. } = &mut self.beams[parent];
-            let Some(writer) = branch.writer() else { continue };
-            let (mut sequence, mut steps) = (writer.sequence.clone(), steps.clone());
+            let Some(state) = branch.decode_state() else { continue };
+            let (mut sequence, mut steps) = (state.sequence.clone(), steps.clone());
             let forced = sequence.is_forced(token, sequence.forced_need())?;
             if let Some(row) = &rows[parent] {
                 steps.extend(row.report(&mut sequence, extension, forced)?);
@@ -144,15 +144,15 @@ impl Search {
     /// The best extensions of all beams, best first, and the logits that each beam was extended by. A
     /// beam whose mask is empty is finished.
     ///
-    /// There are as many as beams times one more than there are tokens that end a text, so that enough
-    /// remain beside those that end.
+    /// Keeps the best `width · (end tokens + 1)` extensions. Each beam has at most one for each end token, so
+    /// at least `width` of a full list are no end tokens.
     fn extensions(&mut self) -> Result<(Vec<BeamExtension>, Vec<Option<BeamLogits>>)> {
         let (mut extensions, mut rows) = (Vec::new(), Vec::with_capacity(self.beams.len()));
         let mut most = self.search.width;
         for (parent, beam) in self.beams.iter_mut().enumerate() {
             let row = beam.branch.logits().map(|logits| logits.to_vec()).transpose()?;
-            let (Some(row), Some(writer)) = (row, beam.branch.writer()) else { continue };
-            let sequence = &mut writer.sequence;
+            let (Some(row), Some(state)) = (row, beam.branch.decode_state()) else { continue };
+            let sequence = &mut state.sequence;
             most = self.search.width.saturating_mul(sequence.end_token_count().max(1) + 1);
             let mask = sequence.prepared_mask()?;
             if sequence.mask().is_empty() {

@@ -20,16 +20,16 @@ use super::request::Request;
 use crate::model::PromptPart;
 use crate::tools::ReasoningFormat;
 
-/// The part of a message that the model goes on with behind the prompt.
+/// The part of a message in which the model continues after the prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageStart {
-    /// Reasoning, whose opening tag the prompt has.
+    /// Inside the reasoning; its opening tag is in the prompt.
     Reasoning,
-    /// The message's own beginning, or its answer.
+    /// Outside of reasoning: at the start of the message, or in the answer that `prefill` begins.
     Message,
 }
 
-/// The wish of a caller whose chat template opens the reasoning by itself.
+/// The treatment of reasoning that the chat template itself opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenedReasoning {
     /// The model reasons.

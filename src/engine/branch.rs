@@ -1,4 +1,5 @@
-//! A text that grows in the loop: what the model has read of it, and what decides its next token.
+//! A branch: one token sequence of a task, the keys and values of the tokens that the model has read,
+//! and the state that decides its next token.
 //!
 //! ```text
 //!            read (forward pass)                  draw (one token)
@@ -7,54 +8,54 @@
 //! ```
 //!
 //! The mask of a draw depends on the text alone, so it is computed while the model runs: the
-//! [`Writer`] is lent to a thread and comes back with it. A mask that the constraint has computed before,
-//! for this text or another, is taken at once.
+//! [`DecodeState`] is moved to a preparation thread and comes back with it. A mask that the constraint has
+//! computed before, for this text or another, is taken at once.
 
 use super::model_runner::ModelRunner;
 use super::prompt_logprobs::{PromptScores, PromptToken, SCORED_POSITIONS};
 use super::response::{FinishReason, Passes, TextEvent};
-use super::scheduler::{BLOCK, TaskId, Unread};
+use super::scheduler::{KV_BLOCK_SIZE, ReadableTokens, TaskId};
 use super::sequence::Sequence;
 use super::speculation::{DraftTree, Drafter};
 use crate::error::Result;
 use crate::model::{Chunk, KvCache, LogitRows, Logits};
 
-/// The part of a text that decides its tokens: matcher, sampler, stops, and the guesser of the next
-/// ones.
+/// Decides the next token of a branch, together with the model's logits: sequence (matcher, sampler, stops)
+/// and drafter. It is moved to a preparation thread, which computes mask and draft, and comes back.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct DecodeState {
     pub(crate) sequence: Sequence,
     pub(crate) drafter: Option<Drafter>,
     /// The last token and guesses after it, for the next pass; made if there is a drafter.
     tree: Option<DraftTree>,
-    /// The preparation that it needs before its next draw.
-    next: Preparation,
+    /// The preparation that is left before its next draw.
+    pending: PendingPreparation,
 }
 
-/// The preparation that a text needs before its next draw.
+/// The preparation that is left before the next draw of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Preparation {
-    Done,
+enum PendingPreparation {
+    None,
     Mask,
-    GuessesAndMask,
+    DraftAndMask,
 }
 
-impl Writer {
+impl DecodeState {
     pub(crate) fn new(sequence: Sequence, drafter: Option<Drafter>) -> Self {
-        Self { sequence, drafter, tree: None, next: Preparation::Mask }
+        Self { sequence, drafter, tree: None, pending: PendingPreparation::Mask }
     }
 
-    /// A writer whose logits are taken without a draw, so that there is nothing to prepare.
+    /// The state of a branch whose logits are read without a draw, so that there is nothing to prepare.
     pub(crate) fn prepared(sequence: Sequence) -> Self {
-        Self { next: Preparation::Done, ..Self::new(sequence, None) }
+        Self { pending: PendingPreparation::None, ..Self::new(sequence, None) }
     }
 
     /// Guesses the next tokens if the text asks for that, and computes the mask of the next draw.
     ///
     /// Errors where the constraint reaches a limit.
     pub(crate) fn prepare(&mut self) -> Result<()> {
-        let next = std::mem::replace(&mut self.next, Preparation::Done);
-        if next == Preparation::GuessesAndMask
+        let pending = std::mem::replace(&mut self.pending, PendingPreparation::None);
+        if pending == PendingPreparation::DraftAndMask
             && let Some(drafter) = &mut self.drafter
         {
             self.tree = Some(drafter.draft(&self.sequence)?);
@@ -62,11 +63,11 @@ impl Writer {
         self.sequence.prepare()
     }
 
-    /// Does what [`prepare`](Self::prepare) does if that takes no time, which spares the way to another
+    /// Does what [`prepare`](Self::prepare) does if that takes no time, which saves the move to another
     /// thread and back.
     fn prepare_at_once(&mut self) -> Result<()> {
         if self.drafter.is_none() && self.sequence.prepare_at_once()? {
-            self.next = Preparation::Done;
+            self.pending = PendingPreparation::None;
         }
         Ok(())
     }
@@ -83,7 +84,7 @@ struct UnusedLogits {
     from: usize,
 }
 
-/// One growing text.
+/// One token sequence of a task: a prompt and the text that grows after it.
 #[derive(Debug)]
 pub(crate) struct Branch {
     /// The tokens of the prompt and of the text.
@@ -91,8 +92,8 @@ pub(crate) struct Branch {
     prompt_len: usize,
     /// Keys and values of tokens that were read: all but the last one while the text grows.
     cache: KvCache,
-    /// `None` while it is lent.
-    writer: Option<Box<Writer>>,
+    /// `None` while a preparation thread has it.
+    decode_state: Option<Box<DecodeState>>,
     speculates: bool,
     /// The guesses that the pass in progress reads.
     reading: Option<DraftTree>,
@@ -105,13 +106,13 @@ pub(crate) struct Branch {
 
 impl Branch {
     /// A text after a prompt, of which the cache may hold a part.
-    pub(crate) fn new(prompt: Vec<u32>, cache: KvCache, writer: Writer) -> Self {
-        let speculates = writer.drafter.is_some();
+    pub(crate) fn new(prompt: Vec<u32>, cache: KvCache, decode_state: DecodeState) -> Self {
+        let speculates = decode_state.drafter.is_some();
         Self {
             prompt_len: prompt.len(),
             tokens: prompt,
             cache,
-            writer: Some(Box::new(writer)),
+            decode_state: Some(Box::new(decode_state)),
             speculates,
             reading: None,
             logits: None,
@@ -139,14 +140,14 @@ impl Branch {
     pub(crate) fn extended(&self, token: u32, sequence: Sequence) -> Self {
         let mut tokens = self.tokens.clone();
         tokens.push(token);
-        let writer = Writer::new(sequence, None);
-        Self { prompt_len: self.prompt_len, ..Self::new(tokens, self.cache.fork(), writer) }
+        let state = DecodeState::new(sequence, None);
+        Self { prompt_len: self.prompt_len, ..Self::new(tokens, self.cache.fork(), state) }
     }
 
     /// A text that goes on with these tokens after this one, which stays as it is.
-    pub(crate) fn forked(&self, tokens: &[u32], writer: Writer) -> Self {
+    pub(crate) fn forked(&self, tokens: &[u32], state: DecodeState) -> Self {
         let tokens = [&self.tokens, tokens].concat();
-        Self { prompt_len: self.prompt_len, ..Self::new(tokens, self.cache.fork(), writer) }
+        Self { prompt_len: self.prompt_len, ..Self::new(tokens, self.cache.fork(), state) }
     }
 
     pub(crate) fn tokens(&self) -> &[u32] {
@@ -170,36 +171,37 @@ impl Branch {
         }
     }
 
-    /// The writer, unless it is lent.
-    pub(crate) fn writer(&mut self) -> Option<&mut Writer> {
-        self.writer.as_deref_mut()
+    /// The decode state, unless a preparation thread has it.
+    pub(crate) fn decode_state(&mut self) -> Option<&mut DecodeState> {
+        self.decode_state.as_deref_mut()
     }
 
-    /// The sequence of a text that has ended, unless its writer is lent.
+    /// The sequence of a text that has ended, unless a preparation thread has it.
     pub(crate) fn take_sequence(&mut self) -> Option<Sequence> {
-        self.writer.take().map(|writer| writer.sequence)
+        self.decode_state.take().map(|state| state.sequence)
     }
 
-    /// Lends the writer, if there is something to prepare.
-    pub(crate) fn lend(&mut self) -> Option<Box<Writer>> {
-        let is_idle = self.writer.as_ref().is_none_or(|w| w.next == Preparation::Done);
-        if is_idle { None } else { self.writer.take() }
+    /// Takes the decode state out for a preparation thread, if there is something to prepare.
+    pub(crate) fn take_for_preparation(&mut self) -> Option<Box<DecodeState>> {
+        let nothing_pending = |state: &DecodeState| state.pending == PendingPreparation::None;
+        let is_idle = self.decode_state.as_deref().is_none_or(nothing_pending);
+        if is_idle { None } else { self.decode_state.take() }
     }
 
-    /// Takes the writer back, prepared.
-    pub(crate) fn give_back(&mut self, writer: Box<Writer>) {
-        self.writer = Some(writer);
+    /// Puts the prepared decode state back.
+    pub(crate) fn put_back_prepared(&mut self, decode_state: Box<DecodeState>) {
+        self.decode_state = Some(decode_state);
         self.is_late = false;
     }
 
-    /// Whether the writer is lent.
-    pub(crate) fn is_lent(&self) -> bool {
-        self.writer.is_none()
+    /// Whether a preparation thread has the decode state.
+    pub(crate) fn is_being_prepared(&self) -> bool {
+        self.decode_state.is_none()
     }
 
-    /// Whether nothing can be done before the writer is back.
-    pub(crate) fn awaits_writer(&self) -> bool {
-        self.is_lent() && (self.logits.is_some() || self.awaits_guesses())
+    /// Whether nothing can be done before the decode state is back.
+    pub(crate) fn awaits_preparation(&self) -> bool {
+        self.is_being_prepared() && (self.logits.is_some() || self.awaits_guesses())
     }
 
     fn awaits_guesses(&self) -> bool {
@@ -212,7 +214,7 @@ impl Branch {
 
     /// The number of tokens that are read without guesses: all, but the last of a text with guesses is
     /// read with them, also after a preemption, for draws depend on them.
-    fn readable(&self) -> usize {
+    fn readable_len(&self) -> usize {
         let with_guesses = self.speculates && self.text_len() > 0 && !self.is_decode();
         self.tokens.len() - usize::from(with_guesses)
     }
@@ -223,28 +225,37 @@ impl Branch {
     }
 
     /// The tokens that could be read in the next pass.
-    pub(crate) fn unread(&self, task: TaskId, branch: usize) -> Option<Unread> {
-        if self.logits.is_some() || (self.awaits_guesses() && self.is_lent()) {
+    pub(crate) fn readable_tokens(&self, task: TaskId, branch: usize) -> Option<ReadableTokens> {
+        if self.logits.is_some() || (self.awaits_guesses() && self.is_being_prepared()) {
             return None;
         }
         let is_decode = self.is_decode();
-        let guesses = self.writer.as_ref().filter(|_| is_decode).and_then(|w| w.tree.as_ref());
+        let state = self.decode_state.as_ref().filter(|_| is_decode);
+        let guesses = state.and_then(|state| state.tree.as_ref());
         let tokens = match guesses {
             Some(tree) => tree.tokens().len(),
-            None => self.readable() - self.cache.len(),
+            None => self.readable_len() - self.cache.len(),
         };
-        let used = self.cache.len() % BLOCK;
-        let (room, copies) = match used {
+        let used = self.cache.len() % KV_BLOCK_SIZE;
+        let (free_in_last_block, needs_copy_on_write) = match used {
             0 => (0, false),
-            _ => (BLOCK - used, self.cache.blocks_for(1) > 0),
+            _ => (KV_BLOCK_SIZE - used, self.cache.blocks_for(1) > 0),
         };
-        Some(Unread { task, branch, tokens, is_decode, room, copies })
+        Some(ReadableTokens {
+            task,
+            branch,
+            tokens,
+            is_decode,
+            free_in_last_block,
+            needs_copy_on_write,
+        })
     }
 
     /// Begins the pass that reads so many tokens.
     pub(crate) fn begin_read(&mut self) {
         let is_decode = self.is_decode();
-        self.reading = self.writer.as_mut().filter(|_| is_decode).and_then(|w| w.tree.take());
+        let state = self.decode_state.as_mut().filter(|_| is_decode);
+        self.reading = state.and_then(|state| state.tree.take());
     }
 
     /// The next tokens, at most `most` of them unless they are guesses, with what is wanted of them.
@@ -256,7 +267,7 @@ impl Branch {
         let from = self.cache.len();
         let measures = self.measures_prompt();
         let most = if measures { most.min(SCORED_POSITIONS) } else { most };
-        let to = self.readable().min(from + most);
+        let to = self.readable_len().min(from + most);
         let logits = match to == self.tokens.len() {
             _ if measures => LogitRows::All,
             true => LogitRows::Last,
@@ -267,7 +278,7 @@ impl Branch {
 
     /// Ends the pass, whose logits these are.
     ///
-    /// Errors if logits that are measured are no numbers.
+    /// Errors if a row that is measured has a logit that is NaN or +∞, or if all of its logits are −∞.
     pub(crate) fn end_read(&mut self, mut rows: Vec<Logits>, passes: &mut Passes) -> Result<()> {
         if let Some(scores) = self.scores.as_mut().filter(|scores| !scores.is_complete()) {
             let first = self.cache.len() - rows.len();
@@ -290,8 +301,8 @@ impl Branch {
 
     /// Whether logits and mask are there.
     pub(crate) fn can_draw(&self) -> bool {
-        let is_prepared = self.writer.as_ref().is_some_and(|w| w.next == Preparation::Done);
-        self.logits.is_some() && is_prepared
+        let nothing_pending = |state: &DecodeState| state.pending == PendingPreparation::None;
+        self.logits.is_some() && self.decode_state.as_deref().is_some_and(nothing_pending)
     }
 
     /// The logits after the last token.
@@ -309,15 +320,15 @@ impl Branch {
         passes: &mut Passes,
         events: &mut Vec<TextEvent>,
     ) -> Result<Option<FinishReason>> {
-        let (Some(writer), Some(unused)) = (&mut self.writer, &mut self.logits) else {
+        let (Some(state), Some(unused)) = (&mut self.decode_state, &mut self.logits) else {
             return Ok(None);
         };
-        if writer.sequence.request.max_tokens == 0 {
+        if state.sequence.request.max_tokens == 0 {
             self.logits = None;
             return Ok(Some(FinishReason::Length));
         }
         let node = unused.path[unused.path.len() - 1];
-        let sequence = &mut writer.sequence;
+        let sequence = &mut state.sequence;
         let drawn = sequence.step(&unused.rows[node], unused.tree.guess(node), events)?;
         let finish = drawn.or_else(|| sequence.limit_reached());
         let token = sequence.tokens.last().copied().unwrap_or_default();
@@ -326,17 +337,17 @@ impl Branch {
             unused.path.push(child);
             passes.accepted += 1;
             self.tokens.push(token);
-            writer.next = Preparation::Mask;
+            state.pending = PendingPreparation::Mask;
             return Ok(None);
         }
         if finish.is_none() {
             self.tokens.push(token);
-            writer.next = Preparation::GuessesAndMask;
+            state.pending = PendingPreparation::DraftAndMask;
             // After a preemption nothing is left of the tree.
             if self.cache.len() > unused.from {
                 runner.model().keep(&mut self.cache, unused.from, &unused.path)?;
             }
-            writer.prepare_at_once()?;
+            state.prepare_at_once()?;
         }
         self.logits = None;
         Ok(finish)

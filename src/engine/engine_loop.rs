@@ -1,15 +1,15 @@
-//! The loop: many requests side by side, one forward pass at a time.
+//! The loop: the tasks of many requests side by side, one forward pass at a time.
 //!
 //! ```text
-//! submit ──▶ tasks ── plan ──▶ forward_batch ──▶ draw ──▶ tell ──▶ listeners
+//! submit ──▶ tasks ── plan ──▶ forward_batch ──▶ draw ──▶ emit ──▶ listeners
 //!              ▲   (scheduler)      ∥              │
 //!              └──── masks, guesses (preparation) ◄┘
 //! ```
 //!
 //! A step plans, lets the model read what was planned, and draws a token of every text that has its
-//! logits and its mask. Masks that are not known yet are computed meanwhile on threads of their own. A text whose mask is not
-//! ready [`EngineOptions::mask_patience`] after the pass keeps its logits and sits out passes until it is; the others
-//! go on. One text alone goes the same way as many.
+//! logits and its mask. Masks that are not known yet are computed meanwhile on threads of their own. A text
+//! whose mask is not ready [`EngineOptions::mask_patience`] after the pass keeps its logits and skips passes
+//! until the mask is there; the others go on. One text alone goes the same way as many.
 //!
 //! *Invariant.* A text does not depend on what is read beside it: on the CPU logits are the same bit for
 //! bit in any batch ([`Model::forward_batch`]), and everything else belongs to the text alone.
@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use super::engine_options::{EngineOptions, EngineStats};
 use super::loop_state::{LoopState, SubmissionId};
 use super::model_runner::{ModelRunner, TokenizedPrompt};
-use super::preparation::{Lent, PreparationThreads, Prepared};
+use super::preparation::{PreparationJob, PreparationResult, PreparationThreads};
 use super::request::Request;
 use super::scheduler::{Scheduler, SchedulerLimits};
 use super::sequence::Sequence;
@@ -43,8 +43,8 @@ pub(crate) struct NewText {
 /// A request that is ready to begin.
 pub(crate) struct NewSubmission {
     pub(crate) request: Arc<Request>,
-    /// The number of its texts that are told.
-    pub(crate) best: usize,
+    /// The number of its best texts whose events the listener gets.
+    pub(crate) n_best: usize,
     pub(crate) texts: Vec<NewText>,
     pub(crate) listener: Box<dyn Listener>,
 }
@@ -109,7 +109,7 @@ impl EngineLoop {
     /// Errors if the system starts no threads.
     pub(crate) fn new(runner: ModelRunner, options: &EngineOptions) -> Result<Self> {
         let is_on_cpu = runner.model().is_on_cpu();
-        let (beside_decode, per_request) = match options.prefill_tokens_beside_decode {
+        let (beside_decode, per_task) = match options.prefill_tokens_beside_decode {
             Some(tokens) => (tokens, 0),
             None if is_on_cpu => (PREFILL_TOKENS_BESIDE_DECODE_ON_CPU, 1),
             None => (options.prefill_tokens, 0),
@@ -118,7 +118,7 @@ impl EngineLoop {
             max_running: options.max_running.max(1),
             prefill_tokens: options.prefill_tokens,
             prefill_tokens_beside_decode: beside_decode,
-            prefill_tokens_per_request: per_request,
+            prefill_tokens_per_task: per_task,
         });
         let state = LoopState::new(runner, options);
         let preparation = PreparationThreads::start()?;
@@ -128,9 +128,9 @@ impl EngineLoop {
 
     /// Adds a request.
     fn add(&mut self, id: SubmissionId, new: NewSubmission) {
-        let NewSubmission { request, best, texts, listener } = new;
+        let NewSubmission { request, n_best, texts, listener } = new;
         let count = texts.len();
-        let mut submission = Submission::new(request, (count, best), listener);
+        let mut submission = Submission::new(request, (count, n_best), listener);
         for (index, NewText { prompt, sequence }) in texts.into_iter().enumerate() {
             let added = self.state.add(prompt, sequence, id, index);
             added.unwrap_or_else(|error| submission.take(index, Err(error)));
@@ -138,7 +138,7 @@ impl EngineLoop {
         self.submissions.insert(id, submission);
     }
 
-    /// Cancels a request; its listener is told the end in the next step.
+    /// Cancels a request; its listener gets the end in the next step.
     fn cancel(&mut self, submission: SubmissionId) {
         if let Some(submission) = self.submissions.get_mut(&submission) {
             submission.cancel();
@@ -155,7 +155,7 @@ impl EngineLoop {
         self.state.stats()
     }
 
-    /// Takes what is new, works on all requests for one forward pass, and tells what has come of it.
+    /// Takes what is new, works on all requests for one forward pass, and calls their listeners.
     pub(crate) fn step(&mut self, inbox: &Mutex<Inbox>) {
         let (new, cancelled) = {
             let mut inbox = inbox.lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,12 +165,12 @@ impl EngineLoop {
         cancelled.into_iter().for_each(|id| self.cancel(id));
         self.end_cancelled();
         self.take_prepared(Duration::ZERO);
-        let grants = self.scheduler.plan(&mut self.state);
+        let scheduled = self.scheduler.plan(&mut self.state);
         self.prepare();
-        let is_idle = grants.is_empty();
+        let is_idle = scheduled.is_empty();
         if !is_idle {
             self.state.stats.steps += 1;
-            self.state.forward(&grants);
+            self.state.forward(&scheduled);
         }
         if is_idle && !self.state.tasks.values().any(|entry| entry.task.can_draw()) {
             // All that there is to do is late.
@@ -180,7 +180,7 @@ impl EngineLoop {
         self.state.publish();
         self.draw();
         self.state.publish();
-        self.tell();
+        self.emit();
     }
 
     /// Ends the tasks of requests that were cancelled or have failed.
@@ -193,27 +193,28 @@ impl EngineLoop {
         }
     }
 
-    /// Lends the writers of running tasks that have something to prepare.
+    /// Gives the preparation threads the branches of running tasks that have something to prepare.
     fn prepare(&mut self) {
-        let mut writers = Vec::new();
+        let mut jobs = Vec::new();
         for (&task, entry) in &mut self.state.tasks {
             if !entry.task.is_written() {
                 continue;
             }
-            for (branch, text) in entry.task.branches_mut().into_iter().enumerate() {
-                writers.extend(text.lend().map(|writer| Lent { task, branch, writer }));
+            for (index, branch) in entry.task.branches_mut().into_iter().enumerate() {
+                let job = |decode_state| PreparationJob { task, branch: index, decode_state };
+                jobs.extend(branch.take_for_preparation().map(job));
             }
         }
-        self.preparation.lend(writers);
+        self.preparation.submit(jobs);
     }
 
-    /// Takes all writers that are prepared, the first after a wait.
+    /// Takes all decode states that are prepared, the first after a wait.
     fn take_prepared(&mut self, patience: Duration) {
         let mut next = self.preparation.take(patience);
-        while let Some(Prepared { task, branch, writer, result }) = next {
+        while let Some(PreparationResult { task, branch, decode_state, result }) = next {
             if let Some(entry) = self.state.tasks.get_mut(&task) {
                 if let Some(branch) = entry.task.branches_mut().into_iter().nth(branch) {
-                    branch.give_back(writer);
+                    branch.put_back_prepared(decode_state);
                 }
                 if let Err(error) = result {
                     entry.task.fail(error);
@@ -252,19 +253,19 @@ impl EngineLoop {
         }
         for entry in self.state.tasks.values_mut() {
             for branch in entry.task.branches_mut() {
-                let is_late = branch.awaits_writer();
+                let is_late = branch.awaits_preparation();
                 self.state.stats.late_masks += u64::from(is_late && !branch.is_late);
                 branch.is_late = is_late;
             }
         }
     }
 
-    /// Tells the listeners what happened, and takes out what has ended.
-    fn tell(&mut self) {
+    /// Passes events to the listeners, and takes out what has ended.
+    fn emit(&mut self) {
         let mut ended = Vec::new();
         for (&id, entry) in &mut self.state.tasks {
             let Some(submission) = self.submissions.get_mut(&entry.submission) else { continue };
-            submission.tell(entry.index, std::mem::take(&mut entry.task.events));
+            submission.emit(entry.index, std::mem::take(&mut entry.task.events));
             if let Some(outcome) = entry.task.take_outcome() {
                 submission.take(entry.index, outcome);
                 ended.push(id);
@@ -278,6 +279,6 @@ impl EngineLoop {
         for submission in done.iter().filter_map(|id| self.submissions.remove(id)) {
             submission.end(self.state.runner.vocabulary());
         }
-        self.submissions.values_mut().for_each(Submission::tell_step);
+        self.submissions.values_mut().for_each(Submission::emit_working);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The number of requests that an engine works on at a time, and the memory of their keys and values.
+/// The number of tasks that an engine runs at a time, and the memory of their keys and values.
 ///
 /// ```no_run
 /// use maskwright::engine::{Engine, EngineOptions};
@@ -15,8 +15,10 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineOptions {
-    /// Texts that are worked on at a time; others wait. Each takes a row of a forward pass. A model that
-    /// candle-transformers computes writes one at a time, whatever this says.
+    /// Tasks that run at a time; others wait. A task is one sampled text (each one of `best_of` by itself),
+    /// all beams of one search, or one decision. In a decoding pass a sampled text takes one row (and one for
+    /// each guess), a search one for each beam, and a decision reads up to 12 contexts of a few tokens. A
+    /// model that candle-transformers computes runs one at a time, whatever this says.
     pub max_running: usize,
     /// Greatest number of bytes of the KV cache. Taken as they are needed; texts are preempted when they
     /// are used up, and read again later. Bounds the length of a text, too. `None` chooses: as many as
@@ -27,16 +29,17 @@ pub struct EngineOptions {
     /// Tokens of prompts that one forward pass reads while no text grows.
     pub prefill_tokens: usize,
     /// Tokens of prompts that one forward pass reads beside growing texts: more of them let new requests
-    /// begin earlier, fewer keep the time between tokens even. `None` chooses: on the CPU 32, or one
-    /// for each request that runs or waits, up to `max_running`, if those are more; on a GPU as many as `prefill_tokens`, since they cost little
-    /// beside the weights.
+    /// begin earlier, fewer keep the time between tokens even. `None` chooses: on the CPU 32, or one for each
+    /// task that runs or waits, up to `max_running`, if those are more; on a GPU as many as `prefill_tokens`,
+    /// since they cost little beside the weights.
     pub prefill_tokens_beside_decode: Option<usize>,
     /// Keeps keys and values of texts that have ended, as long as there is room, for prompts that begin
     /// alike.
     pub prefix_cache: bool,
-    /// Time for which the draws after a forward pass wait for masks that are not ready. Beyond, a text
-    /// keeps its logits and sits out passes until its mask is: the most that a slow constraint costs other
-    /// texts a pass, and only in that in which it becomes slow. Texts do not depend on it.
+    /// Longest time that the draws after a forward pass wait for a mask that is not ready. Then the others go
+    /// on, and the late text keeps its logits and skips passes until its mask is there. So a slow constraint
+    /// delays other texts by at most this, once each time it becomes slow. The texts are the same whatever it
+    /// is.
     pub mask_patience: Duration,
 }
 
@@ -56,9 +59,9 @@ impl Default for EngineOptions {
 /// Figures of an engine's loop: counts since it began, and its state now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineStats {
-    /// Texts that are worked on.
+    /// Tasks that run ([`EngineOptions::max_running`]).
     pub running: usize,
-    /// Texts that wait for their turn, or for blocks of the KV cache.
+    /// Tasks that wait for their turn, or for blocks of the KV cache.
     pub waiting: usize,
     /// Blocks of the KV cache that there may be, of 16 positions each.
     pub kv_blocks: usize,
@@ -72,11 +75,11 @@ pub struct EngineStats {
     pub tokens_read: u64,
     /// Tokens that were drawn, end tokens included.
     pub tokens_drawn: u64,
-    /// Times that a text sat out forward passes because its mask was not ready.
+    /// Times that a text skipped forward passes because its mask was not ready.
     pub late_masks: u64,
-    /// Times that a text lost its blocks to an older one.
+    /// Times that a task lost its blocks to an older one.
     pub preemptions: u64,
-    /// Tokens that were looked up among those that had been read.
+    /// Tokens that were looked up in the prefix cache.
     pub prefix_lookups: u64,
     /// Tokens of them that need not be read again.
     pub prefix_hits: u64,

@@ -11,7 +11,8 @@
 //! label and `o` that which may become another, its probability lies between `a / (A + o)` and
 //! `(a + r) / (A + r)`: it falls with what others get and grows with what it gets itself.
 //!
-//! Masses are natural logarithms: those of long labels are below the least positive `f64`.
+//! All masses are kept as natural logarithms, since those of long labels are below the least positive `f64`;
+//! [`Bounds`] holds them divided by the greatest.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
@@ -32,13 +33,14 @@ pub(crate) struct LabelContext {
     /// The node of the labels that its bytes lead to.
     node: LabelNode,
     /// Natural logarithm of its probability.
-    mass: f64,
+    log_mass: f64,
 }
 
 /// A context that was not read. Greater ones are more probable; of equal ones those that were found first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct UnreadContext {
-    mass: f64,
+    /// Natural logarithm of its probability.
+    log_mass: f64,
     path: usize,
     node: LabelNode,
 }
@@ -47,7 +49,7 @@ impl Eq for UnreadContext {}
 
 impl Ord for UnreadContext {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.mass.total_cmp(&other.mass).then(other.path.cmp(&self.path))
+        self.log_mass.total_cmp(&other.log_mass).then(other.path.cmp(&self.path))
     }
 }
 
@@ -66,8 +68,8 @@ pub(crate) struct LabelMasses {
     max_contexts: usize,
     /// Tokens that end a text.
     ends: Vec<u32>,
-    /// Masses of the labels, as far as they were read.
-    masses: Vec<f64>,
+    /// Natural logarithms of the labels' masses, as far as they were read.
+    log_masses: Vec<f64>,
     /// Contexts by the one before them and their last token; the first is the empty one.
     paths: Vec<(usize, u32)>,
     frontier: BinaryHeap<UnreadContext>,
@@ -88,7 +90,7 @@ impl LabelMasses {
             tolerance: labels.tolerance,
             max_contexts: labels.max_contexts,
             ends,
-            masses: vec![f64::NEG_INFINITY; labels.labels.len()],
+            log_masses: vec![f64::NEG_INFINITY; labels.labels.len()],
             paths: vec![(0, 0)],
             frontier: BinaryHeap::new(),
             next_tokens: HashMap::new(),
@@ -100,12 +102,12 @@ impl LabelMasses {
 
     /// The empty context, which is read first.
     pub(crate) fn prompt() -> LabelContext {
-        LabelContext { tokens: Vec::new(), path: 0, node: 0, mass: 0.0 }
+        LabelContext { tokens: Vec::new(), path: 0, node: 0, log_mass: 0.0 }
     }
 
     /// Takes the logits after a context. O(vocabulary).
     ///
-    /// Errors if they are no numbers.
+    /// Errors if a logit is NaN or +∞, or if all are −∞.
     pub(crate) fn read(&mut self, context: &LabelContext, row: &[f32], trie: &Trie) -> Result<()> {
         let most = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let mut weights: Vec<f64> =
@@ -115,8 +117,8 @@ impl LabelMasses {
             return Err(Error::new(ErrorKind::Model, "the model's logits are no finite numbers")
                 .with_help("load it in a dtype of wider range"));
         }
-        let LabelContext { path, node, mass, .. } = *context;
-        let ln = |weight: f64| mass + (weight / sum).ln();
+        let LabelContext { path, node, log_mass, .. } = *context;
+        let ln = |weight: f64| log_mass + (weight / sum).ln();
         self.contexts += 1;
         self.tokens_read += context.tokens.len();
         let next = Arc::clone(
@@ -129,7 +131,7 @@ impl LabelMasses {
             self.argmax_is_label = next.stay.iter().any(|&(token, _)| is_best(token))
                 || next.pass.iter().any(|&(token, _)| is_best(token));
         }
-        let mut found = vec![0.0; self.masses.len()];
+        let mut found = vec![0.0; self.log_masses.len()];
         let weight_of =
             |weights: &[f64], token: u32| weights.get(token as usize).copied().unwrap_or_default();
         for &(token, to) in &next.stay {
@@ -139,7 +141,8 @@ impl LabelMasses {
                 None if weight > 0.0 => {
                     self.paths.push((path, token));
                     let path = self.paths.len() - 1;
-                    self.frontier.push(UnreadContext { mass: ln(weight), path, node: to });
+                    let log_mass = ln(weight);
+                    self.frontier.push(UnreadContext { log_mass, path, node: to });
                 }
                 None => {}
             }
@@ -168,16 +171,16 @@ impl LabelMasses {
             }
         }
         for (label, weight) in found.into_iter().enumerate() {
-            self.masses[label] = ln_add(self.masses[label], ln(weight));
+            self.log_masses[label] = ln_add(self.log_masses[label], ln(weight));
         }
         Ok(())
     }
 
-    /// The next contexts to read, most probable first, at most `most` of them; none when the bounds are
-    /// within the tolerance, or the limit is reached. Contexts are left for later that the tolerance
-    /// could do without.
-    pub(crate) fn next_batch(&mut self, most: usize) -> Vec<LabelContext> {
-        let room = self.max_contexts.saturating_sub(self.contexts).min(most);
+    /// The unread contexts to read next, most probable first, at most `max_batch` of them. Empty once the
+    /// bounds are within the tolerance or the limit is reached. Shorter than that, but not empty, where the
+    /// mass of the contexts that remain is at most half of the tolerance.
+    pub(crate) fn next_batch(&mut self, max_batch: usize) -> Vec<LabelContext> {
+        let room = self.max_contexts.saturating_sub(self.contexts).min(max_batch);
         let bounds = self.bounds();
         if room == 0 || self.frontier.is_empty() || self.is_within_tolerance(&bounds) {
             return Vec::new();
@@ -188,10 +191,10 @@ impl LabelMasses {
         let (mut batch, mut unread) = (Vec::with_capacity(room), bounds.unread);
         while batch.len() < room
             && (batch.is_empty() || unread > spare)
-            && let Some(UnreadContext { mass, path, node }) = self.frontier.pop()
+            && let Some(UnreadContext { log_mass, path, node }) = self.frontier.pop()
         {
-            unread -= (mass - bounds.scale).exp();
-            batch.push(LabelContext { tokens: self.tokens(path), path, node, mass });
+            unread -= (log_mass - bounds.log_scale).exp();
+            batch.push(LabelContext { tokens: self.tokens(path), path, node, log_mass });
         }
         batch
     }
@@ -215,17 +218,17 @@ impl LabelMasses {
 
     /// The bounds of all labels now. O(unread contexts + nodes).
     fn bounds(&self) -> Bounds {
-        let masses = self.masses.iter().copied();
-        let unread = self.frontier.iter().map(|unread| unread.mass);
-        let scale = masses.chain(unread).fold(f64::NEG_INFINITY, f64::max);
-        if scale == f64::NEG_INFINITY {
+        let log_masses = self.log_masses.iter().copied();
+        let unread = self.frontier.iter().map(|unread| unread.log_mass);
+        let log_scale = log_masses.chain(unread).fold(f64::NEG_INFINITY, f64::max);
+        if log_scale == f64::NEG_INFINITY {
             return Bounds::default();
         }
-        let scaled = |mass: f64| (mass - scale).exp();
-        let masses: Vec<f64> = self.masses.iter().map(|&mass| scaled(mass)).collect();
+        let scaled = |log_mass: f64| (log_mass - log_scale).exp();
+        let masses: Vec<f64> = self.log_masses.iter().copied().map(scaled).collect();
         let mut at_node = vec![0.0; self.trie.len()];
         for unread in &self.frontier {
-            at_node[unread.node] += scaled(unread.mass);
+            at_node[unread.node] += scaled(unread.log_mass);
         }
         let unread: f64 = at_node.iter().sum();
         let total: f64 = masses.iter().sum();
@@ -261,7 +264,7 @@ impl LabelMasses {
             1 => ratio(unread, total + unread),
             _ => ranges.iter().map(|(lower, upper)| upper - lower).fold(0.0, f64::max),
         };
-        Bounds { scale, masses, total, unread, ranges, width }
+        Bounds { log_scale, masses, total, unread, ranges, width }
     }
 
     /// The labels that texts from a node on may become, each once.
@@ -297,13 +300,13 @@ impl LabelMasses {
                 .at_field("max_contexts"),
             });
         }
-        let labels: Vec<LabelProbability> = (0..self.masses.len())
+        let labels: Vec<LabelProbability> = (0..self.log_masses.len())
             .map(|label| LabelProbability {
                 name: self.names[label].clone(),
                 probability: ratio(bounds.masses[label], bounds.total),
                 lower: bounds.ranges[label].0,
                 upper: bounds.ranges[label].1.min(1.0),
-                logprob: self.masses[label],
+                logprob: self.log_masses[label],
             })
             .collect();
         let mut order: Vec<usize> = (0..labels.len()).collect();
@@ -317,7 +320,7 @@ impl LabelMasses {
         } else {
             DecisionStop::Limit
         };
-        let unscaled = |mass: f64| (mass.ln() + bounds.scale).exp().min(1.0);
+        let unscaled = |mass: f64| (mass.ln() + bounds.log_scale).exp().min(1.0);
         Ok(Decision {
             best: order[0],
             label_mass: unscaled(bounds.total),
@@ -333,10 +336,12 @@ impl LabelMasses {
     }
 }
 
-/// Masses as numbers, divided by the exponential of `scale`, and what follows of them.
+/// Masses divided by the greatest of them, and the bounds of probabilities that follow from them.
 #[derive(Debug, Default)]
 struct Bounds {
-    scale: f64,
+    /// Natural logarithm of that greatest mass, of a label or of an unread context.
+    log_scale: f64,
+    /// The masses of the labels, as far as they were read.
     masses: Vec<f64>,
     /// The sum of `masses`.
     total: f64,

@@ -4,7 +4,7 @@
 //! when its logits have been taken, it lets go of them, so that memory is bounded by the contexts of one
 //! pass, however many there are in all.
 
-use super::branch::{Branch, Writer};
+use super::branch::{Branch, DecodeState};
 use super::label_masses::{LabelContext, LabelMasses};
 use super::ranking::RankedText;
 use super::response::{FinishReason, Passes, Timing};
@@ -45,7 +45,7 @@ impl LabelSearch {
 
     /// Takes the logits of all contexts and begins the next ones. Returns whether there are none.
     ///
-    /// Errors if logits are no numbers.
+    /// Errors if a logit is NaN or +∞, or if all logits after a context are −∞.
     pub(crate) fn extend(&mut self) -> Result<bool> {
         let trie = self.sequence.runner.vocabulary().trie();
         if self.reading.is_empty()
@@ -59,8 +59,8 @@ impl LabelSearch {
             }
         }
         for context in self.masses.next_batch(CONTEXTS_PER_PASS) {
-            let writer = Writer::prepared(self.sequence.clone());
-            let branch = self.prompt.forked(&context.tokens, writer);
+            let state = DecodeState::prepared(self.sequence.clone());
+            let branch = self.prompt.forked(&context.tokens, state);
             self.reading.push((context, branch));
         }
         Ok(self.reading.is_empty())

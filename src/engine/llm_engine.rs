@@ -283,8 +283,8 @@ impl Engine {
         self.generate_best(request, request.texts(), &mut |_, _| ControlFlow::Continue(()))
     }
 
-    /// Adds a request to those that are worked on, and returns at once. The `best` of its texts are
-    /// told, one unless it writes several. `listener` is told what happens by the threads that
+    /// Queues a request and returns at once. `best` is the number of its texts that `listener` receives,
+    /// best first; 1 unless `best_of` or beams write several. The listener is called by the threads that
     /// [`drive`](Self::drive) the engine or wait for texts of their own.
     ///
     /// Errors as [`generate`](Self::generate) does on a request that cannot begin; the listener is not
@@ -368,9 +368,8 @@ impl Engine {
         let longest = request.labels.as_ref().map(Labels::longest);
         // A label and its end token.
         let max_tokens = longest.map_or(request.max_tokens, |longest| longest + 1);
-        let positions = self.runner.positions(len, max_tokens);
-        let context = context.min(positions);
-        let room = context.saturating_sub(len);
+        let max_len = context.min(self.runner.max_sequence_len(len, max_tokens));
+        let room = max_len.saturating_sub(len);
         if let Some(longest) = longest.filter(|&longest| longest > room) {
             let message = format!(
                 "a prompt of {len} tokens leaves room for {room} more, and the longest label may take {longest}",
@@ -383,7 +382,7 @@ impl Engine {
         let request = Arc::new(Request { faithfulness, max_tokens, ..request.clone() });
         let mut seed = request.sampling.seed;
         let text = |_| {
-            let sequence = Sequence::start(&self.runner, &request, &prompt, seed, context)?;
+            let sequence = Sequence::start(&self.runner, &request, &prompt, seed, max_len)?;
             // The first text is the one that this seed writes alone.
             seed = Some(sequence.sampler.seed().wrapping_add(1));
             Ok(NewText { prompt: prompt.clone(), sequence })
@@ -394,23 +393,23 @@ impl Engine {
     fn submit_texts(
         &self,
         request: &Request,
-        best: usize,
+        n_best: usize,
         texts: Vec<NewText>,
         listener: Box<dyn Listener>,
     ) -> SubmittedRequest {
         let request = Arc::new(request.clone());
-        let id = self.shared.inbox().submit(NewSubmission { request, best, texts, listener });
+        let id = self.shared.inbox().submit(NewSubmission { request, n_best, texts, listener });
         self.shared.work.notify_one();
         SubmittedRequest(id)
     }
 
-    /// Cancels a submitted request: its listener is told the end in the next step.
+    /// Cancels a submitted request: its listener gets the end in the next step.
     pub fn cancel(&self, request: &SubmittedRequest) {
         self.shared.inbox().cancel(request.0);
         self.shared.work.notify_one();
     }
 
-    /// Works on requests, each with the number of its best texts that are told, until all have ended.
+    /// Works on requests, each with the number of its best texts that are returned, until all have ended.
     /// `on_event` gets the index of a request and the rank of a text.
     fn run(
         &self,

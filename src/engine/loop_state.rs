@@ -1,5 +1,5 @@
 //! The tasks of the loop and the blocks of the KV cache that they hold: reads them, shares prefixes,
-//! drops blocks, and tells the scheduler how much of all there is.
+//! drops blocks, and answers the scheduler's questions about them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -8,13 +8,13 @@ use super::kv_cache_size::SPARE_BLOCKS;
 use super::model_runner::{ModelRunner, TokenizedPrompt};
 use super::prefix_cache::{BlockKey, PrefixCache};
 use super::response::Passes;
-use super::scheduler::{BLOCK, Grant, Resources, TaskId, Unread};
+use super::scheduler::{KV_BLOCK_SIZE, ReadableTokens, Resources, ScheduledChunk, TaskId};
 use super::sequence::Sequence;
 use super::task::Task;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Chunk, Model};
 
-/// The name of a submitted request.
+/// The id of a [`Submission`](super::submission::Submission). Later ones have greater ids.
 pub(crate) type SubmissionId = u64;
 
 /// The tasks, and the blocks that they hold.
@@ -31,7 +31,7 @@ pub(super) struct LoopState {
     next_task: TaskId,
 }
 
-/// A task, and whose it is.
+/// A task, and the submission that it belongs to.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) task: Task,
@@ -80,7 +80,7 @@ impl LoopState {
             running,
             waiting: self.tasks.len() - running,
             kv_blocks: self.max_blocks,
-            kv_blocks_held: self.blocks_in_use().saturating_sub(self.prefix.unused()),
+            kv_blocks_held: self.blocks_in_use().saturating_sub(self.prefix.idle_blocks()),
             kv_blocks_cached: self.prefix.len(),
             ..self.stats
         }
@@ -95,22 +95,22 @@ impl LoopState {
     }
 
     /// Lets the model read what was planned; the tasks fail if it cannot.
-    pub(super) fn forward(&mut self, grants: &[Grant]) {
-        if let Err(error) = self.try_forward(grants) {
-            for grant in grants {
-                if let Some(entry) = self.tasks.get_mut(&grant.task) {
+    pub(super) fn forward(&mut self, scheduled: &[ScheduledChunk]) {
+        if let Err(error) = self.try_forward(scheduled) {
+            for chunk in scheduled {
+                if let Some(entry) = self.tasks.get_mut(&chunk.task) {
                     entry.task.fail(error.clone());
                 }
             }
         }
     }
 
-    fn try_forward(&mut self, grants: &[Grant]) -> Result<()> {
-        let needed: usize = grants
+    fn try_forward(&mut self, scheduled: &[ScheduledChunk]) -> Result<()> {
+        let needed: usize = scheduled
             .iter()
-            .filter_map(|grant| {
-                let branch = *self.tasks.get(&grant.task)?.task.branches().get(grant.branch)?;
-                Some(branch.cache().blocks_for(grant.tokens))
+            .filter_map(|chunk| {
+                let branch = *self.tasks.get(&chunk.task)?.task.branches().get(chunk.branch)?;
+                Some(branch.cache().blocks_for(chunk.tokens))
             })
             .sum();
         let over = (self.blocks_in_use() + needed).saturating_sub(self.max_blocks);
@@ -118,8 +118,8 @@ impl LoopState {
             self.prefix.evict(over);
         }
         let wanted: HashMap<(TaskId, usize), usize> =
-            grants.iter().map(|grant| ((grant.task, grant.branch), grant.tokens)).collect();
-        let mut branches = Vec::with_capacity(grants.len());
+            scheduled.iter().map(|chunk| ((chunk.task, chunk.branch), chunk.tokens)).collect();
+        let mut branches = Vec::with_capacity(scheduled.len());
         for (&id, entry) in &mut self.tasks {
             let texts = entry.task.branches_mut().into_iter().enumerate();
             branches
@@ -161,10 +161,11 @@ impl LoopState {
         }
         for entry in self.tasks.values_mut().filter(|entry| !entry.task.has_ended()) {
             let branches = entry.task.branches();
-            let settled = branches.iter().map(|branch| branch.settled() / BLOCK).min().unwrap_or(0);
+            let settled =
+                branches.iter().map(|branch| branch.settled() / KV_BLOCK_SIZE).min().unwrap_or(0);
             if settled > entry.published {
                 for branch in branches {
-                    let tokens = &branch.tokens()[..settled * BLOCK];
+                    let tokens = &branch.tokens()[..settled * KV_BLOCK_SIZE];
                     let read = (tokens, branch.cache().rotary_factors());
                     self.prefix.insert(read, entry.published, |i| branch.cache().block(i));
                 }
@@ -181,7 +182,7 @@ impl LoopState {
                 let tokens = branch.tokens();
                 // The last token may be one that is never read.
                 let full = tokens.len() - 1;
-                if branch.settled() + BLOCK <= full {
+                if branch.settled() + KV_BLOCK_SIZE <= full {
                     let factors = branch.cache().rotary_factors();
                     keys.extend(self.prefix.keys(&tokens[..full], factors));
                 }
@@ -192,12 +193,12 @@ impl LoopState {
 
     /// The tokens of a text that are looked up: all but the last, which is read for its logits.
     fn shared_part(tokens: &[u32]) -> &[u32] {
-        &tokens[..tokens.len().saturating_sub(1) / BLOCK * BLOCK]
+        &tokens[..tokens.len().saturating_sub(1) / KV_BLOCK_SIZE * KV_BLOCK_SIZE]
     }
 }
 
 impl Resources for LoopState {
-    fn requests(&self) -> usize {
+    fn live_tasks(&self) -> usize {
         let tasks = self.tasks.values().map(|entry| &entry.task);
         tasks.filter(|task| !task.has_ended() && !task.is_cancelled()).count()
     }
@@ -207,13 +208,13 @@ impl Resources for LoopState {
         running.filter(|task| task.is_running && !task.has_ended()).map(|task| task.id).collect()
     }
 
-    fn unread(&self, task: TaskId) -> Vec<Unread> {
-        self.tasks.get(&task).map(|entry| entry.task.unread()).unwrap_or_default()
+    fn readable_tokens(&self, task: TaskId) -> Vec<ReadableTokens> {
+        self.tasks.get(&task).map(|entry| entry.task.readable_tokens()).unwrap_or_default()
     }
 
     fn free_blocks(&self) -> usize {
         let free = self.max_blocks.saturating_sub(self.blocks_in_use());
-        free + self.prefix.unused()
+        free + self.prefix.idle_blocks()
     }
 
     fn preempt(&mut self, task: TaskId) {
@@ -226,16 +227,16 @@ impl Resources for LoopState {
         entry.published = 0;
     }
 
-    fn next_waiting(&self) -> Option<Unread> {
+    fn next_waiting(&self) -> Option<ReadableTokens> {
         let mut in_flight = None;
         for entry in self.tasks.values() {
             if entry.task.is_running || entry.task.has_ended() || entry.task.is_cancelled() {
                 continue;
             }
-            let unread = entry.task.unread();
-            let tokens: usize = unread.iter().map(|unread| unread.tokens).sum();
+            let readable = entry.task.readable_tokens();
+            let tokens: usize = readable.iter().map(|readable| readable.tokens).sum();
             // A preempted text may wait for the draw from logits that it has.
-            let Some(first) = unread.first().copied() else { continue };
+            let Some(first) = readable.first().copied() else { continue };
             if self.shares_prefixes && !entry.task.measures_prompt() {
                 let branches = entry.task.branches();
                 let factors = branches[0].cache().rotary_factors();
@@ -246,12 +247,12 @@ impl Resources for LoopState {
                     continue;
                 }
             }
-            return Some(Unread { tokens, ..first });
+            return Some(ReadableTokens { tokens, ..first });
         }
         None
     }
 
-    fn admit(&mut self, task: TaskId) -> Option<Unread> {
+    fn admit(&mut self, task: TaskId) -> Option<ReadableTokens> {
         let entry = self.tasks.get_mut(&task)?;
         let mut cached = 0;
         // Blocks have no logits, by which a prompt is measured.
@@ -270,9 +271,9 @@ impl Resources for LoopState {
                 }
             }
         }
-        entry.published = cached / BLOCK;
+        entry.published = cached / KV_BLOCK_SIZE;
         entry.task.begin(cached);
-        entry.task.unread().first().copied()
+        entry.task.readable_tokens().first().copied()
     }
 }
 
@@ -299,9 +300,9 @@ pub(crate) fn context_length(
         return model.context_length();
     }
     // The prompt's blocks are shared, and each text begins with a copy of the last of them.
-    let shared = prompt / BLOCK;
+    let shared = prompt / KV_BLOCK_SIZE;
     let own = blocks.saturating_sub(shared + SPARE_BLOCKS) / together.max(1);
-    model.context_length().min((shared + own.saturating_sub(1)) * BLOCK)
+    model.context_length().min((shared + own.saturating_sub(1)) * KV_BLOCK_SIZE)
 }
 
 /// The error for a prompt that the KV cache does not hold.

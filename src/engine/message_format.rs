@@ -11,8 +11,9 @@ use crate::tools::{
     AfterReasoning, MessageReader, ReasoningFormat, ReasoningStart, Tool, ToolCalls, ToolFormat,
 };
 
-/// The parts of a model's message beside the answer, and the format that the model writes them in.
-/// Sets up requests and compilers for it, and splits the text that comes back.
+/// The layout of one message: optional reasoning and tool calls around the answer, each with its format. Made
+/// for a request; sets up the request and the compiler of its constraint, and splits the text that comes back
+/// ([`reader`](Self::reader)).
 ///
 /// ```no_run
 /// use maskwright::Compiler;
@@ -33,8 +34,8 @@ pub struct Protocol {
     calls: Option<ToolCalls>,
 }
 
-/// The formats in which a model writes tool calls and reasoning; `None` for those that its chat
-/// template shows.
+/// Overrides of the formats in which a model writes tool calls and reasoning; `None` takes the format that
+/// its chat template shows.
 #[derive(Clone, Debug, Default)]
 pub struct MessageFormats {
     /// The format of tool calls.

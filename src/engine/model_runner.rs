@@ -50,12 +50,12 @@ impl ModelRunner {
         self
     }
 
-    /// The greatest number of tokens, prompt and text, that the positions of a request hold for.
+    /// Greatest length of prompt and text, in tokens: the model's context.
     ///
-    /// In a model with LongRoPE a text that fits into the original context with its prompt and its
-    /// `max_tokens` turns by the short factors, which hold for no more; and so does a text whose request
-    /// names no number of tokens, if its prompt fits, and then ends there.
-    pub(crate) fn positions(&self, prompt: usize, max_tokens: usize) -> usize {
+    /// With LongRoPE it is the original context (short factors) if prompt and `max_tokens` fit into it, or if
+    /// `max_tokens` is no bound (the whole context or more) and the prompt fits. Otherwise it is the whole
+    /// context (long factors).
+    pub(crate) fn max_sequence_len(&self, prompt: usize, max_tokens: usize) -> usize {
         let all = self.model.context_length();
         let Some(short) = self.model.config().short_context() else { return all };
         let fits = prompt.saturating_add(max_tokens) <= short;
@@ -128,7 +128,8 @@ impl ModelRunner {
         Ok(TokenizedPrompt { tokens, healing })
     }
 
-    /// Errors, naming the field, on what a model that cannot go back has no part in.
+    /// Errors, naming the field, on features that need to truncate or fork the KV cache (speculation, beams,
+    /// labels) where candle-transformers computes the model, which can do neither.
     fn check_features(&self, request: &Request) -> Result<()> {
         let asked = [
             ("speculate", request.speculate != Speculation::Off),

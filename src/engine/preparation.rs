@@ -1,4 +1,4 @@
-//! Threads that prepare texts for their next draw while the model runs: guesses and masks.
+//! Threads that compute the drafts and masks of the next draws while the model runs.
 //!
 //! They are not those of the forward pass, whose threads would otherwise wait for a slow mask in the
 //! middle of a matrix product. The system shares the processors among both. Idle threads sleep at once: most
@@ -11,50 +11,51 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::branch::Writer;
+use super::branch::DecodeState;
 use super::scheduler::TaskId;
 use crate::error::{Error, ErrorKind, Result};
 
-/// A writer that is to be prepared.
+/// A decode state that is to be prepared, and the branch that it belongs to.
 #[derive(Debug)]
-pub(crate) struct Lent {
+pub(crate) struct PreparationJob {
     pub(crate) task: TaskId,
     pub(crate) branch: usize,
-    pub(crate) writer: Box<Writer>,
+    pub(crate) decode_state: Box<DecodeState>,
 }
 
-impl Lent {
-    /// Prepares the writer; a panic is an error of its text alone.
-    fn prepare(mut self) -> Prepared {
-        let prepared = catch_unwind(AssertUnwindSafe(|| self.writer.prepare()));
+impl PreparationJob {
+    /// Prepares the state; a panic is an error of its task alone.
+    fn prepare(mut self) -> PreparationResult {
+        let prepared = catch_unwind(AssertUnwindSafe(|| self.decode_state.prepare()));
         let result = prepared.unwrap_or_else(|_| {
             let message = "the mask of this text cannot be computed: an internal error";
             Err(Error::new(ErrorKind::Model, message).with_help("please report it"))
         });
-        Prepared { task: self.task, branch: self.branch, writer: self.writer, result }
+        let Self { task, branch, decode_state } = self;
+        PreparationResult { task, branch, decode_state, result }
     }
 }
 
-/// A writer on its way back.
+/// A decode state on its way back to its branch.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparationResult {
     pub(crate) task: TaskId,
     pub(crate) branch: usize,
-    pub(crate) writer: Box<Writer>,
+    pub(crate) decode_state: Box<DecodeState>,
     pub(crate) result: Result<()>,
 }
 
-/// Writers that wait for a thread, and threads that wait for a writer.
+/// Jobs that wait for a thread, and threads that wait for a job.
 #[derive(Debug, Default)]
 struct Queue {
     state: Mutex<QueueState>,
-    /// Told when there is work for an idle thread, or the end.
+    /// Notified when there is work for an idle thread, and at the end.
     work: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct QueueState {
-    writers: VecDeque<Lent>,
+    jobs: VecDeque<PreparationJob>,
     idle_threads: usize,
     is_closed: bool,
 }
@@ -65,28 +66,28 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds writers, and wakes one thread for all of them.
-    fn extend(&self, writers: impl IntoIterator<Item = Lent>) {
+    /// Adds jobs, and wakes one thread for all of them.
+    fn extend(&self, jobs: impl IntoIterator<Item = PreparationJob>) {
         let mut state = self.lock();
-        state.writers.extend(writers);
+        state.jobs.extend(jobs);
         self.wake(&state);
     }
 
-    /// The next writer, after a wait; none at the end. A thread that leaves writers behind wakes another
-    /// one: quick masks are taken by few threads, and none waits behind a slow one.
-    fn next(&self) -> Option<Lent> {
+    /// The next job, after a wait; none at the end. A thread that leaves jobs behind wakes another one:
+    /// quick masks are taken by few threads, and none waits behind a slow one.
+    fn next(&self) -> Option<PreparationJob> {
         let mut state = self.lock();
         state.idle_threads += 1;
-        let is_idle = |state: &mut QueueState| state.writers.is_empty() && !state.is_closed;
+        let is_idle = |state: &mut QueueState| state.jobs.is_empty() && !state.is_closed;
         state = self.work.wait_while(state, is_idle).unwrap_or_else(PoisonError::into_inner);
         state.idle_threads -= 1;
-        let next = state.writers.pop_front();
+        let next = state.jobs.pop_front();
         self.wake(&state);
         next
     }
 
     fn wake(&self, state: &QueueState) {
-        if state.idle_threads > 0 && !state.writers.is_empty() {
+        if state.idle_threads > 0 && !state.jobs.is_empty() {
             self.work.notify_one();
         }
     }
@@ -97,13 +98,13 @@ impl Queue {
     }
 }
 
-/// The threads, and the writers that they have prepared. The threads end when this is dropped.
+/// The threads, and the decode states that they have prepared. The threads end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct PreparationThreads {
     queue: Arc<Queue>,
-    prepared: Receiver<Prepared>,
-    /// Writers that are lent.
-    lent: usize,
+    prepared: Receiver<PreparationResult>,
+    /// Jobs whose results were not taken yet.
+    open_jobs: usize,
 }
 
 impl PreparationThreads {
@@ -112,12 +113,12 @@ impl PreparationThreads {
         let queue = Arc::new(Queue::default());
         let (to_loop, prepared) = channel();
         // If a thread does not start, the others end with this.
-        let this = Self { queue: Arc::clone(&queue), prepared, lent: 0 };
+        let this = Self { queue: Arc::clone(&queue), prepared, open_jobs: 0 };
         for index in 0..rayon::current_num_threads() {
             let (queue, to_loop) = (Arc::clone(&queue), to_loop.clone());
             let work = move || {
-                while let Some(writer) = queue.next() {
-                    if to_loop.send(writer.prepare()).is_err() {
+                while let Some(job) = queue.next() {
+                    if to_loop.send(job.prepare()).is_err() {
                         return;
                     }
                 }
@@ -129,24 +130,24 @@ impl PreparationThreads {
         Ok(this)
     }
 
-    /// Prepares writers.
-    pub(crate) fn lend(&mut self, writers: Vec<Lent>) {
-        if !writers.is_empty() {
-            self.lent += writers.len();
-            self.queue.extend(writers);
+    /// Gives jobs to the threads.
+    pub(crate) fn submit(&mut self, jobs: Vec<PreparationJob>) {
+        if !jobs.is_empty() {
+            self.open_jobs += jobs.len();
+            self.queue.extend(jobs);
         }
     }
 
-    /// A text that is prepared, after a wait of at most `patience`.
-    pub(crate) fn take(&mut self, patience: Duration) -> Option<Prepared> {
-        if self.lent == 0 {
+    /// A decode state that is prepared, after a wait of at most `patience`.
+    pub(crate) fn take(&mut self, patience: Duration) -> Option<PreparationResult> {
+        if self.open_jobs == 0 {
             return None;
         }
         let prepared = match patience {
             Duration::ZERO => self.prepared.try_recv().ok(),
             _ => self.prepared.recv_timeout(patience).ok(),
         }?;
-        self.lent -= 1;
+        self.open_jobs -= 1;
         Some(prepared)
     }
 }

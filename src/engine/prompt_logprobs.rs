@@ -1,8 +1,8 @@
 //! Log-probabilities of a prompt: of each of its tokens by the model alone, after those before it.
 //!
 //! A text that asks for them reads its prompt with logits at all positions, also where the prefix cache
-//! has the beginning, which keeps no logits. Example: the logits after `t0 t1` tell the log-probability
-//! of `t2`; nothing tells that of `t0`.
+//! has the beginning, which keeps no logits. Example: the logits after `t0 t1` give the log-probability of
+//! `t2`; `t0` has none.
 //!
 //! *Invariant.* The numbers are those of the prompt read alone, bit for bit, in whatever pieces it is
 //! read: each row of logits is measured by itself.
@@ -54,7 +54,7 @@ impl PromptScores {
 
     /// Measures the token behind a position by the logits there, unless it was before.
     ///
-    /// Errors on logits that are no numbers.
+    /// Errors if a logit is NaN or +∞, or if all are −∞.
     pub(crate) fn measure(&mut self, position: usize, row: &Logits, tokens: &[u32]) -> Result<()> {
         let is_next = position + 1 == self.measured.len() && !self.is_complete();
         let Some(&token) = tokens.get(position + 1).filter(|_| is_next) else { return Ok(()) };

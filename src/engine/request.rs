@@ -67,8 +67,8 @@ pub struct Request {
     /// Greatest number of tokens of the text, at least 1 (0 beside
     /// [`prompt_logprobs`](Self::prompt_logprobs)); the end token is not counted.
     pub max_tokens: usize,
-    /// Under a constraint only tokens are written after which the text can still be completed
-    /// within `max_tokens` and the model's context, so that it is never cut off (see
+    /// Whether a constrained text is guaranteed to be complete within `max_tokens` and the model's
+    /// context: only tokens are written after which it can still be completed there (see
     /// [`Matcher::mask_within`](crate::Matcher::mask_within)); too few for any text is an error
     /// that says how many it takes. Without, a text may end incomplete. On by default.
     pub budget: bool,

@@ -21,8 +21,8 @@ pub enum Event<'a> {
     Special(u32),
     /// A token was drawn; comes before the text that it completes.
     Step(&'a Step),
-    /// A step of the engine that had nothing else to tell of this request: it waits for its turn, its
-    /// prompt is read, or its texts are sent later (beams, the best of several).
+    /// The engine's loop went round, mostly with a forward pass, without news of this request: it waits
+    /// for its turn, its prompt is read, or its texts are sent later (beams, the best of several).
     Working,
     /// The text is finished: its last event.
     Ended(&'a Response),
@@ -185,7 +185,7 @@ pub struct Usage {
 /// Durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// Waiting for a place among the requests that are worked on.
+    /// Waiting for a place among the tasks that run.
     pub queued: Duration,
     /// Prefill: reading the prompt, beside what else is worked on.
     pub prefill: Duration,

@@ -35,11 +35,8 @@ pub(crate) type GuessedToken<'a> = (u32, &'a [(u32, f64)]);
 
 /// A text while it is written. A clone is another text with the same beginning.
 ///
-/// It has more than twelve fields, because each of the request's features that watches the text
-/// (constraint, penalties, stop strings, reasoning budget, healing, canonical tokens) keeps its own
-/// small state, and all advance together, token by token.
-///
-/// More than 12 fields: the state of one text, which lives and ends as a whole.
+/// More than 12 fields: each feature that watches the text (constraint, penalties, stops, reasoning,
+/// healing, canonical tokens) keeps its own state, and all advance together.
 #[derive(Clone, Debug)]
 pub(crate) struct Sequence {
     pub(crate) runner: ModelRunner,
@@ -50,8 +47,8 @@ pub(crate) struct Sequence {
     pub(crate) tokens: Vec<u32>,
     /// Length of the prompt in tokens.
     prompt_len: usize,
-    /// Greatest length of prompt and text.
-    context: usize,
+    /// Greatest length of prompt and text, in tokens.
+    max_len: usize,
     /// The mask of the next token.
     mask: TokenMask,
     /// The circumstances of the mask, if it was computed for the next draw.
@@ -93,14 +90,14 @@ fn stands_in_free_text(matcher: &Matcher) -> bool {
 impl Sequence {
     /// An empty text after a prompt.
     ///
-    /// `context` is the greatest number of tokens of both. Errors if no text of the constraint fits the
+    /// `max_len` is the greatest number of tokens of both. Errors if no text of the constraint fits the
     /// budget.
     pub(crate) fn start(
         runner: &ModelRunner,
         request: &Arc<Request>,
         prompt: &TokenizedPrompt,
         seed: Option<u64>,
-        context: usize,
+        max_len: usize,
     ) -> Result<Self> {
         let mut params = request.sampling.clone();
         params.seed = seed;
@@ -130,7 +127,7 @@ impl Sequence {
             sampler,
             tokens: Vec::new(),
             prompt_len: prompt.tokens.len(),
-            context,
+            max_len,
             mask: TokenMask::new(vocabulary.len()),
             prepared: None,
             healing: prompt.healing.clone(),
@@ -318,7 +315,7 @@ impl Sequence {
 
     /// The number of tokens that the text may still grow by.
     pub(crate) fn room(&self) -> usize {
-        let left = self.context.saturating_sub(self.prompt_len + self.tokens.len());
+        let left = self.max_len.saturating_sub(self.prompt_len + self.tokens.len());
         left.min(self.request.max_tokens.saturating_sub(self.tokens.len()))
     }
 

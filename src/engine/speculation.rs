@@ -46,7 +46,7 @@ const NGRAM_GUESSES: usize = 10;
 /// Number of tokens that the draft model guesses for one pass.
 const DRAFT_MODEL_GUESSES: usize = 5;
 
-/// The guesser of one sequence.
+/// Guesses the next tokens of one sequence.
 #[derive(Debug)]
 pub(crate) struct Drafter {
     kind: Speculation,
@@ -61,15 +61,15 @@ pub(crate) struct Drafter {
 }
 
 impl Drafter {
-    /// A guesser for the text after a prompt, both of at most `context` tokens.
+    /// A drafter for the text after a prompt, both of at most `max_len` tokens.
     pub(crate) fn new(
         kind: Speculation,
         model: Option<&Arc<Model>>,
         prompt: Vec<u32>,
-        context: usize,
+        max_len: usize,
     ) -> Result<Self> {
         let model = match model.filter(|_| kind == Speculation::Draft) {
-            Some(model) => Some((Arc::clone(model), model.new_cache_for(context)?)),
+            Some(model) => Some((Arc::clone(model), model.new_cache_for(max_len)?)),
             None => None,
         };
         let prompt_len = prompt.len();
@@ -137,8 +137,8 @@ impl Drafter {
         self.cached.truncate(same);
         // Independent of the random numbers that accept or refuse.
         self.rounds += 1;
-        let mut writer = sequence.clone();
-        writer.sampler = writer.sampler.fork(self.rounds);
+        let mut ahead = sequence.clone();
+        ahead.sampler = ahead.sampler.fork(self.rounds);
         let mut unread = self.read[same..].to_vec();
         for _ in 0..DRAFT_MODEL_GUESSES.min(most) {
             if cache.len() + unread.len() > model.greatest_length(cache) {
@@ -146,19 +146,19 @@ impl Drafter {
             }
             let row = model.forward(&unread, cache)?.to_vec()?;
             self.cached.append(&mut unread);
-            let (mask, _) = writer.compute_mask()?;
+            let (mask, _) = ahead.compute_mask()?;
             if mask.is_empty() {
                 break;
             }
             let mask = mask.clone();
-            writer.set_temperature();
-            let distribution = writer.sampler.distribution(&row, Some(&mask))?;
-            let token = draw(&distribution, &mut writer.sampler);
+            ahead.set_temperature();
+            let distribution = ahead.sampler.distribution(&row, Some(&mask))?;
+            let token = draw(&distribution, &mut ahead.sampler);
             let node = tree.tokens().len() - 1;
-            let forced = writer.is_forced(token, ForcedNeed::Penalties)?;
+            let forced = ahead.is_forced(token, ForcedNeed::Penalties)?;
             tree.drawn.push((token, distribution));
             // A token that ends the text need not be read.
-            if writer.add(token, forced)?.is_some() || tree.add(node, token, most).is_none() {
+            if ahead.add(token, forced)?.is_some() || tree.add(node, token, most).is_none() {
                 break;
             }
             unread.push(token);

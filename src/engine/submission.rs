@@ -19,61 +19,62 @@ pub trait Listener: Send {
     fn on_end(&mut self, result: Result<()>);
 }
 
-/// The state of one request: the texts that are still written, and those that have ended.
+/// A request as the loop holds it: its listener, the tasks that still run or wait, and the texts of those
+/// that have ended.
 pub(crate) struct Submission {
     request: Arc<Request>,
-    /// The number of texts that are told, of those that are written.
-    best: usize,
+    /// Number of best texts passed to the listener.
+    n_best: usize,
     listener: Box<dyn Listener>,
-    /// Texts that are still written.
+    /// Tasks that have not ended.
     open: usize,
     ended: Vec<RankedText>,
-    /// The steps of each text so far, where they are told at the end.
+    /// The steps of each task's text so far, where the listener gets them at the end.
     steps: Vec<Vec<super::response::Step>>,
     error: Option<Error>,
     is_cancelled: bool,
-    /// Whether something was told since the last step.
-    has_told: bool,
+    /// Whether the listener got an event since the last step.
+    has_emitted: bool,
 }
 
 impl Submission {
-    /// The submission of a request that writes `texts` texts, of which the `best` are told.
+    /// The submission of a request of `tasks` tasks, of whose texts the listener gets the `n_best` best.
     pub(crate) fn new(
         request: Arc<Request>,
-        (texts, best): (usize, usize),
+        (tasks, n_best): (usize, usize),
         listener: Box<dyn Listener>,
     ) -> Self {
-        let steps = vec![Vec::new(); texts];
+        let steps = vec![Vec::new(); tasks];
         Self {
             request,
-            best,
+            n_best,
             listener,
-            open: texts,
+            open: tasks,
             ended: Vec::new(),
             steps,
             error: None,
             is_cancelled: false,
-            has_told: false,
+            has_emitted: false,
         }
     }
 
-    /// Tells events of the text of this index, or keeps them until the end.
-    pub(crate) fn tell(&mut self, index: usize, events: Vec<TextEvent>) {
+    /// Passes events of the task of this index to the listener, or keeps them until the end.
+    pub(crate) fn emit(&mut self, index: usize, events: Vec<TextEvent>) {
         for event in events {
             if self.request.is_ranked() {
                 if let TextEvent::Step(step) = event {
                     self.steps[index].push(*step);
                 }
             } else if !self.is_cancelled {
-                self.has_told = true;
+                self.has_emitted = true;
                 self.is_cancelled = self.listener.on_event(0, event.as_event()).is_break();
             }
         }
     }
 
-    /// Tells that it is still worked on, if a step had nothing else to tell.
-    pub(crate) fn tell_step(&mut self) {
-        if !std::mem::take(&mut self.has_told) && !self.is_cancelled {
+    /// Emits [`Event::Working`] if the listener got no other event since the last step.
+    pub(crate) fn emit_working(&mut self) {
+        if !std::mem::take(&mut self.has_emitted) && !self.is_cancelled {
             self.is_cancelled = self.listener.on_event(0, Event::Working).is_break();
         }
     }
@@ -83,7 +84,7 @@ impl Submission {
         self.is_cancelled = true;
     }
 
-    /// Whether its texts are to end.
+    /// Whether its tasks are to end.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.is_cancelled || self.error.is_some()
     }
@@ -100,12 +101,13 @@ impl Submission {
         }
     }
 
-    /// Whether all texts have ended.
+    /// Whether all tasks have ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.open == 0
     }
 
-    /// Tells the end: the best texts, if they were not told while they were written.
+    /// Emits the ends of the texts, of a request with several the whole events of the best ones, and calls
+    /// the listener for the last time.
     pub(crate) fn end(mut self, vocabulary: &Vocabulary) {
         if let Some(error) = self.error {
             return self.listener.on_end(Err(error));
@@ -115,16 +117,16 @@ impl Submission {
             if self.request.beam.is_none() {
                 rank(&mut self.ended);
             }
-            self.ended.truncate(self.best);
+            self.ended.truncate(self.n_best);
             for (rank, (response, steps)) in self.ended.iter().enumerate() {
                 let cancelled = response.finish == FinishReason::Cancelled;
-                let mut told = ControlFlow::Continue(());
+                let mut replayed = ControlFlow::Continue(());
                 if !cancelled {
-                    told = replay(vocabulary, &self.request, response, steps, &mut |event| {
+                    replayed = replay(vocabulary, &self.request, response, steps, &mut |event| {
                         listener.on_event(rank, event)
                     });
                 }
-                if told.is_break() {
+                if replayed.is_break() {
                     break;
                 }
                 if listener.on_event(rank, Event::Ended(response)).is_break() {

@@ -1,16 +1,17 @@
-//! One request in the loop: its texts, and the times and figures that its response tells.
+//! A task, the unit that the scheduler admits and preempts: one sampled text, all beams of one search, or
+//! the contexts of one decision. A request with `best_of` is several tasks.
 
 use std::time::Instant;
 
 use super::beam_search::Search;
-use super::branch::{Branch, Writer};
+use super::branch::{Branch, DecodeState};
 use super::label_masses::LabelMasses;
 use super::label_search::LabelSearch;
 use super::model_runner::{ModelRunner, TokenizedPrompt};
 use super::ranking::RankedText;
 use super::request::Speculation;
 use super::response::{FinishReason, Passes, TextEvent, Timing};
-use super::scheduler::{TaskId, Unread};
+use super::scheduler::{ReadableTokens, TaskId};
 use super::sequence::Sequence;
 use super::speculation::Drafter;
 use crate::error::Result;
@@ -21,17 +22,17 @@ pub(crate) struct Task {
     pub(crate) id: TaskId,
     runner: ModelRunner,
     texts: Texts,
-    /// Whether it is among those that are worked on, and not waiting.
+    /// Whether it runs, and does not wait.
     pub(crate) is_running: bool,
     clock: TaskClock,
     passes: Passes,
     /// Tokens of the prompt that it found in the prefix cache.
     cached_tokens: usize,
-    /// Events since the last time that they were told.
+    /// Events that the listener has not got yet.
     pub(crate) events: Vec<TextEvent>,
     /// Its end: the texts, best first, or an error.
     outcome: Option<Result<Vec<RankedText>>>,
-    /// Ends as soon as the writers that are lent are back.
+    /// Whether it ends as soon as no preparation thread has a part of it.
     is_cancelled: bool,
 }
 
@@ -61,12 +62,12 @@ impl Task {
         sequence: Sequence,
     ) -> Result<Self> {
         let request = &sequence.request;
-        let context = runner.positions(prompt.tokens.len(), request.max_tokens);
+        let max_len = runner.max_sequence_len(prompt.tokens.len(), request.max_tokens);
         let drafter = match request.speculate {
             Speculation::Off => None,
             kind => {
                 let read = prompt.tokens.clone();
-                Some(Drafter::new(kind, runner.draft_model(), read, context)?)
+                Some(Drafter::new(kind, runner.draft_model(), read, max_len)?)
             }
         };
         let (search, max_tokens) = (request.beam, request.max_tokens);
@@ -74,15 +75,15 @@ impl Task {
         if let Some(labels) = &request.labels {
             let ends = [runner.vocabulary().end_tokens(), &request.stop_token_ids].concat();
             let masses = LabelMasses::new(labels, ends);
-            let writer = Writer::prepared(sequence.clone());
-            let cache = runner.model().new_cache_for(context)?;
-            let branch = Branch::new(prompt.tokens, cache, writer);
+            let state = DecodeState::prepared(sequence.clone());
+            let cache = runner.model().new_cache_for(max_len)?;
+            let branch = Branch::new(prompt.tokens, cache, state);
             let labels = Texts::Labels(Box::new(LabelSearch::new(masses, branch, sequence)));
             return Ok(Self::waiting(id, runner, labels));
         }
-        let writer = Writer::new(sequence, drafter);
-        let cache = runner.model().new_cache_for(context)?;
-        let mut branch = Branch::new(prompt.tokens, cache, writer);
+        let state = DecodeState::new(sequence, drafter);
+        let cache = runner.model().new_cache_for(max_len)?;
+        let mut branch = Branch::new(prompt.tokens, cache, state);
         if let Some(top) = prompt_logprobs {
             branch = branch.with_prompt_scores(top);
         }
@@ -125,13 +126,13 @@ impl Task {
         }
     }
 
-    /// The tokens that its texts could read in the next pass.
-    pub(crate) fn unread(&self) -> Vec<Unread> {
+    /// The tokens that its branches could read in the next pass.
+    pub(crate) fn readable_tokens(&self) -> Vec<ReadableTokens> {
         if self.is_cancelled || self.outcome.is_some() {
             return Vec::new();
         }
         let branches = self.branches().into_iter().enumerate();
-        branches.filter_map(|(index, branch)| branch.unread(self.id, index)).collect()
+        branches.filter_map(|(index, branch)| branch.readable_tokens(self.id, index)).collect()
     }
 
     /// Whether tokens of its prompt are to be measured, for which it is read from its beginning.
@@ -148,7 +149,7 @@ impl Task {
         }
     }
 
-    /// Counts a forward pass, in which one of its texts may have had logits.
+    /// Counts a forward pass, in which one of its branches may have got logits.
     pub(crate) fn count_pass(&mut self, has_logits: bool, passes: Passes) {
         self.passes.model += 1;
         self.passes.drafted += passes.drafted;
@@ -163,20 +164,20 @@ impl Task {
         !self.is_cancelled && self.outcome.is_none() && (self.is_running || has_logits())
     }
 
-    /// Whether all of its texts have logits and masks.
+    /// Whether all of its branches have logits and masks.
     pub(crate) fn can_draw(&self) -> bool {
         self.outcome.is_none()
             && !self.is_cancelled
             && self.branches().into_iter().all(Branch::can_draw)
     }
 
-    /// Whether a text can do nothing before its writer is back, which the others wait for.
+    /// Whether a branch can do nothing before its preparation is over, which the others wait for.
     pub(crate) fn is_waited_for(&self) -> bool {
-        let awaited = |branch: &&Branch| branch.awaits_writer() && !branch.is_late;
+        let awaited = |branch: &&Branch| branch.awaits_preparation() && !branch.is_late;
         self.outcome.is_none() && self.branches().iter().any(awaited)
     }
 
-    /// Draws a token of each text.
+    /// Draws a token of each branch.
     pub(crate) fn draw(&mut self) {
         let (runner, passes) = (&self.runner, &mut self.passes);
         let drawn = match &mut self.texts {
@@ -196,11 +197,11 @@ impl Task {
         self.outcome.get_or_insert(Err(error));
     }
 
-    /// Ends it as soon as the writers that are lent are back: at once if none is.
+    /// Ends it as soon as no preparation thread has a part of it: at once if none has.
     pub(crate) fn cancel(&mut self) {
         self.is_cancelled = true;
-        let is_lent = self.branches().iter().any(|branch| branch.is_lent());
-        if self.outcome.is_none() && !is_lent {
+        let is_being_prepared = self.branches().into_iter().any(Branch::is_being_prepared);
+        if self.outcome.is_none() && !is_being_prepared {
             self.finish(FinishReason::Cancelled);
         }
     }

@@ -14,7 +14,7 @@ use crate::regular::{Language, Languages};
 pub struct GrammarBuilder {
     pub(super) languages: Languages,
     pub(super) nodes: Vec<Node>,
-    pub(super) sources: Vec<Option<Origin>>,
+    pub(super) origins: Vec<Option<Origin>>,
     pub(super) rules: Vec<Rule>,
     /// The parts that [`Node::Hole`] refers to by index.
     pub(super) holes: Vec<Arc<dyn Hole>>,
@@ -37,7 +37,7 @@ impl GrammarBuilder {
         // Nodes are limited by `Limits::grammar_size`, far below u32::MAX.
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(node);
-        self.sources.push(None);
+        self.origins.push(None);
         id
     }
 
@@ -174,7 +174,7 @@ impl GrammarBuilder {
 
     /// Records the place that a node comes from.
     pub(crate) fn mark_from(&mut self, node: NodeId, origin: Origin) -> NodeId {
-        self.sources[node.index()] = Some(origin);
+        self.origins[node.index()] = Some(origin);
         node
     }
 
@@ -214,7 +214,7 @@ impl GrammarBuilder {
 
     /// The place that [`mark`](Self::mark) recorded for a node.
     pub(crate) fn origin(&self, id: NodeId) -> Option<&Origin> {
-        self.sources[id.index()].as_ref()
+        self.origins[id.index()].as_ref()
     }
 
     /// The body of a rule; the empty choice if it has none yet.
@@ -273,7 +273,7 @@ impl GrammarBuilder {
             let message = format!("rule `{}` is used but never defined", rule.name());
             return Err(Error::new(ErrorKind::Grammar, message));
         }
-        let Self { languages, nodes, sources, rules, holes, .. } = self;
-        Ok(Grammar { languages, nodes, sources, rules, holes, start })
+        let Self { languages, nodes, origins, rules, holes, .. } = self;
+        Ok(Grammar { languages, nodes, origins, rules, holes, start })
     }
 }

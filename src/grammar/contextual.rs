@@ -23,7 +23,8 @@
 //!
 //! A *position* lies between two terminals of one parse. The terminals that may begin there are
 //! those that begin the rest of this parse before another choice is made: other alternatives,
-//! another turn of a repeat, what follows it. An empty turn of a repeat is none.
+//! another iteration of a repeat, what follows it. An iteration of a repeat that matches the empty
+//! string makes no position.
 //!
 //! # The rewriting
 //!
@@ -39,7 +40,7 @@
 //!
 //! ```text
 //! head        a lazy terminal against itself: reads H, the monitor stays .*
-//! tool*       every turn begins and ends in the same state: copied as it is
+//! tool*       every iteration begins and ends in the same state: copied as it is
 //! tail        any other terminal where `head` may begin: monitor .* & ~(H .*)
 //! result      start: tool* tail   tail: TEXT & ~(TEXT "<tool>" .*), one terminal
 //! ```
@@ -75,7 +76,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::form::{Grammar, Node, NodeId};
 use crate::error::Result;
-use crate::regular::marked_text::TerminalInText;
+use crate::regular::marked_text::LookaroundTerminal;
 
 /// The contextual terminals of a grammar.
 #[derive(Default)]
@@ -83,7 +84,7 @@ pub(crate) struct ContextualTerminals {
     /// The lazy ones.
     pub(crate) lazy: Vec<NodeId>,
     /// Those that look at the text around them. Their nodes are of all strings that they read in some text.
-    pub(crate) in_text: Vec<(NodeId, TerminalInText)>,
+    pub(crate) lookaround: Vec<(NodeId, LookaroundTerminal)>,
     /// Terminals that a front end has merged from several, with the sequence or choice of these, which matters
     /// where a lazy terminal may begin between two of them.
     pub(crate) unmerged: FxHashMap<NodeId, NodeId>,
@@ -97,7 +98,7 @@ pub(crate) fn resolve_contextual(
     grammar: Grammar,
     terminals: ContextualTerminals,
 ) -> Result<Grammar> {
-    let ContextualTerminals { lazy: all, in_text, unmerged } = terminals;
+    let ContextualTerminals { lazy: all, lookaround, unmerged } = terminals;
     let mut lazy = FxHashSet::default();
     for id in all {
         // A lazy terminal that may be empty is always empty: it takes nothing from others.
@@ -107,10 +108,10 @@ pub(crate) fn resolve_contextual(
             lazy.insert(id);
         }
     }
-    if lazy.is_empty() && in_text.is_empty() {
+    if lazy.is_empty() && lookaround.is_empty() {
         return Ok(grammar);
     }
-    let outcomes = outcomes::Outcomes::find(grammar, lazy, &in_text, unmerged)?;
+    let outcomes = outcomes::Outcomes::find(grammar, lazy, &lookaround, unmerged)?;
     if !outcomes.has_conflict() {
         return Ok(outcomes.into_grammar());
     }

@@ -55,7 +55,8 @@ impl GrammarBuilder {
                 }
                 Node::Call(callee) => Node::Call(rule(*callee)),
                 Node::Hole(hole) => Node::Hole(first_hole + hole),
-                // The others occur in no grammar that is whole.
+                // `Special` holds no ids, so it is copied as it is. The other kinds occur only in
+                // grammars of a source, which are never embedded.
                 Node::Special(_)
                 | Node::Text(_)
                 | Node::Names(_)

@@ -115,11 +115,12 @@ pub enum Attribute {
     /// The temperature at which its tokens are sampled; see
     /// [`GrammarBuilder::temperature`](super::GrammarBuilder::temperature).
     Temperature(Temperature),
-    /// The text is told by this name; see [`GrammarBuilder::capture`](super::GrammarBuilder::capture).
+    /// Reports the text as a capture of this name; see
+    /// [`GrammarBuilder::capture`](super::GrammarBuilder::capture).
     Capture(Arc<str>),
-    /// The text does not count as the end of a captured text that ends with it.
+    /// The text is cut off the end of an enclosing capture's text (ignored text such as blanks).
     Ignored,
-    /// The text is also one of this node, whose captures count.
+    /// Captures are taken from a parse of the same text by this node, not by the attributed one.
     Parts(NodeId),
 }
 
@@ -171,7 +172,7 @@ pub enum Node {
     /// Exactly one token of a set.
     Special(TokenSet),
     /// A part whose rules are made while a text is read, such as the values that a JSON Schema
-    /// accepts: an index into the grammar's holes. Never empty.
+    /// accepts: an index into the grammar's holes. Never nullable.
     #[doc(hidden)]
     Hole(u32),
     /// A regular terminal that is the content of a JSON string, its characters spelled as JSON
@@ -252,7 +253,7 @@ impl Rule {
 pub struct Grammar {
     pub(super) languages: Languages,
     pub(super) nodes: Vec<Node>,
-    pub(super) sources: Vec<Option<Origin>>,
+    pub(super) origins: Vec<Option<Origin>>,
     pub(super) rules: Vec<Rule>,
     /// The parts that [`Node::Hole`] refers to by index.
     pub(super) holes: Vec<Arc<dyn Hole>>,
@@ -295,11 +296,11 @@ impl Grammar {
     /// The place that a node comes from, in words of its front end (a JSON pointer, a line and
     /// column).
     pub fn source(&self, id: NodeId) -> Option<&str> {
-        self.sources[id.index()].as_ref().map(Origin::text)
+        self.origins[id.index()].as_ref().map(Origin::text)
     }
 
     pub(crate) fn origin(&self, id: NodeId) -> Option<&Origin> {
-        self.sources[id.index()].as_ref()
+        self.origins[id.index()].as_ref()
     }
 
     /// All rules.

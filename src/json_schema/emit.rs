@@ -45,17 +45,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{GrammarBuilder, Node, NodeId, Origin, RuleId};
 use crate::json_schema::layout::Layout;
 use crate::json_schema::punctuation::{ContainerSigns, Punctuation, Separators, separators};
+use crate::json_schema::set::KeywordOrigins;
 use crate::json_schema::set::Set;
 use crate::json_schema::set::SetExpr;
 use crate::json_schema::set::Sets;
 use crate::json_schema::set::Shape;
-use crate::json_schema::set::Sources;
 use crate::json_schema::set::array_set::ItemEquality;
 use crate::json_schema::set::member_formula::MemberFormula;
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::regular::compact;
 use crate::regular::{Language, TextSet};
-use crate::vocabulary::SpecialNames;
+use crate::vocabulary::SpecialTokenNames;
 use interned::Interned;
 use numbering::Numbering;
 use state::{Captured, OpenRule, Progress};
@@ -116,7 +116,7 @@ impl<'d> Emitter<'d> {
         builder: GrammarBuilder,
         numbering: Numbering,
         text_nodes: TextNodes,
-        tokens: Arc<SpecialNames>,
+        tokens: Arc<SpecialTokenNames>,
     ) -> Result<Self> {
         let separators = match &sets.options.whitespace {
             Whitespace::Flexible => Separators::with_gap(&mut sets.languages, sets.flexible_gap),
@@ -231,11 +231,11 @@ impl<'d> Emitter<'d> {
         quoted
     }
 
-    pub(crate) fn mark(&mut self, node: NodeId, sources: &Sources) -> NodeId {
-        if sources.0.is_empty() {
+    pub(crate) fn mark(&mut self, node: NodeId, origins: &KeywordOrigins) -> NodeId {
+        if origins.0.is_empty() {
             return node;
         }
-        let origin = self.origin(&sources.0);
+        let origin = self.origin(&origins.0);
         self.builder.mark_from(node, origin)
     }
 
@@ -326,7 +326,7 @@ impl<'d> Emitter<'d> {
         if choices.is_empty() {
             // Items or members asked for that do not fit together.
             let asks = shape.arrays.iter().any(|array| !array.contains_counts.is_empty())
-                || shape.objects.iter().any(|object| object.condition != MemberFormula::HOLDS);
+                || shape.objects.iter().any(|object| object.formula != MemberFormula::HOLDS);
             if !asks {
                 return Err(self.too_few_digits(set));
             }
@@ -394,7 +394,7 @@ impl<'d> Emitter<'d> {
         if self.sets.languages.is_live(single)? {
             nodes.push(self.builder.regular(single));
         }
-        Ok(nodes.into_iter().map(|node| self.mark(node, &shape.sources)).collect())
+        Ok(nodes.into_iter().map(|node| self.mark(node, &shape.origins)).collect())
     }
 
     /// A listed value: a set that holds it alone, so the options count here, too.

@@ -99,7 +99,7 @@ impl Sets<'_> {
     /// The numbers that were taken away.
     pub(crate) fn numbers_taken(&mut self, taken: Taken) -> NumberSet {
         let listed = self.written.texts.language(&mut self.languages, taken.numbers);
-        NumberSet { listed, pointed: true, formula: taken.formula, ..NumberSet::NONE }
+        NumberSet { listed, may_have_point: true, formula: taken.formula, ..NumberSet::NONE }
     }
 
     /// Whether each number of a set is spelled in one way: all are integers.

@@ -95,7 +95,7 @@ pub(crate) fn own_keywords_shape(sets: &mut Sets<'_>, schema: ValueId) -> Result
         };
         let listed = values_shape(sets, &values)?;
         shape = intersect(sets, &shape, &listed)?;
-        shape.sources = reader.sources(&[listing]);
+        shape.origins = reader.origins(&[listing]);
     }
     Ok(shape)
 }
@@ -118,7 +118,7 @@ fn typed_keywords_shape<'d>(sets: &mut Sets<'d>, reader: &KeywordReader<'d>) -> 
     if types.object {
         shape.objects = object_sets(sets, reader)?;
     }
-    shape.sources = reader.sources(&[
+    shape.origins = reader.origins(&[
         "minimum",
         "maximum",
         "exclusiveMinimum",

@@ -146,7 +146,7 @@ impl ArgumentSets {
         })
     }
 
-    /// The kinds of values in a set, from above.
+    /// A superset of the kinds of values in a set: all kinds where a limit is reached.
     fn kinds(&self, set: Set) -> Kinds {
         let kinds = self.ask(|sets| {
             let shape = sets.shape(set)?;
@@ -174,7 +174,7 @@ impl ArgumentSets {
         kinds.unwrap_or(Kinds::ALL)
     }
 
-    /// Whether a set holds a value, from above.
+    /// Whether a set may hold a value: true, too, where a limit is reached.
     fn holds(&self, set: Set, json: &str) -> bool {
         let holds = self.ask(|sets| {
             if json.starts_with(|c: char| c == '-' || c.is_ascii_digit()) {

@@ -13,7 +13,7 @@ use super::keywords::{own_keywords_shape, schema_shape};
 use super::set::array_set::ArraySet;
 use super::set::budget::STEPS_PER_NAME;
 use super::set::object_set::ObjectSet;
-use super::set::{Set, SetExpr, Sets, Shape, Sources};
+use super::set::{KeywordOrigins, Set, SetExpr, Sets, Shape};
 use super::string::written::writable_texts;
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
@@ -96,14 +96,14 @@ fn unfold(sets: &mut Sets<'_>, set: Set) -> Result<Shape> {
         SetExpr::Members(keys, set, at) => {
             let others = sets.languages.difference(sets.strings.any, keys);
             let classes = vec![KeyClass { keys, set }, KeyClass { keys: others, set: Set::ANY }];
-            let sources = Sources(smallvec::smallvec![at]);
-            let object = ObjectSet { classes, sources, ..ObjectSet::any(sets.strings.any) };
+            let origins = KeywordOrigins(smallvec::smallvec![at]);
+            let object = ObjectSet { classes, origins, ..ObjectSet::any(sets.strings.any) };
             Shape { objects: vec![object], ..every_value(sets) }
         }
         SetExpr::Items(from, set, at) => {
             let prefix = vec![Set::ANY; from as usize];
-            let sources = Sources(smallvec::smallvec![at]);
-            let array = ArraySet { prefix, rest: set, sources, ..ArraySet::any() };
+            let origins = KeywordOrigins(smallvec::smallvec![at]);
+            let array = ArraySet { prefix, rest: set, origins, ..ArraySet::any() };
             Shape { arrays: vec![array], ..every_value(sets) }
         }
         SetExpr::Value(value) => values_shape(sets, &[value])?,

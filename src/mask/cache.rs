@@ -23,7 +23,7 @@ pub(crate) struct MaskCache {
     pub(super) items_after: FxHashMap<(PointId, StackId), Arc<[Item]>>,
     /// The tokens of sets that exclude some.
     pub(super) complements: FxHashMap<TokenSpan, Arc<TokenMask>>,
-    /// By configuration: see [`MaskBuilder::closing_tokens`](super::builder::MaskBuilder).
+    /// By widened configuration: see [`UncertainTokens::closing`](super::builder::UncertainTokens).
     pub(super) closing: FxHashMap<ConfigId, Option<u64>>,
     /// The tokens in which something may depend on a captured key that is no JSON string, once
     /// they were asked for.

@@ -237,14 +237,14 @@ impl MaskBuilder<'_> {
             is_shareable,
         };
         let (mut terminal, mut exits) = self.terminals().terminal_tokens(query, cursors)?;
-        if terminal.not_before.is_empty() && terminal.word_bytes.is_empty() {
+        if terminal.unit_first_bytes.is_empty() && terminal.word_bytes.is_empty() {
             return Ok((terminal, TerminalExits::for_all(exits)));
         }
         let after = self.after_terminal(item.point)?;
         let items = self.items_after(after, item.stack)?;
         let first = self.recognizer.first_bytes(&items)?;
         let mut continuation = Continuation::UnlikeUnit;
-        if !first.intersection(&terminal.not_before).is_empty() {
+        if !first.intersection(&terminal.unit_first_bytes).is_empty() {
             continuation = Continuation::Any;
             let query = TerminalQuery { continuation, ..query };
             (terminal, exits) = self.terminals().terminal_tokens(query, cursors)?;

@@ -18,7 +18,7 @@ use super::terminal_reader::TerminalReader;
 use super::token_trie::TokenTrie;
 use super::trie_cursor::TrieCursor;
 use crate::error::Result;
-use crate::regular::prefix_closure;
+use crate::regular::every_prefix;
 use crate::regular::shape;
 use crate::regular::{ByteSet, Language};
 use crate::vocabulary::Vocabulary;
@@ -50,11 +50,11 @@ impl TerminalReader<'_> {
         let mut found = None;
         if shape::excluded_strings(self.languages, text, character)
             .is_some_and(|excluded| !excluded.is_empty())
-            && prefix_closure::accepts_every_prefix(
+            && every_prefix::accepts_every_prefix(
                 self.languages,
                 text,
                 character,
-                &mut facts.is_total,
+                &mut facts.accepts_every_prefix,
             )
         {
             // Where a character must come, the empty string is excluded by the language itself.

@@ -26,11 +26,11 @@ const MAX_GATHERED_TAILS: usize = 150_000;
 
 impl TerminalReader<'_> {
     /// The same cursors, or fewer with the same tails, for continuations that begin with none of
-    /// `not_before`.
+    /// `excluded_first`.
     pub(super) fn gather_cursors(
         &mut self,
         cursors: Vec<TrieCursor>,
-        not_before: ByteSet,
+        excluded_first: ByteSet,
     ) -> Vec<TrieCursor> {
         let inside = |cursor: &TrieCursor| cursor.node != 0 && cursor.is_shareable();
         let gathers = self.cache.shared.strategies().has(Strategy::Gather);
@@ -50,7 +50,7 @@ impl TerminalReader<'_> {
             let mut node = cursor.node as usize + 1;
             while node < top.subtree_end as usize {
                 let at = nodes[node];
-                if at.depth == top.depth + 1 && not_before.contains(at.byte) {
+                if at.depth == top.depth + 1 && excluded_first.contains(at.byte) {
                     node = at.subtree_end as usize;
                     continue;
                 }

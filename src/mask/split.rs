@@ -15,9 +15,9 @@
 //! "}                                                                  }  of "}
 //! ```
 //!
-//! The definition of a split is [`TokenWalk::below`](walk::TokenWalk::below), a walk with one terminal
-//! over the vocabulary's trie of bytes; that of a whole mask is in [`mask`](super). Each of the
-//! following leaves out work and agrees with it:
+//! The definition of a split is [`TokenWalk::read_subtree`](walk::TokenWalk::read_subtree), a walk
+//! with one terminal over the vocabulary's trie of bytes; that of a whole mask is in [`mask`](super).
+//! Each of the following leaves out work and agrees with it:
 //!
 //! - [`byte_shapes`] walks the trie of the tokens' shapes while a state treats all bytes of a class
 //!   alike, and [`byte_groups`] passes over subtrees that leave a state where it is;
@@ -33,7 +33,7 @@
 pub(super) mod byte_classes;
 mod byte_groups;
 mod byte_shapes;
-mod character_borders;
+mod character_boundaries;
 pub(super) mod common_successor;
 pub(super) mod derived_split;
 pub(super) mod max_repeats;

@@ -36,14 +36,15 @@ use clock_cache::ClockCache;
 /// meet soon.
 const MOST_COPIED_EXITS: usize = 4_096;
 
-/// One in so many of the trie's nodes: if two states differ below more, shapes are sooner walked.
-const DIFFERING_PART: usize = 8;
+/// A split is derived from the common successor's only if the two states differ below at most 1/8 of
+/// the trie's nodes; beyond, a walk by shapes is faster.
+const MAX_DIFFERING_NODES_DIVISOR: usize = 8;
 
-/// The same for the nodes that leave a self-loop.
-const LOOP_EXITS_PART: usize = 3;
+/// A split is derived from the self-loop only if at most 1/3 of the trie's nodes have to be read.
+const MAX_LOOP_EXIT_NODES_DIVISOR: usize = 3;
 
-/// If the longest run of a superset has at most this many bytes, it is used instead of computing the
-/// exact one.
+/// If a cached superset has a run of at most this many bytes, its bound is used and no run is
+/// computed.
 const SHORT_RUN: u32 = 16;
 
 /// The results for one vocabulary that the constraints of a compiler share; bounded in bytes.
@@ -55,12 +56,13 @@ pub(crate) struct SplitCache {
     capture_tokens: OnceLock<CaptureTokens>,
     /// Bytes of what is kept.
     limit: usize,
-    /// A split that is made with less work is not kept.
-    worthwhile: usize,
+    /// A split made with at most this much [work](SplitDraft::work) is not kept
+    /// ([`Limits::split_nodes`]).
+    max_unkept_work: usize,
     strategies: Strategies,
 }
 
-/// The name of the tokens of a terminal that all constraints of a compiler share.
+/// The key of the tokens of a terminal in the cache that all constraints of a compiler share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TerminalKey {
     /// The fingerprint of the terminal's state.
@@ -78,7 +80,7 @@ impl SplitCache {
             tables: OnceLock::new(),
             capture_tokens: OnceLock::new(),
             limit: limits.split_bytes,
-            worthwhile: limits.split_nodes,
+            max_unkept_work: limits.split_nodes,
             strategies,
         }
     }
@@ -128,7 +130,7 @@ impl SplitCache {
             Some(draft) => draft,
             None => tables.split_below(vocabulary, languages, start)?,
         };
-        Ok((draft.work > self.worthwhile).then(|| TokenSplit::new(vocabulary, draft, node)))
+        Ok((draft.work > self.max_unkept_work).then(|| TokenSplit::new(vocabulary, draft, node)))
     }
 
     /// The split of a state by that of another one: of one without its far bounds, or of one to
@@ -155,7 +157,7 @@ impl SplitCache {
                 self.split(vocabulary, languages, SplitStart { state: usual, ..start })?
             && known.exits.len() <= MOST_COPIED_EXITS
         {
-            let most = vocabulary.trie().nodes().len() / DIFFERING_PART;
+            let most = vocabulary.trie().nodes().len() / MAX_DIFFERING_NODES_DIVISOR;
             let tokens = differing_tokens(tables, vocabulary, languages, from, usual, most)?;
             if let Some(tokens) = tokens {
                 let difference = Difference::Tokens(&tokens);
@@ -189,23 +191,23 @@ impl SplitCache {
         if !self.strategies.has(Strategy::SelfLoops) {
             return Ok(None);
         }
-        let most = vocabulary.trie().nodes().len() / LOOP_EXITS_PART;
+        let most = vocabulary.trie().nodes().len() / MAX_LOOP_EXIT_NODES_DIVISOR;
         split_of_self_loop(tables, vocabulary, languages, from, most)
     }
 
-    /// No more bytes of a set than this stand side by side in a token: as many as do, or as do of a
-    /// set known already that holds it and is not much in tokens either, or of all bytes of the same
-    /// classes.
-    pub(crate) fn longest_run(&self, vocabulary: &Vocabulary, set: ByteSet) -> u32 {
+    /// An upper bound on how many bytes of `set` stand in a row in any token: the bound of a cached
+    /// superset if that is at most [`SHORT_RUN`], else the longest run of bytes in the classes of
+    /// `set`. Without [`Strategy::MaxRepeats`], the length of the longest token.
+    pub(crate) fn max_run(&self, vocabulary: &Vocabulary, set: ByteSet) -> u32 {
         if !self.strategies.has(Strategy::MaxRepeats) {
             return u32::from(self.tables(vocabulary).longest());
         }
         {
             let known = self.read();
-            if let Some(longest) = known.longest(&set) {
+            if let Some(longest) = known.max_run(&set) {
                 return longest;
             }
-            let wider = known.all_longest().filter(|(wide, _)| set.intersection(wide) == set);
+            let wider = known.all_max_runs().filter(|(wide, _)| set.intersection(wide) == set);
             if let Some(longest) = wider.map(|(_, longest)| longest).min()
                 && longest <= SHORT_RUN
             {
@@ -214,7 +216,7 @@ impl SplitCache {
         }
         let classes: ByteSet = set.iter().map(class_of).collect();
         let [longest] = longest_runs(self.tables(vocabulary).shapes.trie(), &[classes]);
-        self.write().add_longest(set, longest, self.limit);
+        self.write().add_max_run(set, longest, self.limit);
         longest
     }
 
@@ -244,14 +246,14 @@ impl SplitCache {
         self.capture_tokens.get_or_init(|| CaptureTokens::new(vocabulary))
     }
 
-    /// The tokens that a terminal allows from some places, if any constraint has asked for them.
-    pub(crate) fn reading(&self, key: &TerminalKey) -> Option<Arc<TerminalTokens>> {
-        self.read().reading(key).map(Arc::clone)
+    /// The tokens that a terminal allows from some cursors, if any constraint has asked for them.
+    pub(crate) fn terminal_tokens(&self, key: &TerminalKey) -> Option<Arc<TerminalTokens>> {
+        self.read().terminal_tokens(key).map(Arc::clone)
     }
 
-    /// Shares a reading with all constraints.
-    pub(crate) fn share(&self, key: TerminalKey, reading: &Arc<TerminalTokens>) {
-        self.write().add_reading(key, Arc::clone(reading), self.limit);
+    /// Shares the tokens of a terminal with all constraints.
+    pub(crate) fn add_terminal_tokens(&self, key: TerminalKey, tokens: &Arc<TerminalTokens>) {
+        self.write().add_terminal_tokens(key, Arc::clone(tokens), self.limit);
     }
 
     /// The split of a repeat of a unit below a node of the trie.
@@ -302,8 +304,8 @@ impl SplitCache {
     }
 }
 
-/// The split of a state by a known one and the tokens on which the two can differ. Mostly what
-/// differs comes to no end, and the tails are the same.
+/// Derives a split from a known one by reading again only the tokens on which the two states can
+/// differ. The tails are shared if all exits are the same, which is usual.
 fn derive(
     tables: &SplitTables,
     vocabulary: &Vocabulary,

@@ -5,7 +5,7 @@ use super::strategies::Strategy;
 use super::terminal_cache::{StateFacts, StateShape, TerminalCache};
 use super::terminal_reader::TerminalReader;
 use crate::error::Result;
-use crate::regular::prefix_closure;
+use crate::regular::every_prefix;
 use crate::regular::shape;
 use crate::regular::widening;
 use crate::regular::{Language, RepeatedUnit};
@@ -35,7 +35,7 @@ impl TerminalReader<'_> {
         let TerminalCache { shared, longest_token, facts, .. } = &mut *self.cache;
         let StateFacts { max_units, spans, widened: known, .. } = facts;
         let mut reach = |part: Language, unit: RepeatedUnit| match unit {
-            RepeatedUnit::Byte(set) => shared.longest_run(self.vocabulary, set),
+            RepeatedUnit::Byte(set) => shared.max_run(self.vocabulary, set),
             // The last may be an unfinished one.
             RepeatedUnit::Bytes(least) => {
                 let most = max_units.get(&part).copied().unwrap_or(u32::MAX);
@@ -87,11 +87,11 @@ impl TerminalReader<'_> {
         if is_json_string
             && strategies.has(Strategy::JsonTexts)
             && let Some(text) = shape::before_suffix(self.languages, state, json.quote)
-            && prefix_closure::accepts_every_prefix(
+            && every_prefix::accepts_every_prefix(
                 self.languages,
                 text,
                 json.character,
-                &mut facts.is_total,
+                &mut facts.accepts_every_prefix,
             )
         {
             return Ok(StateShape::JsonText { text });

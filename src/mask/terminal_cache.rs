@@ -48,7 +48,7 @@ pub(super) struct StateFacts {
     /// By state, and whether it is a JSON string.
     pub(super) shapes: FxHashMap<(Language, bool), StateShape>,
     /// Whether every text of characters is a prefix of a text of the language.
-    pub(super) is_total: FxHashMap<Language, bool>,
+    pub(super) accepts_every_prefix: FxHashMap<Language, bool>,
     /// Whether the language can be the unit of a [`RepeatSplit`].
     pub(super) is_unit: FxHashMap<Language, bool>,
     /// The bytes with which a word goes on at a possible end.
@@ -127,8 +127,10 @@ impl TerminalCache {
             + splits.by_state.len()
             + splits.repeats.len()
             + splits.excluded_tokens.len();
-        let small =
-            facts.is_total.len() + facts.is_unit.len() + facts.spans.len() + self.tries.len();
+        let small = facts.accepts_every_prefix.len()
+            + facts.is_unit.len()
+            + facts.spans.len()
+            + self.tries.len();
         self.token_bytes
             + self.cursor_sets.memory_bytes()
             + self.tokens.len() * 128

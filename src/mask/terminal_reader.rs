@@ -11,7 +11,7 @@
 //! 3. A [walk](super::walk) over the nodes of the trie that the state lets through.
 //!
 //! All three give the same tokens, those of
-//! [`TokenWalk::below`](super::split::walk::TokenWalk::below).
+//! [`TokenWalk::read_subtree`](super::split::walk::TokenWalk::read_subtree).
 
 use std::sync::Arc;
 
@@ -84,14 +84,14 @@ impl TerminalReader<'_> {
             let state = self.languages.fingerprint(state);
             TerminalKey { state, is_json_string, continuation, ends, cursors: Arc::clone(&from) }
         });
-        let tokens = match key.as_ref().and_then(|key| self.cache.shared.reading(key)) {
+        let tokens = match key.as_ref().and_then(|key| self.cache.shared.terminal_tokens(key)) {
             Some(tokens) => tokens,
             None => {
                 let tokens = Arc::new(self.read_terminal(query, &from)?);
                 if let Some(key) = key
                     && tokens.exits.iter().all(TrieCursor::is_shareable)
                 {
-                    self.cache.shared.share(key, &tokens);
+                    self.cache.shared.add_terminal_tokens(key, &tokens);
                 }
                 tokens
             }
@@ -118,7 +118,7 @@ impl TerminalReader<'_> {
             mut tokens,
             bases,
             mut exits,
-            not_before,
+            unit_first_bytes,
             word_bytes,
             uncertain,
             ..
@@ -130,7 +130,7 @@ impl TerminalReader<'_> {
         }
         exits.sort_unstable();
         exits.dedup();
-        let exits = self.gather_cursors(exits, not_before.union(&word_bytes));
+        let exits = self.gather_cursors(exits, unit_first_bytes.union(&word_bytes));
         let mut tries: Vec<TrieId> = exits.iter().map(|exit| exit.trie).collect();
         tries.dedup();
         let trie = |id| Some((id, self.cache.tries.get(&id)?.clone()));
@@ -141,7 +141,7 @@ impl TerminalReader<'_> {
             bases,
             tries: tries.into_iter().filter_map(trie).collect(),
             exits: exits.into(),
-            not_before,
+            unit_first_bytes,
             word_bytes,
             uncertain: uncertain.into(),
         })
@@ -276,7 +276,8 @@ impl TerminalReader<'_> {
         let cursor = TrieCursor { trie, node: 0, condition };
         if self.languages.is_nullable(query.state) {
             found.exits.push(cursor);
-            found.not_before = found.not_before.union(&self.languages.first_bytes(unit)?);
+            found.unit_first_bytes =
+                found.unit_first_bytes.union(&self.languages.first_bytes(unit)?);
         }
         if query.state == Language::EPSILON {
             return Ok(());

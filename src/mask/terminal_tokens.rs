@@ -54,9 +54,11 @@ pub(crate) struct TerminalTokens {
     pub(super) exits: Box<[TrieCursor]>,
     /// The tries of the exits.
     pub(super) tries: Box<[(TrieId, TokenTrie)]>,
-    /// The answer holds if the continuation begins with none of these bytes.
-    pub(super) not_before: ByteSet,
-    /// Before these bytes the terminal may end elsewhere, too: within words.
+    /// Valid only if the continuation begins with none of these bytes, which could begin another
+    /// unit. Otherwise ask again with [`Continuation::Any`].
+    pub(super) unit_first_bytes: ByteSet,
+    /// If the continuation begins with one of these bytes, the exits are incomplete (ends within
+    /// words are left out): ask again with [`SplitEnds::All`].
     pub(super) word_bytes: ByteSet,
     /// Tokens that are listed or stand in a base, but must be read in full to know.
     pub(super) uncertain: Box<[u32]>,
@@ -82,7 +84,7 @@ pub(super) struct TerminalTokensBuilder {
     pub(super) tokens: Vec<u32>,
     pub(super) bases: SmallVec<[MaskBase; 1]>,
     pub(super) exits: Vec<TrieCursor>,
-    pub(super) not_before: ByteSet,
+    pub(super) unit_first_bytes: ByteSet,
     pub(super) word_bytes: ByteSet,
     pub(super) uncertain: Vec<u32>,
     /// Trie nodes that may still be visited.
@@ -99,8 +101,8 @@ impl TerminalTokensBuilder {
     /// Nothing yet; a walk may visit so many nodes.
     pub(super) fn with_budget(node_budget: usize) -> Self {
         let (tokens, bases, exits, uncertain) = Default::default();
-        let (not_before, word_bytes) = (ByteSet::EMPTY, ByteSet::EMPTY);
-        Self { tokens, bases, exits, not_before, word_bytes, uncertain, node_budget }
+        let (unit_first_bytes, word_bytes) = (ByteSet::EMPTY, ByteSet::EMPTY);
+        Self { tokens, bases, exits, unit_first_bytes, word_bytes, uncertain, node_budget }
     }
 
     /// Adds everything of another.
@@ -109,7 +111,7 @@ impl TerminalTokensBuilder {
         self.bases.append(&mut other.bases);
         self.exits.append(&mut other.exits);
         self.uncertain.append(&mut other.uncertain);
-        self.not_before = self.not_before.union(&other.not_before);
+        self.unit_first_bytes = self.unit_first_bytes.union(&other.unit_first_bytes);
         self.word_bytes = self.word_bytes.union(&other.word_bytes);
     }
 }

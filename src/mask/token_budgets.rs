@@ -1,8 +1,8 @@
 //! Masks within budgets of tokens.
 //!
 //! Each token that is read changes the budgets that are open, so no configuration inside such a part
-//! comes twice. Far from the border the mask does not depend on them: it is that of the *widened*
-//! configuration, whose open budgets are endless, and that one is kept. Near the border the definition
+//! comes twice. Far from the limit the mask does not depend on them: it is that of the *widened*
+//! configuration, whose open budgets are unbounded, and that one is kept. Near the limit the definition
 //! decides, a walk that asks after each token whether the part can still be closed.
 //!
 //! Far is where any token leaves enough. After a token the text stands inside a terminal that was read

@@ -1,7 +1,7 @@
 //! The walk of one terminal over a trie of tokens or tails, where neither a repeat nor a split
 //! applies.
 //!
-//! It gives the tokens that [`TokenWalk::below`](super::split::walk::TokenWalk::below) defines.
+//! It gives the tokens that [`TokenWalk::read_subtree`](super::split::walk::TokenWalk::read_subtree) defines.
 //!
 //! A node costs one step of the terminal's automaton. Only children whose byte the state may begin
 //! with are visited; where a subtree is large and the state there has a split of its own, the walk

@@ -2,7 +2,8 @@
 
 use crate::error::{Error, ErrorKind};
 
-/// The error for a feature, with its verb, that models of candle-transformers do not have.
+/// The error for a feature that models of candle-transformers lack; `feature` ends in its verb: "draft models
+/// are".
 pub(super) fn adapted_error(kind: ErrorKind, model_type: &str, feature: &str) -> Error {
     let message = format!(
         "{feature} not supported for models of type `{model_type}`, which candle-transformers computes"

@@ -12,18 +12,18 @@
 
 mod attention;
 mod beside_experts;
-mod corrected_choice;
+mod biased_routing;
 mod cpu;
 mod experts;
 mod feed_forward;
 mod gated;
 mod layer;
-mod layer_inputs;
 mod linear;
 mod mxfp4;
 mod norm;
 mod operations;
 mod other_devices;
+mod per_layer_embeddings;
 mod rotary;
 mod rows;
 mod tensors;
@@ -39,9 +39,9 @@ use super::config::decoder::{LearnedPositions, Prefixes};
 use super::kv_cache::{BlockPool, CacheShape, KvCache, SharedBlock};
 use crate::error::{self, Error, ErrorKind};
 use layer::DecoderLayer;
-use layer_inputs::LayerInputs;
 use linear::{Linear, Matrix, Vector};
 use norm::Norm;
+use per_layer_embeddings::PerLayerEmbeddings;
 use rotary::RotaryTables;
 
 /// The ends of names of tensors that older checkpoints store and no model learns: rotary frequencies, and
@@ -60,7 +60,7 @@ pub(super) struct Decoder {
     embedding: Matrix,
     /// A vector of each position.
     positions: Option<Matrix>,
-    layer_inputs: Option<LayerInputs>,
+    per_layer_embeddings: Option<PerLayerEmbeddings>,
     layers: Vec<DecoderLayer>,
     norm: Norm,
     logits: Linear,
@@ -121,11 +121,11 @@ impl Decoder {
             Matrix::load(&weights, &name, (positions.count, hidden))
         };
         let positions = description.learned_positions.map(positions).transpose()?;
-        let inputs = |inputs| {
+        let load = |sizes| {
             let shape = (description.layers.len(), hidden);
-            LayerInputs::load(inputs, shape, description.norm, &weights, prefix)
+            PerLayerEmbeddings::load(sizes, shape, description.norm, &weights, prefix)
         };
-        let layer_inputs = description.layer_inputs.map(inputs).transpose()?;
+        let per_layer_embeddings = description.per_layer_embeddings.map(load).transpose()?;
         let rotary = RotaryTables::new(&description.layers);
         let (shape, places) = cache_shape(config);
         let layer = |(index, layer)| {
@@ -155,7 +155,7 @@ impl Decoder {
         Ok(Self {
             embedding,
             positions,
-            layer_inputs,
+            per_layer_embeddings,
             layers,
             norm,
             logits,

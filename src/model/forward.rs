@@ -22,8 +22,8 @@ impl Model {
         Ok(self.network.new_cache())
     }
 
-    /// The cache of a new sequence of at most so many tokens. With LongRoPE their number decides about the
-    /// factors by which all positions of the sequence turn: the short ones if it fits into the original
+    /// The cache of a new sequence of at most so many tokens. With LongRoPE their number decides with which
+    /// factors all positions of the sequence are rotated: the short ones if it fits into the original
     /// context, the long ones if not, as in the `transformers` library for a sequence that is read at once.
     pub fn new_cache_for(&self, tokens: usize) -> Result<KvCache> {
         let is_long = self.config.short_context().is_some_and(|short| tokens > short);

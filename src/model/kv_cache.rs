@@ -73,9 +73,9 @@ pub struct KvCache {
     factors: RotaryFactors,
 }
 
-/// The factors by which the positions of a sequence turn, in a model with LongRoPE (Ding et al. 2024,
-/// "LongRoPE: Extending LLM Context Window Beyond 2 Million Tokens"). The keys of a cache have turned by
-/// one of the two, so that a sequence keeps them from its first token to its last.
+/// The factors with which the positions of a sequence are rotated, in a model with LongRoPE (Ding et al.
+/// 2024, "LongRoPE: Extending LLM Context Window Beyond 2 Million Tokens"). The keys of a cache have been
+/// rotated with one of the two, so that a sequence keeps them from its first token to its last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RotaryFactors {
     /// Those of sequences within the original context; the only ones of other models.

@@ -88,9 +88,9 @@ impl InplaceOp1 for Store {
     }
 }
 
-/// The settings of a layer's attention.
+/// The parameters by which one layer turns q · k into attention weights.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scores {
+pub(super) struct AttentionParams {
     pub(super) heads: usize,
     pub(super) kv_heads: usize,
     /// Of products of queries and keys.
@@ -119,15 +119,15 @@ impl PagedRows {
         queries: &Tensor,
         keys: &Tensor,
         values: &Tensor,
-        scores: Scores,
+        params: AttentionParams,
     ) -> Result<Tensor> {
         let (rows, width) = (queries.dim(0)?, keys.dim(1)?);
         let shapes = (queries.dim(1)?, self.tables.dim(0)?, self.lengths.dims1()?);
-        if shapes != (scores.heads * width, rows, rows) || keys.shape() != values.shape() {
+        if shapes != (params.heads * width, rows, rows) || keys.shape() != values.shape() {
             bail!("attention of {:?} over {:?}: {shapes:?}", queries.shape(), keys.shape());
         }
         let (keys, values, rows) = (keys.clone(), values.clone(), self.clone());
-        queries.contiguous()?.apply_op1_no_bwd(&Attend { keys, values, rows, scores })
+        queries.contiguous()?.apply_op1_no_bwd(&Attend { keys, values, rows, params })
     }
 }
 
@@ -136,7 +136,7 @@ struct Attend {
     keys: Tensor,
     values: Tensor,
     rows: PagedRows,
-    scores: Scores,
+    params: AttentionParams,
 }
 
 impl CustomOp1 for Attend {
@@ -149,7 +149,7 @@ impl CustomOp1 for Attend {
         else {
             bail!("on the CPU queries are contiguous f32")
         };
-        let Scores { heads, kv_heads, scale, soft_cap, window } = self.scores;
+        let AttentionParams { heads, kv_heads, scale, soft_cap, window } = self.params;
         let (keys, values) = (self.keys.to_vec2::<f32>()?, self.values.to_vec2::<f32>()?);
         let tables = self.rows.tables.to_vec2::<u32>()?;
         let lengths = self.rows.lengths.to_vec1::<u32>()?;

@@ -18,22 +18,22 @@ pub(super) const BUDGET: u32 = 1 << 30;
 /// Bit in a budget's counter: the token being read is counted already.
 pub(super) const CHARGED: u32 = 1 << 29;
 
-/// The tokens left of an endless budget, and the greatest number that is counted.
-pub(super) const ENDLESS: u32 = CHARGED - 1;
+/// The tokens left of an unbounded budget, and the greatest number that is counted.
+pub(super) const UNBOUNDED_BUDGET: u32 = CHARGED - 1;
 
 /// The counter of a new budget.
 pub(super) fn full_budget(tokens: u32) -> u32 {
-    BUDGET | tokens.min(ENDLESS)
+    BUDGET | tokens.min(UNBOUNDED_BUDGET)
 }
 
 /// The tokens that a frame with this counter has left, if it is a budget's.
 pub(super) fn tokens_left(count: u32) -> Option<u32> {
-    (count & (SCOPE | BUDGET) == BUDGET).then_some(count & ENDLESS)
+    (count & (SCOPE | BUDGET) == BUDGET).then_some(count & UNBOUNDED_BUDGET)
 }
 
-/// Whether a frame with this counter counts tokens; an endless budget does not.
+/// Whether a frame with this counter counts tokens; an unbounded budget does not.
 pub(super) fn counts_tokens(count: u32) -> bool {
-    tokens_left(count).is_some_and(|left| left < ENDLESS)
+    tokens_left(count).is_some_and(|left| left < UNBOUNDED_BUDGET)
 }
 
 /// A rewriting of all budgets in a stack.
@@ -43,7 +43,7 @@ pub(super) enum BudgetChange {
     Charge,
     /// Makes budgets ready for the next token; drops those without one left.
     Settle,
-    /// Makes budgets endless.
+    /// Makes budgets unbounded.
     Widen,
 }
 
@@ -59,12 +59,12 @@ pub(super) struct BudgetChanges {
 impl BudgetChange {
     /// A budget's counter afterwards; `None` if the frame is dropped.
     pub(super) fn apply(self, count: u32) -> Option<u32> {
-        let left = count & ENDLESS;
+        let left = count & UNBOUNDED_BUDGET;
         match self {
-            Self::Charge if count & CHARGED != 0 || left == ENDLESS => Some(count),
+            Self::Charge if count & CHARGED != 0 || left == UNBOUNDED_BUDGET => Some(count),
             Self::Charge => Some(BUDGET | CHARGED | left.checked_sub(1)?),
             Self::Settle => (left > 0).then_some(BUDGET | left),
-            Self::Widen => Some(BUDGET | ENDLESS),
+            Self::Widen => Some(BUDGET | UNBOUNDED_BUDGET),
         }
     }
 }

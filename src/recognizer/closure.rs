@@ -326,7 +326,7 @@ impl Closure {
             return Ok(());
         }
         match program.point(point) {
-            Point::Border | Point::Special { .. } | Point::Names(_) | Point::Capture { .. } => {}
+            Point::Sentinel | Point::Special { .. } | Point::Names(_) | Point::Capture { .. } => {}
             Point::Regular { language, next } => {
                 if languages.is_nullable(language) {
                     self.arrive(stacks, (next, 0), stack)?;

@@ -20,7 +20,7 @@ pub(super) struct Configurations {
     ids: HashTable<(u32, ConfigId)>,
     /// The successors of configurations by tokens read before.
     successors: FxHashMap<(ConfigId, u32), ConfigId>,
-    /// By configuration: the one with endless budgets, and the least tokens left of any budget.
+    /// By configuration: the one with unbounded budgets, and the least tokens left of any budget.
     widened: FxHashMap<ConfigId, (ConfigId, u32)>,
 }
 
@@ -59,12 +59,12 @@ impl Configurations {
         self.successors.insert((from, token), next);
     }
 
-    /// The configuration with endless budgets, if it is known.
+    /// The configuration with unbounded budgets, if it is known.
     pub(super) fn widened(&self, id: ConfigId) -> Option<(ConfigId, u32)> {
         self.widened.get(&id).copied()
     }
 
-    /// Remembers the configuration with endless budgets, and the least tokens left of any.
+    /// Remembers the configuration with unbounded budgets, and the least tokens left of any.
     pub(super) fn remember_widened(&mut self, id: ConfigId, widened: (ConfigId, u32)) {
         self.widened.insert(id, widened);
     }

@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::budget_counter::{ENDLESS, tokens_left};
+use super::budget_counter::{UNBOUNDED_BUDGET, tokens_left};
 use super::byte_coverage::ByteCoverage;
 use super::gss::{ReturnStacks, StackFrame};
 use super::item::{ACCEPT, BOTTOM, ConfigId, Item, PointId, StackId};
@@ -31,7 +31,7 @@ use super::point::Point;
 use super::program::Program;
 use crate::deadline;
 use crate::error::Result;
-use crate::regular::{Language, Languages, longest_witness, witness_length};
+use crate::regular::{Language, Languages, span, witness_length};
 
 /// Memo tables of liveness.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub(super) struct Liveness {
     points: FxHashMap<PointId, u64>,
     /// By stack: the most tokens that may be spent above it; `None` if it cannot be completed.
     rooms: FxHashMap<StackId, Option<u64>>,
-    /// By stack: the single-byte tokens that close its endless budgets.
+    /// By stack: the single-byte tokens that close its unbounded budgets.
     closing: FxHashMap<StackId, Option<u64>>,
     /// By choice of names: the most single-byte tokens of a name and what follows it.
     longest_names: FxHashMap<u32, u64>,
@@ -104,7 +104,7 @@ struct Alternative {
 
 impl Alternative {
     fn new(own: u64, then: &[(PointId, u32)]) -> Self {
-        Self { own, then: SmallVec::from_slice(then), budget: ENDLESS }
+        Self { own, then: SmallVec::from_slice(then), budget: UNBOUNDED_BUDGET }
     }
 }
 
@@ -159,7 +159,7 @@ impl LivenessCheck<'_> {
                 let mut sum = one.own;
                 for (i, &(next, times)) in one.then.iter().enumerate() {
                     let all = of(next).saturating_mul(times.into());
-                    if i == 0 && one.budget < ENDLESS && all > one.budget.into() {
+                    if i == 0 && one.budget < UNBOUNDED_BUDGET && all > one.budget.into() {
                         return NEVER;
                     }
                     sum = sum.saturating_add(all);
@@ -193,14 +193,15 @@ impl LivenessCheck<'_> {
                 both
             }
         };
-        Ok(witness_length::short_length(self.languages, spelled, ENDLESS.into())?.unwrap_or(NEVER))
+        Ok(witness_length::short_length(self.languages, spelled, UNBOUNDED_BUDGET.into())?
+            .unwrap_or(NEVER))
     }
 
     fn alternatives(&mut self, point: PointId) -> Result<Vec<Alternative>> {
         let program = self.program;
         let one = |next: PointId| Alternative::new(0, &[(next, 1)]);
         Ok(match program.point(point) {
-            Point::Border => vec![Alternative::new(0, &[])],
+            Point::Sentinel => vec![Alternative::new(0, &[])],
             Point::Regular { language, next } => {
                 vec![Alternative::new(self.language_tokens(language)?, &[(next, 1)])]
             }
@@ -295,20 +296,20 @@ impl LivenessCheck<'_> {
         Ok((tokens < NEVER).then_some(tokens))
     }
 
-    /// The most single-byte tokens that close all endless budgets after any token that ends inside the
+    /// The most single-byte tokens that close all unbounded budgets after any token that ends inside the
     /// terminal of an item; `None` if that is not known, or if another budget might not suffice.
     pub(super) fn closing_tokens(&mut self, item: Item) -> Result<Option<u64>> {
         let program = self.program;
         let rest = match program.point(item.point) {
             Point::Regular { next, .. } => {
-                let longest = longest_witness::longest_witness(self.languages, item.state)?;
+                let longest = span::span_bound(self.languages, item.state)?;
                 longest.unwrap_or(NEVER).saturating_add(self.point_tokens(next)?)
             }
             Point::Capture { tag, .. } => {
                 let Some(next) = program.after_capture(tag, None, self.languages)? else {
                     return Ok(None);
                 };
-                let longest = longest_witness::longest_witness(self.languages, item.state)?;
+                let longest = span::span_bound(self.languages, item.state)?;
                 longest.unwrap_or(NEVER).saturating_add(self.point_tokens(next)?)
             }
             Point::Names(names) => self.longest_name(names)?,
@@ -339,7 +340,7 @@ impl LivenessCheck<'_> {
         Ok(most)
     }
 
-    /// The single-byte tokens that close all endless budgets of a stack, the most of any of its paths;
+    /// The single-byte tokens that close all unbounded budgets of a stack, the most of any of its paths;
     /// `None` without one.
     fn closing_of_stack(&mut self, stack: StackId) -> Result<Option<u64>> {
         let stacks = self.stacks;
@@ -351,8 +352,8 @@ impl LivenessCheck<'_> {
                 let closing = match self.known.closing[&frame.below] {
                     _ if tokens == NEVER => continue,
                     Some(below) => Some(below.saturating_add(tokens)),
-                    // Behind the last endless budget nothing has to be closed.
-                    None => (tokens_left(frame.count) == Some(ENDLESS)).then_some(0),
+                    // Behind the last unbounded budget nothing has to be closed.
+                    None => (tokens_left(frame.count) == Some(UNBOUNDED_BUDGET)).then_some(0),
                 };
                 most = most.max(closing);
             }
@@ -402,7 +403,7 @@ impl LivenessCheck<'_> {
                     },
                 };
                 let left = match tokens_left(frame.count) {
-                    None | Some(ENDLESS) => ANY_NUMBER,
+                    None | Some(UNBOUNDED_BUDGET) => ANY_NUMBER,
                     Some(left) => left.into(),
                 };
                 most = most.max(Some(room.min(left)));

@@ -23,8 +23,9 @@ pub(crate) enum TokenSpan {
 /// One instruction of a program: read something or branch, then go on at another point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Point {
-    /// [`RETURN`](super::item::RETURN) and [`ACCEPT`](super::item::ACCEPT) themselves.
-    Border,
+    /// No instruction: [`RETURN`](super::item::RETURN), [`ACCEPT`](super::item::ACCEPT), and the
+    /// placeholder of a hole, or of a loop while its body is compiled.
+    Sentinel,
     /// Read a string of a language, then go on.
     Regular { language: Language, next: PointId },
     /// Read one token of a set, then go on.

@@ -95,7 +95,7 @@ impl Program {
         self.required_duplicates.get()
     }
 
-    /// Whether the program allows a continuation by strings that were captured.
+    /// Whether a point made so far captures a string, on which what follows may depend.
     pub(crate) fn has_captures(&self) -> bool {
         self.captures.get()
     }
@@ -165,9 +165,11 @@ impl Program {
         self.tables.borrow().points.reads_json_string[id as usize]
     }
 
-    /// The repeat count with which a return arrives at a point, from the counter of its frame.
+    /// The counter with which execution goes on at a frame's return point: one more run of a counted
+    /// repeat; for a scope and a budget the counter plus 1, so that 0 alone means that it is not
+    /// entered yet.
     pub(crate) fn count_after(&self, id: PointId, count: u32) -> u32 {
-        // A call goes on to a repeat that has run no times.
+        // `CALLED` is `u32::MAX` and wraps to 0: a call returns to a repeat that has not started.
         let count = count.wrapping_add(1);
         match self.point(id) {
             // The counter of an unbounded repeat stops where it no longer matters.
@@ -177,7 +179,7 @@ impl Program {
     }
 
     /// The parts of the constraint that a point was compiled from: keywords, or a rule.
-    pub(crate) fn sources(&self, id: PointId) -> Vec<ConstraintPart> {
+    pub(crate) fn constraint_parts(&self, id: PointId) -> Vec<ConstraintPart> {
         let tables = self.tables.borrow();
         match (tables.points.origin(id), &tables.answers.source) {
             // A source's rules without places: any value, and the first rule.

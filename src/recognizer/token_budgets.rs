@@ -15,12 +15,12 @@
 //! a.          not allowed any more: its `a` would be a third
 //! ```
 //!
-//! *Widened* stacks have endless budgets in the place of those that are open. What is far from the
-//! border of its budgets is looked up with widened stacks, and so shared.
+//! *Widened* stacks have unbounded budgets in the place of those that are open. What is far from the
+//! limit of its budgets is looked up with widened stacks, and so shared.
 
 use smallvec::SmallVec;
 
-use super::budget_counter::{BudgetChange, CHARGED, ENDLESS, tokens_left};
+use super::budget_counter::{BudgetChange, CHARGED, UNBOUNDED_BUDGET, tokens_left};
 use super::gss::{Frames, ReturnStacks, StackFrame};
 use super::item::{Item, StackId};
 use crate::error::Result;
@@ -123,7 +123,7 @@ pub(super) fn change_items(
     Ok(true)
 }
 
-/// The least number of tokens left of any open budget in a set; [`ENDLESS`] without one.
+/// The least number of tokens left of any open budget in a set; [`UNBOUNDED_BUDGET`] without one.
 pub(super) fn least_tokens_left(stacks: &mut ReturnStacks, stack: StackId) -> u32 {
     let mut todo = vec![stack];
     while let Some(&at) = todo.last() {
@@ -143,13 +143,13 @@ pub(super) fn least_tokens_left(stacks: &mut ReturnStacks, stack: StackId) -> u3
             let all = stacks.frames(at).iter();
             let least = all
                 .map(|frame| {
-                    let here = tokens_left(frame.count).unwrap_or(ENDLESS);
-                    here.min(below(frame).unwrap_or(ENDLESS))
+                    let here = tokens_left(frame.count).unwrap_or(UNBOUNDED_BUDGET);
+                    here.min(below(frame).unwrap_or(UNBOUNDED_BUDGET))
                 })
                 .min();
-            stacks.changes.least.insert(at, least.unwrap_or(ENDLESS));
+            stacks.changes.least.insert(at, least.unwrap_or(UNBOUNDED_BUDGET));
             todo.pop();
         }
     }
-    stacks.changes.least.get(&stack).copied().unwrap_or(ENDLESS)
+    stacks.changes.least.get(&stack).copied().unwrap_or(UNBOUNDED_BUDGET)
 }

@@ -137,7 +137,7 @@ impl Recognizer {
         Ok(false)
     }
 
-    /// The most single-byte tokens that close all endless budgets after any token that ends inside the
+    /// The most single-byte tokens that close all unbounded budgets after any token that ends inside the
     /// terminal of an item; `None` if that is not known, or if another budget might not suffice.
     pub(crate) fn closing_tokens(&mut self, item: Item) -> Result<Option<u64>> {
         let Some(mut known) = self.liveness.take() else { return Ok(Some(0)) };
@@ -148,7 +148,7 @@ impl Recognizer {
         closing
     }
 
-    /// The configuration with endless budgets in the place of those that are open, and the least number
+    /// The configuration with unbounded budgets in the place of those that are open, and the least number
     /// of tokens that any of these has left.
     pub(crate) fn widened(&mut self, id: ConfigId) -> Result<(ConfigId, u32)> {
         if let Some(known) = self.configurations.widened(id) {

@@ -66,14 +66,14 @@ pub(crate) trait Automaton: Debug + Send + Sync {
         false
     }
 
-    /// Whether it has endlessly many states, so that determinisation is not tried.
-    fn is_endless(&self) -> bool {
+    /// Whether it has infinitely many states, so that determinisation is not tried.
+    fn is_infinite_state(&self) -> bool {
         false
     }
 
     /// Whether few successors of each of its many states are asked for, so that rows of 256 do not pay.
     fn steps_singly(&self) -> bool {
-        self.is_endless()
+        self.is_infinite_state()
     }
 
     /// Whether the state stands between two characters of an automaton whose strings are all

@@ -43,8 +43,9 @@ impl ByteSet {
         Self(std::array::from_fn(word))
     }
 
-    /// The bytes that are in the set while the byte before is not, and the other way round.
-    pub(crate) fn border(&self) -> Self {
+    /// The bytes at which a run of members or of others begins, 0 aside: those in the set while the byte
+    /// before is not, and the other way round.
+    pub(crate) fn run_starts(&self) -> Self {
         let mut before = [0; 4];
         let mut carry = self.0[0] & 1;
         for (to, from) in before.iter_mut().zip(self.0) {
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn borders_are_where_membership_changes() {
+    fn runs_start_where_membership_changes() {
         for set in [
             ByteSet::EMPTY,
             ByteSet::ALL,
@@ -180,7 +181,7 @@ mod tests {
             [0, 1, 63, 64, 200, 255].into_iter().collect(),
         ] {
             let plain = (1..=255u8).filter(|&b| set.contains(b) != set.contains(b - 1));
-            assert_eq!(set.border(), plain.collect());
+            assert_eq!(set.run_starts(), plain.collect());
             let all = (0..=255u8).filter(|&b| set.contains(b));
             assert!(set.iter().eq(all));
         }

@@ -17,10 +17,10 @@
 //! |---|---|
 //! | data | `expression`, `properties`, `arena`, `dfa`, `transition_table`, `counted_product`, `memo`, `budget`, `shared_results`, `keyed_hash`, `search_queue` |
 //! | arena | `store` (interning), `construct` with `concatenation`, `union_merge` and `unescaped`, `fingerprint`, `variables`, `arena_copy` |
-//! | structure | `subexpressions`, `shape`, `prefix_closure`, `lengths`, `computed_parts`, `surely_live` |
+//! | structure | `subexpressions`, `shape`, `every_prefix`, `lengths`, `computed_parts`, `provably_live` |
 //! | reading | `derivative` (perhaps dead successors), `exact_derivative` (none dead) |
 //! | emptiness | `emptiness`, with `required_bytes`, `unit_counts`, `counted_text`, `common_successor` |
-//! | strings | `witness`, `witness_length`, `longest_witness`, `unit_bounds` |
+//! | strings | `witness`, `witness_length`, `span`, `unit_bounds` |
 //! | compilation | `determinize`, `product`, `compact` |
 //! | masks | `widening` |
 //!
@@ -43,23 +43,23 @@ mod derivative;
 mod determinize;
 mod dfa;
 mod emptiness;
+pub(crate) mod every_prefix;
 mod exact_derivative;
 mod expression;
 mod fingerprint;
 mod keyed_hash;
 pub(crate) mod lengths;
-pub(crate) mod longest_witness;
 mod memo;
-pub(crate) mod prefix_closure;
 pub(crate) mod product;
 mod properties;
+mod provably_live;
 mod required_bytes;
 mod search_queue;
 pub(crate) mod shape;
 mod shared_results;
+pub(crate) mod span;
 mod store;
 mod subexpressions;
-mod surely_live;
 pub(crate) mod table_automaton;
 mod transition_table;
 mod unescaped;

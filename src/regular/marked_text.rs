@@ -111,32 +111,35 @@ impl MarkedText {
 
 /// A terminal whose pattern looks at the text around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct TerminalInText {
+pub(crate) struct LookaroundTerminal {
     /// The strings that it reads in some text.
     pub(crate) strings: Language,
-    /// The texts in which it stands between the marks.
-    places: Language,
+    /// The marked texts in which the terminal stands where its look-around conditions hold.
+    marked_texts: Language,
 }
 
-impl TerminalInText {
+impl LookaroundTerminal {
     /// The terminal of these texts. `None` if it reads the same strings in every place.
-    pub(crate) fn new(languages: &mut Languages, places: Language) -> Result<Option<Self>> {
-        let strings = strings(languages, places)?;
+    pub(crate) fn new(languages: &mut Languages, marked_texts: Language) -> Result<Option<Self>> {
+        let strings = strings(languages, marked_texts)?;
         let all = MarkedText::new(languages).any_place(languages, strings);
-        let refused = languages.difference(all, places);
-        Ok(languages.is_live(refused)?.then_some(Self { strings, places }))
+        let refused = languages.difference(all, marked_texts);
+        Ok(languages.is_live(refused)?.then_some(Self { strings, marked_texts }))
     }
 
     /// The texts with its numbered marks around a string where it must not stand.
     fn violations(self, languages: &mut Languages, number: MarkNumber) -> Result<Language> {
         let all = MarkedText::new(languages).any_place(languages, self.strings);
-        let refused = languages.difference(all, self.places);
+        let refused = languages.difference(all, self.marked_texts);
         written_out(languages, refused, Some(number), MAX_STATES)?.ok_or_else(too_many_states)
     }
 }
 
 /// The texts with marks in which every terminal, numbered as in the list, stands where it may.
-pub(crate) fn monitor(languages: &mut Languages, terminals: &[TerminalInText]) -> Result<Language> {
+pub(crate) fn monitor(
+    languages: &mut Languages,
+    terminals: &[LookaroundTerminal],
+) -> Result<Language> {
     if terminals.is_empty() {
         return Ok(Language::ALL);
     }
@@ -145,9 +148,9 @@ pub(crate) fn monitor(languages: &mut Languages, terminals: &[TerminalInText]) -
     // One after the other, each minimal, so that what two terminals demand alike is one state.
     for (index, terminal) in terminals.iter().enumerate() {
         let violations = terminal.violations(languages, MarkNumber::new(index)?)?;
-        let fine = languages.difference(all, violations);
-        let fine = minimal(languages, fine)?;
-        let both = languages.intersect([monitor, fine]);
+        let without = languages.difference(all, violations);
+        let without = minimal(languages, without)?;
+        let both = languages.intersect([monitor, without]);
         monitor = minimal(languages, both)?;
     }
     Ok(monitor)
@@ -178,10 +181,10 @@ pub(crate) fn among_marks(languages: &mut Languages, strings: Language) -> Resul
 }
 
 /// The strings between the marks of these texts.
-fn strings(languages: &mut Languages, places: Language) -> Result<Language> {
+fn strings(languages: &mut Languages, marked_texts: Language) -> Result<Language> {
     let mut starts = Vec::new();
-    let (mut seen, mut at) = (vec![places], 0);
-    let mut is_seen = FxHashMap::from_iter([(places, ())]);
+    let (mut seen, mut at) = (vec![marked_texts], 0);
+    let mut is_seen = FxHashMap::from_iter([(marked_texts, ())]);
     while let Some(&state) = seen.get(at) {
         at += 1;
         deadline::check()?;
@@ -350,16 +353,16 @@ fn too_many_states() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::regular::{Dialect, compile_in_text, parse_pattern};
+    use crate::regular::{Dialect, compile_with_context, parse_pattern};
 
-    fn terminal(l: &mut Languages, pattern: &str) -> Result<Option<TerminalInText>> {
+    fn terminal(l: &mut Languages, pattern: &str) -> Result<Option<LookaroundTerminal>> {
         let tree = parse_pattern(pattern, Dialect::Rust)?;
-        let places = compile_in_text(l, &tree, tree.is_lazy(), &Utf8)?;
-        TerminalInText::new(l, places)
+        let marked_texts = compile_with_context(l, &tree, tree.is_lazy(), &Utf8)?;
+        LookaroundTerminal::new(l, marked_texts)
     }
 
     #[test]
-    fn what_looks_no_further_than_its_own_text_is_no_terminal_in_text() -> Result<()> {
+    fn what_looks_no_further_than_its_own_text_is_no_lookaround_terminal() -> Result<()> {
         let l = &mut Languages::new();
         for pattern in ["a", "a(?=b)b", r#""(\\.|[^"])*(?<!x)""#, "^a$", r"a\Bb", r"-.*?(?<!\\)x"] {
             assert!(terminal(l, pattern)?.is_none(), "{pattern}");
@@ -385,7 +388,7 @@ mod tests {
     fn the_monitor_holds_the_texts_in_which_terminals_stand_where_they_may() -> Result<()> {
         let l = &mut Languages::new();
         let patterns = ["a(?!b)", r"\bif\b"].map(|pattern| terminal(l, pattern));
-        let terminals: Vec<TerminalInText> =
+        let terminals: Vec<LookaroundTerminal> =
             patterns.into_iter().filter_map(Result::transpose).collect::<Result<_>>()?;
         let monitor = monitor(l, &terminals)?;
         for (text, expected) in [

@@ -19,7 +19,7 @@ mod pattern_error;
 mod python;
 mod rust;
 
-pub(crate) use compile::{compile as compile_pattern, compile_in_text, compile_preferred};
+pub(crate) use compile::{compile as compile_pattern, compile_preferred, compile_with_context};
 pub(crate) use ecma::identifiers;
 pub use options::{Anchoring, Dialect, Options};
 pub use parse::parse;

@@ -105,7 +105,7 @@ impl ProgramView {
     /// The instruction at a point.
     pub(super) fn instruction(&self, point: u32) -> Instruction {
         self.with(|program, _| match program.point(point) {
-            Point::Border => Instruction::Return,
+            Point::Sentinel => Instruction::Return,
             Point::Regular { language, next } => Instruction::Read { language, next },
             Point::Special { .. } => Instruction::Special,
             Point::Call { rule, next } => Instruction::Call { rule, next },

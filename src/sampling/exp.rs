@@ -2,17 +2,18 @@
 //!
 //! e^−x is the table's entry of the nearest multiple of 1/32, times a short series of what remains:
 //! e^−2.51 = `TABLE[80]` · e^(80/32 − 2.51). A *band* is the range of exponents whose nearest entry
-//! is the same; a *depth* is how far an exponent lies below the greatest, in bands.
+//! is the same; a *depth* is how far an exponent lies below the greatest, in bands unless a name says
+//! nats or octaves.
 
 use std::sync::LazyLock;
 
 /// Table entries for one unit of the exponent.
 pub(crate) const BANDS_PER_UNIT: f64 = 32.0;
-/// Depth, in units of the exponent, beyond which terms are left out of sums: 2^24 terms of e^−56
+/// Depth in nats (units of the exponent) beyond which terms are left out of sums: 2^24 terms of e^−56
 /// are below the precision of an `f64` beside the greatest term, which is 1.
-pub(crate) const EXP_REACH: usize = 56;
-/// Bands within [`EXP_REACH`].
-const BANDS: usize = EXP_REACH * BANDS_PER_UNIT as usize;
+pub(crate) const EXP_REACH_NATS: usize = 56;
+/// Bands within [`EXP_REACH_NATS`].
+const BANDS: usize = EXP_REACH_NATS * BANDS_PER_UNIT as usize;
 /// Entries of the table, those from [`BANDS`] on being 0: a power of two, so that an index is cut
 /// down to it by a mask.
 pub(crate) const TABLE_SIZE: usize = BANDS.next_power_of_two();

@@ -64,8 +64,8 @@ pub struct SamplingParams {
     /// Keeps tokens at least this share as probable as the most probable one. From 0 to 1; 0 keeps
     /// all.
     pub min_p: f32,
-    /// Keeps the smallest set of tokens of most usual surprise that holds this much probability,
-    /// and never fewer than one token. From 0 to 1; 1 keeps all.
+    /// Locally typical sampling: keeps the tokens whose surprise (−ln p) is nearest to the entropy, as
+    /// few as hold this much probability, and never fewer than one. From 0 to 1; 1 keeps all.
     pub typical_p: f32,
     /// Probability with which XTC removes the top choices at a step. From 0 to 1; 0 is off.
     pub xtc_probability: f32,

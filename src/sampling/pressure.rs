@@ -46,9 +46,9 @@ impl Pressure {
         let log_sum = |words: &[u32]| {
             let mut maxima = Vec::new();
             let scan = row_scan::scan(logits, words, &mut maxima, MaximaPrecision::UpperBounds);
-            let top = f64::from(scan.best.map_or(f32::NEG_INFINITY, |best| best.1));
+            let max_logit = f64::from(scan.best.map_or(f32::NEG_INFINITY, |best| best.1));
             let row = MaskedRow { logits, words, maxima: &maxima, temperature: 1.0 };
-            (scan, top + row.sum_of_exponentials(top).ln())
+            (scan, max_logit + row.sum_of_exponentials(max_logit).ln())
         };
         let (kept, constrained) = log_sum(mask.words());
         if let Some(token) = kept.broken {
@@ -109,23 +109,23 @@ fn rest(logits: &[f32], words: &[u32], kept: RowScan, constrained: f64) -> (RowS
         scan = row_scan::scan(logits, &words, &mut maxima, MaximaPrecision::UpperBounds);
     }
     let Some((token, best)) = scan.best else { return (kept, constrained) };
-    let top = f64::from(best);
+    let max_logit = f64::from(best);
     let row = MaskedRow { logits, words: &words, maxima: &maxima, temperature: 1.0 };
-    let others = top + row.sum_of_exponentials(top).ln();
+    let others = max_logit + row.sum_of_exponentials(max_logit).ln();
     let most = others.max(constrained);
-    let whole = most + ((others - most).exp() + (constrained - most).exp()).ln();
+    let log_sum = most + ((others - most).exp() + (constrained - most).exp()).ln();
     // Of equal logits the lower id is the more probable.
     let wins = |(kept_token, kept_best): (u32, f32)| {
         best > kept_best || (best == kept_best && token < kept_token)
     };
     if kept.best.is_none_or(wins) {
-        (RowScan { best: scan.best, ..kept }, whole)
+        (RowScan { best: scan.best, ..kept }, log_sum)
     } else {
-        (kept, whole)
+        (kept, log_sum)
     }
 }
 
-/// The pressure of a constraint over a whole text.
+/// [`Pressure`] summed over a text: what `Request::faithfulness` asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Steps that were measured, the end token's among them.

@@ -148,18 +148,24 @@ impl Sampler {
                 let picked = steps::pick(candidates, u);
                 (picked.map(|(c, probability)| (c.token, probability)), candidates.len())
             }
-            TruncatedRow::Listed(Some((top, total))) => {
-                let picked = steps::at_point(candidates, top, u * total);
+            TruncatedRow::Listed(Some((max_logit, total))) => {
+                let picked = steps::at_point(candidates, max_logit, u * total);
                 (picked.map(|(c, weight)| (c.token, weight / total)), candidates.len())
             }
-            TruncatedRow::Nucleus { bound, row: AdjustedRow { changed, temperature, top, .. } } => {
+            TruncatedRow::Nucleus {
+                bound,
+                row: AdjustedRow { changed, temperature, max_logit, .. },
+            } => {
                 let row = MaskedRow { logits, words, maxima, temperature };
-                let picked = top_p.streamed.at(&row, &bound, (top, &changed), u * bound.sum);
+                let picked = top_p.streamed.at(&row, &bound, (max_logit, &changed), u * bound.sum);
                 (picked.map(|(token, weight)| (token, weight / bound.sum)), bound.count)
             }
-            TruncatedRow::Range { range, row: AdjustedRow { changed, temperature, top, .. } } => {
+            TruncatedRow::Range {
+                range,
+                row: AdjustedRow { changed, temperature, max_logit, .. },
+            } => {
                 let row = MaskedRow { logits, words, maxima, temperature };
-                let picked = range.at(&row, (top, &changed), u * range.sum);
+                let picked = range.at(&row, (max_logit, &changed), u * range.sum);
                 (picked.map(|(token, weight)| (token, weight / range.sum)), range.count)
             }
         };
@@ -197,8 +203,8 @@ impl Sampler {
             }
         }
         let candidates = &self.scratch.candidates;
-        let whole = steps::log_sum_exp(candidates);
-        Ok(candidates.iter().map(|c| (c.token, (c.logit - whole).exp())).collect())
+        let log_sum_exp = steps::log_sum_exp(candidates);
+        Ok(candidates.iter().map(|c| (c.token, (c.logit - log_sum_exp).exp())).collect())
     }
 
     /// The `n` most probable tokens after the steps that change logits, best first, each with the
@@ -259,8 +265,8 @@ impl Sampler {
             drafted
         } else {
             let beyond = |&(token, p): &(u32, f64)| (p - of(drafted_from, token)).max(0.0);
-            let whole: f64 = target.iter().map(beyond).sum();
-            let mut rest = self.uniform() * whole;
+            let total: f64 = target.iter().map(beyond).sum();
+            let mut rest = self.uniform() * total;
             let point = target.iter().find(|row| {
                 rest -= beyond(row);
                 rest < 0.0

@@ -14,7 +14,10 @@ const MAX_SORTED_ITEMS: usize = 24;
 
 /// The item with which the sum of the weights, from the least item up, reaches `wanted`, and that
 /// sum; `None` if the sum of all is less. No two items are equal. Moves the items. Expected O(n).
-pub(super) fn reach<T: Copy + Ord>(items: &mut [(T, f64)], wanted: f64) -> Option<(T, f64)> {
+pub(super) fn select_by_weight<T: Copy + Ord>(
+    items: &mut [(T, f64)],
+    wanted: f64,
+) -> Option<(T, f64)> {
     let (mut items, mut before) = (items, 0.0);
     while items.len() > MAX_SORTED_ITEMS {
         let pivot = middle(items);
@@ -85,7 +88,7 @@ mod tests {
             });
             // Sums in another order differ in their last bits.
             let near = (sum - wanted).abs() < 1e-9;
-            let found = reach(&mut items, wanted).map(|(key, _)| key.candidate());
+            let found = select_by_weight(&mut items, wanted).map(|(key, _)| key.candidate());
             let expected = expected.map(|at| sorted[at].0);
             prop_assert!(near || found == expected, "{found:?} {expected:?}");
         }

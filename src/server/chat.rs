@@ -112,7 +112,7 @@ struct WholeCompletion {
     open: BTreeMap<usize, (MessageBuilder, Vec<Value>)>,
     ended: BTreeMap<usize, Choice>,
     usage: Usage,
-    /// Alternatives to the tokens of the prompt, if they are told of.
+    /// Number of alternatives to each token of the prompt, for the field `prompt_logprobs` of the answer.
     prompt_logprobs: Option<usize>,
     /// The tokens of the prompt.
     prompt: Option<Value>,

@@ -68,7 +68,7 @@ fn prepare(
     let compiler = format.configure(&app.compiler)?;
     let constraint = match format.is_text() {
         true => None,
-        // There is one, and what stands for none accepts everything.
+        // `compiled` is `None` for free text alone, which the arm above has taken.
         false => {
             let compile =
                 || format.compiled(&compiler).unwrap_or_else(|| compiler.regex("(?s:.*)"));
@@ -125,7 +125,7 @@ struct CompletionAnswer {
     choices_each: usize,
     has_logprobs: bool,
     top_logprobs: usize,
-    /// Alternatives to the tokens of the prompt, if they are told of by themselves.
+    /// Number of alternatives to each token of the prompt, for the field `prompt_logprobs` of the answer.
     prompt_logprobs: Option<usize>,
     /// Whether choices begin with the prompt, and their log-probabilities with those of its tokens.
     has_echo: bool,
@@ -144,7 +144,7 @@ struct CompletionChoice {
     tokens: Vec<Step>,
     /// The end token that was drawn.
     end_token: Option<Step>,
-    /// The tokens of the prompt, where they are told of.
+    /// The tokens of the prompt with their log-probabilities, if the answer has them.
     prompt: Vec<PromptToken>,
     /// Number of tokens that were sent.
     sent: usize,

@@ -3,7 +3,7 @@
 use super::tool_format::{Piece, Slot};
 use crate::grammar::{GrammarBuilder, NodeId, RuleId, SpecialToken};
 use crate::regular::{Utf8, any_text};
-use crate::vocabulary::{SpecialNames, TextPart, Vocabulary};
+use crate::vocabulary::{SpecialTokenNames, TextPart, Vocabulary};
 
 /// Contents of the slots of pieces.
 #[derive(Clone, Copy)]
@@ -15,12 +15,12 @@ pub(super) struct Slots<'a> {
     /// Vocabulary that says which tags are special tokens.
     pub(super) vocabulary: &'a Vocabulary,
     /// Its special tokens, which texts may name.
-    pub(super) names: &'a SpecialNames,
+    pub(super) names: &'a SpecialTokenNames,
 }
 
 impl<'a> Slots<'a> {
     /// Slots of pieces outside of calls.
-    pub(super) fn of(vocabulary: &'a Vocabulary, names: &'a SpecialNames) -> Self {
+    pub(super) fn of(vocabulary: &'a Vocabulary, names: &'a SpecialTokenNames) -> Self {
         Self { call: None, answer: None, vocabulary, names }
     }
 }

@@ -10,7 +10,7 @@ use super::tool_format::Piece;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder};
 use crate::regular::{ByteSet, Language, Utf8, any_text};
-use crate::vocabulary::{SpecialNames, Vocabulary};
+use crate::vocabulary::{SpecialTokenNames, Vocabulary};
 
 /// Format in which a family of models writes its reasoning.
 ///
@@ -181,7 +181,7 @@ impl ReasoningFormat {
         after: AfterReasoning,
     ) -> Result<Grammar> {
         let mut builder = GrammarBuilder::new();
-        let names = SpecialNames::new(vocabulary);
+        let names = SpecialTokenNames::new(vocabulary);
         let slots = Slots::of(vocabulary, &names);
         let mut parts = Vec::new();
         if start != ReasoningStart::Prompt {

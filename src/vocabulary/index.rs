@@ -1,5 +1,5 @@
-//! The index: a vocabulary and its compiled token tables in one file, so that the next load reads
-//! them instead of computing them.
+//! The index: an on-disk cache of a parsed vocabulary and of its compiled token tables, so that the next
+//! load reads them instead of computing them.
 //!
 //! Loading a vocabulary of 150,000 tokens parses a tokenizer file, sorts the tokens and builds the
 //! trie; reading its index only checks and copies arrays.

@@ -13,7 +13,7 @@ use super::Vocabulary;
 
 /// The special tokens of a vocabulary, by name.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SpecialNames {
+pub(crate) struct SpecialTokenNames {
     names: FxHashMap<Box<str>, u32>,
     /// Lengths of names in bytes, longer ones first.
     lengths: Vec<usize>,
@@ -39,7 +39,7 @@ pub(crate) enum TextPart<'t> {
     Token(&'t str, u32),
 }
 
-impl SpecialNames {
+impl SpecialTokenNames {
     pub(crate) fn new(vocabulary: &Vocabulary) -> Self {
         let special = vocabulary.ids.iter().filter(|&(_, &id)| vocabulary.is_special(id));
         let names: FxHashMap<Box<str>, u32> = special
@@ -102,7 +102,7 @@ mod tests {
         let tokens = vec![Some(b"a".to_vec())];
         let special = [(1, "<|a|>"), (2, "<|a|>b"), (3, "é")];
         let vocabulary = Vocabulary::from_tokens(tokens, &special, &[]).unwrap();
-        let names = SpecialNames::new(&vocabulary);
+        let names = SpecialTokenNames::new(&vocabulary);
         let parts = names.parts("x<|a|><|a|>bé<|a");
         let [x, rest] = ["x", "<|a"].map(TextPart::Text);
         let [a, b, e] = [("<|a|>", 1), ("<|a|>b", 2), ("é", 3)];

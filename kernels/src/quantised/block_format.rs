@@ -82,8 +82,8 @@ const E2M1: [u8; 16] = [0, 4, 6, 8, 9, 10, 11, 12, 12, 13, 14, 15, 16, 18, 20, 2
 /// The greatest exponent of `MXFP4` with which all weights are finite.
 const MAX_EXPONENT: u8 = 252;
 
-/// The number that is added to the products of numbers and scales: no rounding is in it, for a half-precision
-/// number has 11 bits, and an integer at most 8.
+/// The value that is added to number · scale. It is exact in `f32`: its half-precision factor has 11 bits,
+/// its integer factor at most 8.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Offset {
     /// −zero · scale: this number stands for the weight 0.
@@ -153,8 +153,8 @@ impl BlockFormat {
         }
     }
 
-    /// The index of the first block that holds an infinity or no number where its scale is; none of a
-    /// sound file does.
+    /// The index of the first block whose scale or offset is infinite or NaN, or so great that a weight is
+    /// infinite; a valid file has none.
     ///
     /// ```
     /// use maskwright_kernels::BlockFormat;

@@ -16,7 +16,7 @@
 use rayon::prelude::*;
 
 use super::block_format::{BlockFormat, Offset, half_of_power};
-use super::rounded_rows::UNIT;
+use super::quantised_rows::UNIT;
 use crate::linear::PANEL;
 
 /// A quantised matrix in panels of 16 columns; the last is filled up with zeros.

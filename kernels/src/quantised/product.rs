@@ -1,4 +1,4 @@
-//! Products of [rounded rows](super::rounded_rows) with quantised panels, in integers.
+//! Products of [quantised rows](super::quantised_rows) with quantised panels, in integers.
 //!
 //! The codes of a group of 16 or 32 weights are multiplied with the integers of the row as they are, two at a
 //! time, and their sum is exact. Only then it becomes a number in single precision, and scales come in:
@@ -24,7 +24,7 @@ use pulp::{Arch, NullaryFnOnce, Scalar};
 use super::codes::Codes;
 use super::integer_products::IntegerProducts;
 use super::panels::{QuantisedPanels, QuantisedSlice};
-use super::rounded_rows::{HALF, RoundedUnit, UNIT};
+use super::quantised_rows::{HALF, QuantisedActivations, UNIT};
 use super::unpacked::{UnpackedUnit, unpack};
 use crate::linear::PANEL;
 
@@ -37,7 +37,7 @@ const UNPACKED_UNITS: usize = 16;
 /// The product of some rows with some panels.
 pub(crate) struct QuantisedTask<'a> {
     /// (rows, k / 32).
-    pub(crate) x: &'a [RoundedUnit],
+    pub(crate) x: &'a [QuantisedActivations],
     pub(crate) panels: QuantisedSlice<'a>,
     /// A part of each row.
     pub(crate) y: Vec<&'a mut [f32]>,
@@ -192,7 +192,7 @@ struct OneRow<
     simd: S,
     panels: &'a QuantisedPanels,
     panel: usize,
-    x: &'a [RoundedUnit],
+    x: &'a [QuantisedActivations],
     y: &'a mut [[f32; PANEL]; P],
 }
 
@@ -271,7 +271,7 @@ fn add_word<
     simd: S,
     codes: &Codes<'_, S, LOW, HIGH, HAS_TABLE>,
     words: [&[[u32; PANEL]]; P],
-    x: &RoundedUnit,
+    x: &QuantisedActivations,
     word: usize,
     integers: &mut [[S::u32s; N]; P],
 ) {
@@ -342,7 +342,7 @@ struct SeveralRows<
 > {
     simd: S,
     unpacked: &'a [UnpackedUnit],
-    x: [&'a [RoundedUnit]; R],
+    x: [&'a [QuantisedActivations]; R],
     y: &'a mut [[f32; PANEL]; R],
 }
 
@@ -361,9 +361,9 @@ impl<
         let Self { simd, unpacked, x, y } = self;
         // Hidden from the compiler, which would unroll the loop and run out of registers.
         let pairs = black_box(HALF / GROUPS);
-        let x: [&[RoundedUnit]; R] = from_fn(|r| &x[r][..unpacked.len()]);
+        let x: [&[QuantisedActivations]; R] = from_fn(|r| &x[r][..unpacked.len()]);
         for (index, unit) in unpacked.iter().enumerate() {
-            let x: [&RoundedUnit; R] = from_fn(|r| &x[r][index]);
+            let x: [&QuantisedActivations; R] = from_fn(|r| &x[r][index]);
             let mut parts = [[simd.splat_f32s(0.0); N]; R];
             for group in 0..GROUPS {
                 let part = group * pairs..(group + 1) * pairs;
@@ -402,7 +402,7 @@ impl<
 mod tests {
     use super::*;
     use crate::linear::{PackedWeights, WeightSlice, linear};
-    use crate::quantised::{BlockFormat, round_rows};
+    use crate::quantised::{BlockFormat, quantise_rows};
     use crate::random::Random;
 
     /// Blocks of random bytes, without infinities among the half-precision numbers, wherever they lie.
@@ -509,9 +509,9 @@ mod tests {
                 for rows in [1, 2, 3, 5, 6, 7, 13] {
                     let x = &x[..rows * k];
                     assert_eq!(linear(x, &packed), all[..rows * columns], "{format:?} {rows}");
-                    let (rounded, mut y) = (round_rows(x), vec![0.0; rows * columns]);
+                    let (quantised, mut y) = (quantise_rows(x), vec![0.0; rows * columns]);
                     let places = y.chunks_mut(columns).collect();
-                    let task = QuantisedTask { x: &rounded, panels: panels.slice(0), y: places };
+                    let task = QuantisedTask { x: &quantised, panels: panels.slice(0), y: places };
                     task.run(Arch::Scalar);
                     assert_eq!(y, all[..rows * columns], "{format:?} {rows}, scalar");
                 }
@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_reaches_the_results() {
+    fn nan_reaches_the_results() {
         let bytes = blocks(BlockFormat::Q4_K, 5, &mut Random(10));
         let packed = PackedWeights::new(WeightSlice::Blocks(BlockFormat::Q4_K, &bytes), 256);
         let mut x = vec![1.0; 512];

@@ -1,8 +1,8 @@
-//! Rows of activations as integers of 16 bits with a scale for each 32 of them.
+//! Quantised activations: 16-bit integers with a scale for each 32 numbers of a row.
 //!
 //! A number x of a unit of 32 becomes q = x · 32767 / m, rounded to the nearest integer, where m is the
-//! greatest of their amounts; x is then q · m / 32767 but for at most m / 65534. (ggml rounds to 8 bits, 256
-//! times as coarse.)
+//! greatest of their amounts; x is then q · m / 32767 with an error of at most m / 65534. (ggml quantises
+//! to 8 bits: steps 258 times as wide.)
 //!
 //! ```text
 //! x   0.5   −1.0   0.25  …     m = 1
@@ -12,7 +12,8 @@
 //! *Invariant.* A unit depends on its own 32 numbers alone, and each step is one IEEE operation: the integers
 //! are the same on all processors, and for any number of rows.
 
-/// Numbers of a unit.
+/// Numbers of a unit: neighbouring activations of a row that share a scale. Weights are packed in units of
+/// as many numbers of k.
 pub(crate) const UNIT: usize = 32;
 
 /// Half of a unit: numbers of the smallest group of weights with a scale of their own.
@@ -30,18 +31,18 @@ const LIFT: f32 = f32::from_bits((127 + 100) << 23);
 /// 1.5 · 2²³: numbers about it are the integers, and adding it rounds to the nearest, to the even one of two.
 const INTEGERS: f32 = 12_582_912.0;
 
-/// 32 numbers of a row.
+/// A unit of a row of activations.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RoundedUnit {
+pub(crate) struct QuantisedActivations {
     /// Two integers each, the first in the lower 16 bits.
     pub(super) pairs: [u32; HALF],
     /// The sums of the integers of the first and of the second half.
     pub(super) sums: [i32; 2],
-    /// The number that an integer 1 stands for. If an infinity or no number is in the unit, it is no number.
+    /// The value of the integer 1. NaN if the unit holds an infinity or a NaN.
     pub(super) scale: f32,
 }
 
-impl RoundedUnit {
+impl QuantisedActivations {
     /// The sum of the integers of one of so many groups, 1 or 2.
     #[inline(always)]
     pub(super) fn sum(&self, group: usize, groups: usize) -> i32 {
@@ -52,19 +53,19 @@ impl RoundedUnit {
     }
 }
 
-/// The units of some rows, whose length is a multiple of 32.
-pub(crate) fn round_rows(x: &[f32]) -> Vec<RoundedUnit> {
-    x.as_chunks::<UNIT>().0.iter().map(round).collect()
+/// Quantises some rows, whose length is a multiple of 32, to units: (rows, k / 32).
+pub(crate) fn quantise_rows(x: &[f32]) -> Vec<QuantisedActivations> {
+    x.as_chunks::<UNIT>().0.iter().map(quantise).collect()
 }
 
 #[inline(always)]
-fn round(x: &[f32; UNIT]) -> RoundedUnit {
-    // The bits of amounts are ordered as they are, infinity and no number above all others.
+fn quantise(x: &[f32; UNIT]) -> QuantisedActivations {
+    // The bits of amounts are ordered as the amounts are, with infinity and NaN above all finite ones.
     let amounts = x.map(|x| x.to_bits() & 0x7fff_ffff);
     let greatest = f32::from_bits(amounts.into_iter().fold(0, u32::max));
     if greatest == 0.0 || !greatest.is_finite() {
-        // 0 · 0, or no number.
-        return RoundedUnit { pairs: [0; HALF], sums: [0; 2], scale: greatest * 0.0 };
+        // The scale is 0 · 0 = 0, or NaN.
+        return QuantisedActivations { pairs: [0; HALF], sums: [0; 2], scale: greatest * 0.0 };
     }
     let lift = if greatest < LIFTED_BELOW { LIFT } else { 1.0 };
     let factor = GREATEST / (greatest * lift);
@@ -78,7 +79,7 @@ fn round(x: &[f32; UNIT]) -> RoundedUnit {
     for (pair, [first, second]) in pairs.iter_mut().zip(integers.as_chunks().0) {
         *pair = (*first as u32 & 0xffff) | (*second as u32) << 16;
     }
-    RoundedUnit {
+    QuantisedActivations {
         pairs,
         sums: [sum(&integers[..HALF]), sum(&integers[HALF..])],
         scale: greatest / GREATEST,
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    fn integers(unit: &RoundedUnit) -> Vec<i32> {
+    fn integers(unit: &QuantisedActivations) -> Vec<i32> {
         let halves = |pair: &u32| [i32::from(*pair as i16), i32::from((pair >> 16) as i16)];
         unit.pairs.iter().flat_map(halves).collect()
     }
@@ -105,7 +106,7 @@ mod tests {
                 .into_iter()
                 .map(|x| (f64::from(x) * 2.0 * factor) as f32)
                 .collect();
-            for (x, unit) in x.chunks_exact(UNIT).zip(round_rows(&x)) {
+            for (x, unit) in x.chunks_exact(UNIT).zip(quantise_rows(&x)) {
                 let greatest = x.iter().fold(0.0, |greatest: f32, x| greatest.max(x.abs()));
                 let integers = integers(&unit);
                 assert_eq!(unit.sums[0], integers[..HALF].iter().sum::<i32>());
@@ -127,18 +128,18 @@ mod tests {
     fn the_greatest_number_is_the_greatest_integer() {
         let mut x = [0.0; UNIT];
         (x[3], x[17]) = (-1.5, 0.75);
-        let unit = round_rows(&x)[0];
+        let unit = quantise_rows(&x)[0];
         assert_eq!((integers(&unit)[3], integers(&unit)[17]), (-32767, 16384));
         assert_eq!(unit.scale, 1.5 / 32767.0);
-        assert_eq!(round_rows(&[0.0; UNIT])[0].scale, 0.0);
+        assert_eq!(quantise_rows(&[0.0; UNIT])[0].scale, 0.0);
     }
 
     #[test]
-    fn what_is_no_number_stays_none() {
+    fn infinities_and_nan_give_a_scale_of_nan() {
         for bad in [f32::INFINITY, f32::NEG_INFINITY, f32::NAN] {
             let mut x = [1.0; 2 * UNIT];
             x[40] = bad;
-            let units = round_rows(&x);
+            let units = quantise_rows(&x);
             assert!(units[0].scale > 0.0 && units[1].scale.is_nan(), "{bad}");
         }
     }

@@ -10,7 +10,7 @@ use pulp::NullaryFnOnce;
 use super::codes::Codes;
 use super::integer_products::IntegerProducts;
 use super::panels::QuantisedPanels;
-use super::rounded_rows::{HALF, UNIT};
+use super::quantised_rows::{HALF, UNIT};
 use crate::linear::PANEL;
 
 /// 32 numbers of k of 16 columns.

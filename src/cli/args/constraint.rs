@@ -116,11 +116,11 @@ impl From<DialectName> for Dialect {
     }
 }
 
-/// The constraint: one of these.
-/// Signs of a grammar that may hold a JSON Schema: of its own, in llguidance's list, or of a grammar that
-/// it names.
+/// Texts by which a grammar shows that it may hold a JSON Schema: inline (`%json`), in llguidance's list, or
+/// by way of a grammar that it names.
 const SCHEMA_SIGNS: [&str; 4] = ["%json", "json_schema", "@", "%import"];
 
+// The constraint: at most one of these options. (A doc comment would be a text of clap's help.)
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Constraint")]
 #[group(multiple = false)]

@@ -38,8 +38,8 @@ pub(in crate::constraint) trait HoleReader: Send + Sync {
 struct EarleyItem {
     state: StateId,
     origin: u32,
-    /// The turns of a counted repeat.
-    turns: u32,
+    /// The iterations of a counted repeat.
+    iterations: u32,
 }
 
 /// The texts of a terminal from one position.
@@ -142,7 +142,7 @@ impl ChartBuilder<'_, '_> {
 
     fn call(&mut self, rule: NetworkRuleId, position: u32) -> Result<()> {
         let state = self.chart.network.rules[rule as usize].start;
-        self.add(position, EarleyItem { state, origin: position, turns: 0 })
+        self.add(position, EarleyItem { state, origin: position, iterations: 0 })
     }
 
     /// Looks at all items of a position.
@@ -190,15 +190,18 @@ impl ChartBuilder<'_, '_> {
             &State::Call { rule, next } => {
                 self.wait(rule, position, EarleyItem { state: next, ..item })?;
             }
-            &State::Turn { body, min, max } => {
-                if item.turns >= min {
+            &State::Iteration { body, min, max } => {
+                if item.iterations >= min {
                     self.complete(rule, item.origin, position)?;
                 }
-                if max.is_none_or(|max| item.turns < max) {
-                    // Turns beyond the least number are not counted where there is no greatest.
-                    let turns =
-                        if max.is_some() { item.turns + 1 } else { min.min(item.turns + 1) };
-                    self.wait(body, position, EarleyItem { turns, ..item })?;
+                if max.is_none_or(|max| item.iterations < max) {
+                    // Iterations beyond the least number are not counted where there is no greatest.
+                    let iterations = if max.is_some() {
+                        item.iterations + 1
+                    } else {
+                        min.min(item.iterations + 1)
+                    };
+                    self.wait(body, position, EarleyItem { iterations, ..item })?;
                 }
             }
             State::End => self.complete(rule, item.origin, position)?,

@@ -1,11 +1,12 @@
 //! The parse that counts, among those that a chart allows.
 //!
 //! A *goal* is a rule with the text that it reads: from one position to another, or from one on
-//! without an end. Depth-first search finds the way through the rule's automaton: of the ends of a
-//! terminal or a call the greatest first, of the edges of a fork the first. A way names the goals of
+//! without an end. Depth-first search finds the path through the rule's automaton: of the ends of a
+//! terminal or a call the greatest first, of the edges of a fork the first. A path names the goals of
 //! its calls, which the chart knows to be reachable, so no choice is ever taken back across rules, but
-//! for one case: rules that derive each other alone. There a rule of the grammar must not stand within
-//! itself over the same text, and a call that could lead back is tried out first.
+//! for one case: rules that derive each other over the same text (unit rules). There a rule of the
+//! grammar must not stand within itself over that text, and a call that could lead back is tried out
+//! first.
 //!
 //! Example: `start: a* b`, `a: "x"`, `b[capture]: "x"*` on `xx`: `start` reads 0..2, its calls are `a` 0..1,
 //! `a` 1..2, `b` 2..2.
@@ -32,30 +33,30 @@ struct Goal {
     to: Option<u32>,
 }
 
-/// A place on the way through a rule's automaton.
+/// A state and a position on the path through a rule's automaton.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Place {
+struct PathState {
     state: StateId,
     position: u32,
-    /// The turns of a counted repeat.
-    turns: u32,
+    /// The iterations of a counted repeat.
+    iterations: u32,
 }
 
-/// One step of a way.
+/// One step of a path.
 #[derive(Clone, Copy, Debug)]
-struct Move {
-    /// The place behind it; `None` at the end of the way.
-    to: Option<Place>,
+struct PathStep {
+    /// The state behind it; `None` at the end of the path.
+    to: Option<PathState>,
     /// The goal of the call, if it is one.
     call: Option<Goal>,
 }
 
 /// Rules that are being derived over one text, the innermost last.
-type Chain = Rc<[NetworkRuleId]>;
+type UnitChain = Rc<[NetworkRuleId]>;
 
 /// Work that is left, in the order of the text.
 enum Task {
-    Derive(Goal, Chain),
+    Derive(Goal, UnitChain),
     /// The end of a rule that reads this text.
     Close(NetworkRuleId, Range<u32>),
 }
@@ -85,7 +86,7 @@ impl<'a> Derivation<'a> {
             deadline::check()?;
             match task {
                 Task::Derive(goal, chain) => {
-                    let calls = self.way(goal, &chain)?.ok_or_else(|| {
+                    let calls = self.derive(goal, &chain)?.ok_or_else(|| {
                         Error::new(ErrorKind::Limit, "the text so far has no parse to capture from")
                     })?;
                     let Goal { rule, from, to } = goal;
@@ -118,43 +119,45 @@ impl<'a> Derivation<'a> {
         Ok(found)
     }
 
-    /// The goals of the calls on the way of a goal, which stands within the rules of a chain over the
-    /// same text. `None` if there is no way but one through a rule of the chain.
-    fn way(&self, goal: Goal, chain: &Chain) -> Result<Option<Vec<Goal>>> {
+    /// The goals of the calls on the path of a goal, which stands within the rules of a chain over the
+    /// same text. `None` if every path leads through a rule of the chain.
+    fn derive(&self, goal: Goal, chain: &UnitChain) -> Result<Option<Vec<Goal>>> {
         if chain.len() > MAX_CHAIN {
             let message = format!("more than {MAX_CHAIN} rules derive each other alone");
             return Err(Error::new(ErrorKind::Limit, message)
                 .with_help("leave rules out that only name another rule"));
         }
         let start = self.network.rules[goal.rule as usize].start;
-        let first = Place { state: start, position: goal.from, turns: 0 };
+        let first = PathState { state: start, position: goal.from, iterations: 0 };
         let mut visited = FxHashSet::from_iter([first]);
-        // By place on the way: the moves that are left to try, the next one last, and the call that
+        // By state on the path: the steps that are left to try, the next one last, and the call that
         // led there.
-        let mut way = vec![(self.moves(goal, first), None)];
-        while let Some((moves, _)) = way.last_mut() {
-            let Some(next) = moves.pop() else {
-                way.pop();
+        let mut path = vec![(self.steps(goal, first), None)];
+        while let Some((steps, _)) = path.last_mut() {
+            let Some(next) = steps.pop() else {
+                path.pop();
                 continue;
             };
             if let Some(call) = next.call
-                && !self.is_reachable(goal, call, chain)?
+                && !self.closes_no_cycle(goal, call, chain)?
             {
                 continue;
             }
-            let Some(place) = next.to else {
-                let calls = way.iter().filter_map(|(_, call)| *call);
+            let Some(state) = next.to else {
+                let calls = path.iter().filter_map(|(_, call)| *call);
                 return Ok(Some(calls.chain(next.call).collect()));
             };
-            if visited.insert(place) {
-                way.push((self.moves(goal, place), next.call));
+            if visited.insert(state) {
+                path.push((self.steps(goal, state), next.call));
             }
         }
         Ok(None)
     }
 
-    /// Whether a call on the way of a goal is no way back to a rule of the chain.
-    fn is_reachable(&self, goal: Goal, call: Goal, chain: &Chain) -> Result<bool> {
+    /// Whether `call` can be derived without a cycle: a rule that calls itself, over the same text,
+    /// through rules that read nothing else. Only calls of the goal's own strongly connected component
+    /// over the goal's text are tried.
+    fn closes_no_cycle(&self, goal: Goal, call: Goal, chain: &UnitChain) -> Result<bool> {
         let component = |rule: NetworkRuleId| self.network.rules[rule as usize].component;
         let is_same_text = (call.from, call.to) == (goal.from, goal.to);
         if !is_same_text || component(call.rule) != component(goal.rule) {
@@ -164,87 +167,90 @@ impl<'a> Derivation<'a> {
         if is_named && (call.rule == goal.rule || chain.contains(&call.rule)) {
             return Ok(false);
         }
-        Ok(self.way(call, &extended(chain, goal.rule))?.is_some())
+        Ok(self.derive(call, &extended(chain, goal.rule))?.is_some())
     }
 
-    /// The moves from a place on the way of a goal, the preferred one last.
-    fn moves(&self, goal: Goal, at: Place) -> Vec<Move> {
+    /// The steps from a state on the path of a goal, the preferred one last.
+    fn steps(&self, goal: Goal, at: PathState) -> Vec<PathStep> {
         let last = goal.to.unwrap_or(u32::MAX);
-        let step = |to: Place| Move { to: Some(to), call: None };
-        let finish = Move { to: None, call: None };
-        let mut moves = Vec::new();
+        let going_to = |to: PathState| PathStep { to: Some(to), call: None };
+        let finish = PathStep { to: None, call: None };
+        let mut steps = Vec::new();
         match &self.network.states[at.state as usize] {
             State::Fork(branches) => {
-                moves.extend(branches.iter().rev().map(|&state| step(Place { state, ..at })));
+                steps.extend(
+                    branches.iter().rev().map(|&state| going_to(PathState { state, ..at })),
+                );
             }
             &State::Read { terminal, next } => {
-                let Some(run) = self.chart.run(terminal, at.position) else { return moves };
+                let Some(run) = self.chart.run(terminal, at.position) else { return steps };
                 let ends = run.ends.iter().take_while(|&&end| end <= last);
-                moves.extend(
-                    ends.map(|&position| step(Place { state: next, position, turns: at.turns })),
-                );
+                steps.extend(ends.map(|&position| {
+                    going_to(PathState { state: next, position, iterations: at.iterations })
+                }));
                 if goal.to.is_none() && run.is_open {
-                    moves.push(finish);
+                    steps.push(finish);
                 }
             }
             State::Token { tokens, next } => match self.chart.input.token(at.position) {
                 Some((token, end)) if tokens.contains(token) && end <= last => {
-                    moves.push(step(Place { state: *next, position: end, ..at }));
+                    steps.push(going_to(PathState { state: *next, position: end, ..at }));
                 }
                 Some(_) => {}
                 None => {
                     if goal.to.is_none() && at.position == self.chart.input.end() {
-                        moves.push(finish);
+                        steps.push(finish);
                     }
                 }
             },
             &State::Call { rule, next } => {
-                self.calls(goal, rule, at, Place { state: next, ..at }, &mut moves);
+                self.calls(goal, rule, at, PathState { state: next, ..at }, &mut steps);
             }
-            &State::Turn { body, min, max } => {
-                if at.turns >= min && goal.to == Some(at.position) {
-                    moves.push(finish);
+            &State::Iteration { body, min, max } => {
+                if at.iterations >= min && goal.to == Some(at.position) {
+                    steps.push(finish);
                 }
-                if max.is_none_or(|max| at.turns < max) {
-                    let turns = if max.is_some() { at.turns + 1 } else { min.min(at.turns + 1) };
-                    self.calls(goal, body, at, Place { turns, ..at }, &mut moves);
-                    // A turn that reads nothing is taken only where turns are missing.
-                    let reads = |call: Goal| call.to != Some(at.position) || at.turns < min;
-                    moves.retain(|next| next.call.is_none_or(reads));
+                if max.is_none_or(|max| at.iterations < max) {
+                    let iterations =
+                        if max.is_some() { at.iterations + 1 } else { min.min(at.iterations + 1) };
+                    self.calls(goal, body, at, PathState { iterations, ..at }, &mut steps);
+                    // An iteration that reads nothing is taken only where iterations are missing.
+                    let reads = |call: Goal| call.to != Some(at.position) || at.iterations < min;
+                    steps.retain(|next| next.call.is_none_or(reads));
                 }
             }
             State::End => {
                 if goal.to == Some(at.position) {
-                    moves.push(finish);
+                    steps.push(finish);
                 }
             }
         }
-        moves
+        steps
     }
 
-    /// The moves by a call, the preferred one last; `behind` is the place behind an empty text.
+    /// The steps by a call, the preferred one last; `behind` is the state behind an empty text.
     fn calls(
         &self,
         goal: Goal,
         rule: NetworkRuleId,
-        at: Place,
-        behind: Place,
-        moves: &mut Vec<Move>,
+        at: PathState,
+        behind: PathState,
+        steps: &mut Vec<PathStep>,
     ) {
         let last = goal.to.unwrap_or(u32::MAX);
         let from = at.position;
         let ends = self.chart.ends(rule, from).iter().take_while(|&&end| end <= last);
-        moves.extend(ends.map(|&end| Move {
-            to: Some(Place { position: end, ..behind }),
+        steps.extend(ends.map(|&end| PathStep {
+            to: Some(PathState { position: end, ..behind }),
             call: Some(Goal { rule, from, to: Some(end) }),
         }));
         if goal.to.is_none() && self.chart.is_open(rule, from) {
-            moves.push(Move { to: None, call: Some(Goal { rule, from, to: None }) });
+            steps.push(PathStep { to: None, call: Some(Goal { rule, from, to: None }) });
         }
     }
 }
 
 /// A chain with one more rule.
-fn extended(chain: &Chain, rule: NetworkRuleId) -> Chain {
+fn extended(chain: &UnitChain, rule: NetworkRuleId) -> UnitChain {
     chain.iter().copied().chain([rule]).collect()
 }

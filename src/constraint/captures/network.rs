@@ -8,10 +8,10 @@
 //! Example: `list: item ("," item)*` with `item` captured
 //!
 //! ```text
-//! rule 0 (list)     Call 1 → Call 2 → End
-//! rule 1 (item)     Read item → End           a capture
-//! rule 2 (repeat)   Turn 3
-//! rule 3 (turn)     Read "," → Call 1 → End
+//! rule 0 (list)        Call 1 → Call 2 → End
+//! rule 1 (item)        Read item → End           a capture
+//! rule 2 (repeat)      Iteration 3
+//! rule 3 (iteration)   Read "," → Call 1 → End
 //! ```
 
 use std::sync::Arc;
@@ -51,8 +51,8 @@ pub(super) enum State {
         rule: NetworkRuleId,
         next: StateId,
     },
-    /// Another turn of a counted repeat, or its end.
-    Turn {
+    /// Another iteration of a counted repeat, or its end.
+    Iteration {
         body: NetworkRuleId,
         min: u32,
         max: Option<u32>,
@@ -140,7 +140,8 @@ impl Network {
         let NetworkCompiler { mut network, grammar, .. } = compiler;
         let mut calls: Vec<Vec<RuleId>> = vec![Vec::new(); network.rules.len()];
         for (state, &rule) in network.states.iter().zip(&network.rule_of) {
-            if let State::Call { rule: callee, .. } | State::Turn { body: callee, .. } = state {
+            if let State::Call { rule: callee, .. } | State::Iteration { body: callee, .. } = state
+            {
                 calls[rule as usize].push(RuleId::new(*callee as usize));
             }
         }
@@ -228,7 +229,7 @@ impl NetworkCompiler {
                 next
             }
             // At the end of a rule its own text is given; elsewhere it takes a rule to say that the
-            // longest text counts, whichever alternative or number of turns reads it.
+            // longest text counts, whichever alternative or number of iterations reads it.
             Node::Choice(parts) if self.is_end(next) => {
                 let mut branches = Vec::with_capacity(parts.len());
                 for &part in &parts {
@@ -241,7 +242,7 @@ impl NetworkCompiler {
                     Node::Call(rule) => rule.index() as u32,
                     _ => self.part(id, Part::Inner, RuleKind::Plain),
                 };
-                self.push(State::Turn { body, min, max })
+                self.push(State::Iteration { body, min, max })
             }
             Node::Choice(_) | Node::Repeat { .. } => {
                 let rule = self.part(id, Part::Whole, RuleKind::Plain);

@@ -42,7 +42,7 @@ pub(super) struct RegularRules<'a> {
     /// Whether lazy terminals take precedence.
     lazy_precedence: bool,
     /// Whether terminals see the text around them: in grammars that are written out.
-    sees_text: bool,
+    supports_lookaround: bool,
 }
 
 impl<'a> RegularRules<'a> {
@@ -62,7 +62,7 @@ impl<'a> RegularRules<'a> {
             facts: vec![RuleFacts::default(); count],
             callees_first: Vec::new(),
             lazy_precedence: options.lazy_precedence,
-            sees_text: is_written_out,
+            supports_lookaround: is_written_out,
         };
         if options.lazy_precedence {
             rules.terminals.iter().for_each(|&(rule, _)| found.facts[rule].is_terminal = true);
@@ -116,7 +116,7 @@ impl<'a> RegularRules<'a> {
                 {
                     usize::MAX
                 }
-                RuleExprKind::Regular(_) | RuleExprKind::InText(..) => 1,
+                RuleExprKind::Regular(_) | RuleExprKind::Lookaround(..) => 1,
                 RuleExprKind::Rule(callee) => leaves[*callee],
                 RuleExprKind::Special(_)
                 | RuleExprKind::Embedded(_)
@@ -147,19 +147,19 @@ impl<'a> RegularRules<'a> {
     }
 
     /// Whether terminals see the text around them.
-    pub(super) fn sees_text(&self) -> bool {
-        self.sees_text
+    pub(super) fn supports_lookaround(&self) -> bool {
+        self.supports_lookaround
     }
 
     /// Whether an expression is a terminal that looks at the text around it, or a choice in which one is.
-    pub(super) fn is_in_text(&self, expr: &RuleExpr) -> bool {
+    pub(super) fn is_lookaround(&self, expr: &RuleExpr) -> bool {
         match &expr.kind {
-            RuleExprKind::InText(..) => self.sees_text,
+            RuleExprKind::Lookaround(..) => self.supports_lookaround,
             // What it calls was visited before it, so it has no circle.
             &RuleExprKind::Rule(rule) => {
-                self.has_contextual(rule) && self.is_in_text(&self.rules.bodies[rule])
+                self.has_contextual(rule) && self.is_lookaround(&self.rules.bodies[rule])
             }
-            RuleExprKind::Choice(parts) => parts.iter().any(|part| self.is_in_text(part)),
+            RuleExprKind::Choice(parts) => parts.iter().any(|part| self.is_lookaround(part)),
             _ => false,
         }
     }
@@ -191,8 +191,8 @@ impl<'a> RegularRules<'a> {
         while let Some(expr) = todo.pop() {
             match &expr.kind {
                 RuleExprKind::Lazy(_) if is_lazy(expr) && !self.is_terminal(rule) => return true,
-                RuleExprKind::InText(..) if self.sees_text => return true,
-                RuleExprKind::Except(inner, _) if self.is_in_text(inner) => return true,
+                RuleExprKind::Lookaround(..) if self.supports_lookaround => return true,
+                RuleExprKind::Except(inner, _) if self.is_lookaround(inner) => return true,
                 RuleExprKind::Rule(callee) if self.has_contextual(*callee) => return true,
                 RuleExprKind::Sequence(parts) | RuleExprKind::Choice(parts) => todo.extend(parts),
                 RuleExprKind::Repeat(inner, ..) | RuleExprKind::Attributed(inner, _) => {
@@ -263,7 +263,7 @@ impl<'a> RegularRules<'a> {
     ) -> Result<Language> {
         let text = self.rules.text;
         Ok(match &expr.kind {
-            RuleExprKind::Regular(language) | RuleExprKind::InText(_, language) => *language,
+            RuleExprKind::Regular(language) | RuleExprKind::Lookaround(_, language) => *language,
             &RuleExprKind::Rule(rule) => self.rule(languages, rule, expr.at)?,
             RuleExprKind::Special(_) => {
                 return Err(text

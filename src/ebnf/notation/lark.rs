@@ -31,7 +31,7 @@
 //!
 //! - A position lies between two terminals (strings, patterns, upper-case names) of one parse. The
 //!   terminals that may begin there are those that could come next in this parse: of any
-//!   alternative, of another turn of a repeat, of what follows a repeat or an empty rule.
+//!   alternative, of another iteration of a repeat, of what follows a repeat or an empty rule.
 //!   Alternatives with equal beginnings (`"a" x | "a" y`) are chosen between behind these; others
 //!   where they begin.
 //! - Of several lazy rules at one position the one whose text ends first is read. Where two end at

@@ -23,11 +23,11 @@ impl LazyFirst {
         self.reaches_contextual[node.index()]
     }
 
-    /// Propagates from the terminals `lazy` and `in_text` to all nodes above them until nothing changes.
+    /// Propagates from the terminals `lazy` and `lookaround` to all nodes above them until nothing changes.
     pub(super) fn find<'n>(
         grammar: &Grammar,
         lazy: &FxHashSet<NodeId>,
-        in_text: impl Iterator<Item = &'n NodeId>,
+        lookaround: impl Iterator<Item = &'n NodeId>,
         nullable: &[bool],
         sets: &mut LazySets,
     ) -> Self {
@@ -36,7 +36,7 @@ impl LazyFirst {
             Self { sets: vec![LazySetId::EMPTY; count], reaches_contextual: vec![false; count] };
         let parents = parents(grammar, nullable);
         let mut todo = Vec::new();
-        for &id in in_text {
+        for &id in lookaround {
             found.reaches_contextual[id.index()] = true;
             todo.push(id.index());
         }

@@ -7,8 +7,8 @@ use crate::error::{Error, ErrorKind};
 pub(super) const MAX_COPIES: usize = 20_000;
 /// Pairs of terminal state and monitor that a search may visit: one row of 256 bytes each.
 pub(super) const MAX_PAIRS: usize = 100_000;
-/// Turns of a counted repeat that are written one by one.
-pub(super) const MAX_UNROLLED_TURNS: u32 = 1_000;
+/// Iterations of a counted repeat that are written one by one.
+pub(super) const MAX_UNROLLED_ITERATIONS: u32 = 1_000;
 
 /// The error for bytes that are read as marks beside conditions on the text around.
 pub(super) fn bytes_beside_marks() -> Error {

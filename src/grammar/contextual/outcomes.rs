@@ -18,7 +18,7 @@ use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least_fixed_point;
 use crate::grammar::form::{Grammar, Node, NodeId};
-use crate::regular::marked_text::{self, MarkNumber, TerminalInText};
+use crate::regular::marked_text::{self, LookaroundTerminal, MarkNumber};
 use crate::regular::{ByteSet, Language};
 
 /// The outcomes of entries of one kind.
@@ -69,7 +69,7 @@ pub(super) struct Outcomes {
     pub(super) grammar: Grammar,
     lazy: FxHashSet<NodeId>,
     /// The terminals that look at the text around them, with their marks.
-    in_text: FxHashMap<NodeId, MarkNumber>,
+    lookaround: FxHashMap<NodeId, MarkNumber>,
     /// By merged terminal: the same language, as the terminals that it was merged from.
     unmerged: FxHashMap<NodeId, NodeId>,
     nullable: Vec<bool>,
@@ -89,7 +89,7 @@ impl Outcomes {
     pub(super) fn find(
         mut grammar: Grammar,
         lazy: FxHashSet<NodeId>,
-        terminals_in_text: &[(NodeId, TerminalInText)],
+        lookaround_terminals: &[(NodeId, LookaroundTerminal)],
         unmerged: FxHashMap<NodeId, NodeId>,
     ) -> Result<Self> {
         let nullable = least_fixed_point(&grammar, |_, node| match node {
@@ -100,22 +100,22 @@ impl Outcomes {
         });
         let mut sets = LazySets::new();
         // Uses of one terminal share their marks.
-        let (mut in_text, mut numbered) = (FxHashMap::default(), Vec::new());
-        for &(node, terminal) in terminals_in_text {
+        let (mut lookaround, mut numbered) = (FxHashMap::default(), Vec::new());
+        for &(node, terminal) in lookaround_terminals {
             let known = numbered.iter().position(|&other| other == terminal);
             let index = known.unwrap_or_else(|| {
                 numbered.push(terminal);
                 numbered.len() - 1
             });
-            in_text.insert(node, MarkNumber::new(index)?);
+            lookaround.insert(node, MarkNumber::new(index)?);
         }
         let idle = marked_text::monitor(&mut grammar.languages, &numbered)?;
-        let first = LazyFirst::find(&grammar, &lazy, in_text.keys(), &nullable, &mut sets);
+        let first = LazyFirst::find(&grammar, &lazy, lookaround.keys(), &nullable, &mut sets);
         let mut outcomes = Self {
             grammar,
             lazy,
-            has_conflict: !in_text.is_empty(),
-            in_text,
+            has_conflict: !lookaround.is_empty(),
+            lookaround,
             unmerged,
             nullable,
             first,
@@ -148,7 +148,7 @@ impl Outcomes {
             while next < self.loops.order.len() {
                 let entry = self.loops.order[next];
                 next += 1;
-                let found = self.of_turns(entry)?;
+                let found = self.of_iterations(entry)?;
                 has_grown |= self.loops.replace(entry, found);
             }
             if !has_grown && met == (self.rules.order.len(), self.loops.order.len()) {
@@ -228,7 +228,7 @@ impl Outcomes {
 
     /// The strings of a terminal, with its marks.
     pub(super) fn marked(&self, id: NodeId, strings: Language) -> TerminalStrings {
-        TerminalStrings { strings, marks: self.in_text.get(&id).copied() }
+        TerminalStrings { strings, marks: self.lookaround.get(&id).copied() }
     }
 
     /// The states that a terminal leads to.
@@ -263,26 +263,27 @@ impl Outcomes {
         self.sets.union(set, follow)
     }
 
-    /// The lazy languages that may begin behind turn number `turn` of an unrolled repeat.
-    pub(super) fn follow_of_turn(
+    /// The lazy languages that may begin behind iteration number `iteration` of an unrolled repeat.
+    pub(super) fn follow_of_iteration(
         &mut self,
         node: NodeId,
-        turn: u32,
+        iteration: u32,
         unrolling: &Unrolling,
         follow: LazySetId,
     ) -> LazySetId {
-        let again = if unrolling.is_last(turn) { LazySetId::EMPTY } else { self.first.of(node) };
-        let behind = if turn >= unrolling.least { follow } else { LazySetId::EMPTY };
+        let again =
+            if unrolling.is_last(iteration) { LazySetId::EMPTY } else { self.first.of(node) };
+        let behind = if iteration >= unrolling.least { follow } else { LazySetId::EMPTY };
         self.sets.union(again, behind)
     }
 
-    /// The lazy languages that may begin behind each turn of a loop.
+    /// The lazy languages that may begin behind each iteration of a loop.
     pub(super) fn follow_in_loop(&mut self, node: NodeId, follow: LazySetId) -> LazySetId {
         self.sets.union(self.first.of(node), follow)
     }
 
-    /// The strings of a terminal that precedence leaves to it, and the monitor that they are read
-    /// beside.
+    /// The strings of a terminal that lazy terminals do not take from it, and the monitor after that
+    /// restriction. Either the strings (of a lazy terminal) or the monitor (of another one) is narrowed.
     pub(super) fn contested(
         &mut self,
         id: NodeId,
@@ -311,7 +312,7 @@ impl Outcomes {
             let longer = languages.concat([rivals, more]);
             return Ok((languages.difference(strings, longer), from.monitor));
         }
-        let rivals = match self.in_text.is_empty() {
+        let rivals = match self.lookaround.is_empty() {
             true => rivals,
             false => marked_text::among_marks(languages, rivals)?,
         };
@@ -348,8 +349,8 @@ impl Outcomes {
         self.loops.meet(entry, self.rules.order.len())
     }
 
-    /// The outcomes of a loop, from those of its turns.
-    fn of_turns(&mut self, entry: LoopEntry) -> Result<Vec<ParseState>> {
+    /// The outcomes of a loop, from those of its iterations.
+    fn of_iterations(&mut self, entry: LoopEntry) -> Result<Vec<ParseState>> {
         let LoopEntry { node, from, follow } = entry;
         let behind = self.follow_in_loop(node, follow);
         let mut found = self.of_node(node, from, behind)?;
@@ -436,21 +437,21 @@ impl Outcomes {
         from: ParseState,
         follow: LazySetId,
     ) -> Result<Vec<ParseState>> {
-        if let Some(outcome) = self.uniform_turns(node, min, from, follow)? {
+        if let Some(outcome) = self.uniform_iterations(node, min, from, follow)? {
             return Ok(vec![outcome]);
         }
         let mut found = Vec::new();
         let mut states = vec![from];
         let unrolling = Unrolling::of(min, max, self.is_nullable(node))?;
-        for turn in 1..=unrolling.written {
-            let behind = self.follow_of_turn(node, turn, &unrolling, follow);
+        for iteration in 1..=unrolling.written {
+            let behind = self.follow_of_iteration(node, iteration, &unrolling, follow);
             let mut next = Vec::new();
             for &state in &states {
                 next.extend(self.of_node(node, state, behind)?);
             }
             next.sort_unstable();
             next.dedup();
-            if turn >= unrolling.least {
+            if iteration >= unrolling.least {
                 found.extend_from_slice(&next);
             }
             states = next;
@@ -463,9 +464,10 @@ impl Outcomes {
         Ok(found)
     }
 
-    /// The state behind a repeat whose turns are all alike, so that it stays a repeat: each turn
-    /// begins and ends in that state, and it makes no difference whether another turn may follow.
-    pub(super) fn uniform_turns(
+    /// The state behind a repeat whose iterations are all alike, so that it stays a repeat: each
+    /// iteration begins and ends in that state, and it makes no difference whether another one may
+    /// follow.
+    pub(super) fn uniform_iterations(
         &mut self,
         node: NodeId,
         min: u32,
@@ -474,7 +476,7 @@ impl Outcomes {
     ) -> Result<Option<ParseState>> {
         let first = self.first.of(node);
         let again = self.sets.union(first, follow);
-        // Before the least number of turns nothing but another turn may follow.
+        // Before the least number of iterations nothing but another iteration may follow.
         let must_repeat = min > 1 && !self.is_nullable(node);
         if again != follow
             || (must_repeat && first != follow)

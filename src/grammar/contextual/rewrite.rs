@@ -40,13 +40,13 @@ struct SequenceCopy<'a> {
     rests: FxHashMap<(usize, ParseState, bool), Option<Vec<NodeId>>>,
 }
 
-/// A repeat that is written turn by turn.
+/// A repeat that is written iteration by iteration.
 struct RepeatCopy {
     node: NodeId,
     unrolling: Unrolling,
     follow: LazySetId,
     target: TargetState,
-    /// By turn number and state before it: this turn and those behind it.
+    /// By iteration number and state before it: this iteration and those behind it.
     rests: FxHashMap<(u32, ParseState), Option<NodeId>>,
 }
 
@@ -142,7 +142,8 @@ impl Rewriter {
         }
     }
 
-    /// One turn that leads to the target, or one turn and the loop again from the state behind it.
+    /// One iteration that leads to the target, or one iteration and the loop again from the state
+    /// behind it.
     fn loop_body(&mut self, entry: LoopEntry, target: TargetState) -> Result<Option<NodeId>> {
         let LoopEntry { node, from, follow } = entry;
         let behind = self.outcomes.follow_in_loop(node, follow);
@@ -153,10 +154,10 @@ impl Rewriter {
             if !self.outcomes.loop_reaches(&rest, target) {
                 continue;
             }
-            if let Some(turn) = self.node(node, from, behind, Some(state))? {
+            if let Some(iteration) = self.node(node, from, behind, Some(state))? {
                 let rest = self.rule(RuleCopy::Loop(rest, target));
                 let rest = self.builder.call(rest);
-                alternatives.push(self.builder.sequence([turn, rest]));
+                alternatives.push(self.builder.sequence([iteration, rest]));
             }
         }
         Ok(self.any_of(alternatives))
@@ -386,7 +387,7 @@ impl Rewriter {
         Ok(match *self.outcomes.grammar.node(id) {
             Node::Attributed { node, .. } => self.is_written_with_empty(node, from, follow)?,
             Node::Repeat { node, min, .. } => {
-                self.outcomes.uniform_turns(node, min, from, follow)?.is_some()
+                self.outcomes.uniform_iterations(node, min, from, follow)?.is_some()
             }
             _ => false,
         })
@@ -401,21 +402,23 @@ impl Rewriter {
         target: TargetState,
     ) -> Result<Option<NodeId>> {
         let is_nullable = self.outcomes.is_nullable(node);
-        if let Some(state) = self.outcomes.uniform_turns(node, min, from, follow)? {
+        if let Some(state) = self.outcomes.uniform_iterations(node, min, from, follow)? {
             if target.is_some_and(|target| target != state) {
                 return Ok(None);
             }
-            let Some(turn) = self.node(node, from, follow, Some(state))? else { return Ok(None) };
+            let Some(iteration) = self.node(node, from, follow, Some(state))? else {
+                return Ok(None);
+            };
             let min = if is_nullable { 0 } else { min };
-            return Ok(Some(self.builder.repeat(turn, min, max)));
+            return Ok(Some(self.builder.repeat(iteration, min, max)));
         }
         let unrolling = Unrolling::of(min, max, is_nullable)?;
         let mut copy = RepeatCopy { node, unrolling, follow, target, rests: FxHashMap::default() };
-        self.turn(&mut copy, 1, from)
+        self.iteration(&mut copy, 1, from)
     }
 
-    /// Writes turn number `number` of a repeat and those behind it.
-    fn turn(
+    /// Writes iteration number `number` of a repeat and those behind it.
+    fn iteration(
         &mut self,
         copy: &mut RepeatCopy,
         number: u32,
@@ -433,15 +436,15 @@ impl Rewriter {
         if let Some(&known) = copy.rests.get(&(number, from)) {
             return Ok(known);
         }
-        let behind = self.outcomes.follow_of_turn(node, number, &copy.unrolling, follow);
+        let behind = self.outcomes.follow_of_iteration(node, number, &copy.unrolling, follow);
         let mut alternatives = Vec::new();
         if number >= copy.unrolling.least {
             alternatives.extend(self.node(node, from, behind, target)?);
         }
         for state in self.outcomes.of_node(node, from, behind)? {
-            let Some(rest) = self.turn(copy, number + 1, state)? else { continue };
-            if let Some(turn) = self.node(node, from, behind, Some(state))? {
-                alternatives.push(self.builder.sequence([turn, rest]));
+            let Some(rest) = self.iteration(copy, number + 1, state)? else { continue };
+            if let Some(iteration) = self.node(node, from, behind, Some(state))? {
+                alternatives.push(self.builder.sequence([iteration, rest]));
             }
         }
         let written = self.any_of(alternatives);

@@ -76,11 +76,11 @@ pub(super) struct RuleEntry {
     pub(super) follow: LazySetId,
 }
 
-/// One or more further turns of a repeat without upper bound, and the states around them.
+/// One or more further iterations of a repeat without upper bound, and the states around them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct LoopEntry {
     pub(super) node: NodeId,
     pub(super) from: ParseState,
-    /// The lazy languages that may begin behind the last turn.
+    /// The lazy languages that may begin behind the last iteration.
     pub(super) follow: LazySetId,
 }

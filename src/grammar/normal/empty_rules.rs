@@ -9,7 +9,7 @@ use crate::grammar::form::{Attribute, Grammar, Node, NodeId, RuleId};
 /// Rewrites a grammar so that no rule is nullable but perhaps its start, which then is called
 /// nowhere. `nullable` says by node whether it derives the empty string.
 pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Result<Grammar> {
-    let Grammar { languages, nodes, sources, rules, holes, start } = grammar;
+    let Grammar { languages, nodes, origins, rules, holes, start } = grammar;
     let mut out = GrammarBuilder { languages, holes, ..GrammarBuilder::default() };
     for rule in &rules {
         out.declare(rule.name());
@@ -87,9 +87,9 @@ pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Result<Grammar> {
                 Node::Call(rule) => out.call(*rule),
             }
         });
-        if let Some(source) = &sources[i] {
+        if let Some(origin) = &origins[i] {
             for id in first_new..out.nodes.len() {
-                out.sources[id] = Some(source.clone());
+                out.origins[id] = Some(origin.clone());
             }
         }
     }

@@ -54,12 +54,12 @@ pub(super) fn remove(grammar: Grammar, nullable: Vec<bool>, limit: usize) -> Res
         return Ok(grammar);
     }
     recursive.sort_unstable();
-    let Grammar { languages, nodes, sources, rules, holes, start } = grammar;
+    let Grammar { languages, nodes, origins, rules, holes, start } = grammar;
     let mut corner = LeftCornerTransform {
         out: GrammarBuilder {
             languages,
             nodes,
-            sources,
+            origins,
             rules,
             holes,
             shortest_first: FxHashSet::default(),
@@ -401,7 +401,7 @@ impl LeftCornerTransform {
                 self.choice(parts)
             }
             Node::Repeat { node: part, min, max } => {
-                // A part that is never empty, as `without_empty_rules` left it.
+                // The part is never empty, as `empty_rules::remove` left it.
                 self.push(Node::Repeat { node: part, min: min.max(1), max })
             }
             Node::Sequence(parts) => {

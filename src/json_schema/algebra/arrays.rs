@@ -35,15 +35,15 @@ pub(crate) fn intersect_arrays(
         max: smaller(a.max, b.max),
         contains_counts,
         equality,
-        sources: a.sources.merged(&b.sources),
+        origins: a.origins.merged(&b.origins),
     })
 }
 
 /// Arrays outside a set, as alternatives: too short, too long, or with an item outside its set.
 pub(crate) fn complement_arrays(sets: &mut Sets<'_>, a: &ArraySet) -> Vec<ArraySet> {
     let mut result = Vec::new();
-    let sources = &a.sources;
-    let any = || ArraySet { sources: sources.clone(), ..ArraySet::any() };
+    let origins = &a.origins;
+    let any = || ArraySet { origins: origins.clone(), ..ArraySet::any() };
     if let Some(max) = a.min.checked_sub(1) {
         result.push(ArraySet { max: Some(max), ..any() });
     }

@@ -42,8 +42,8 @@ impl Sets<'_> {
     /// Merges object sets with formulas into fewer ones, where they are more than a few and name
     /// their keys in the same order.
     pub(crate) fn gather(&mut self, objects: &[ObjectSet]) -> Result<Vec<ObjectSet>> {
-        let on_condition = |object: &&ObjectSet| object.condition != MemberFormula::HOLDS;
-        if objects.iter().filter(on_condition).count() <= MAX_PARALLEL_OBJECT_SETS {
+        let has_formula = |object: &&ObjectSet| object.formula != MemberFormula::HOLDS;
+        if objects.iter().filter(has_formula).count() <= MAX_PARALLEL_OBJECT_SETS {
             return Ok(objects.to_vec());
         }
         let any_order = self.options.property_order == PropertyOrder::Any;
@@ -53,8 +53,8 @@ impl Sets<'_> {
                 let keys = |object: &ObjectSet| {
                     object.named.iter().map(|named| named.key.clone()).collect::<Vec<_>>()
                 };
-                on_condition(&object)
-                    && on_condition(&&group[0])
+                has_formula(&object)
+                    && has_formula(&&group[0])
                     && (any_order || keys(&group[0]) == keys(object))
             };
             match groups.iter_mut().find(alike) {
@@ -78,14 +78,14 @@ impl Sets<'_> {
 /// The formula that a key and its set, required or not, stand for.
 fn formula_of_key(sets: &mut Sets<'_>, key: &Arc<str>, set: Set, required: bool) -> MemberFormula {
     let set = canonical_set(sets, set);
-    let present = sets.conditions.of(FormulaNode::Present(key.clone(), set));
-    let absent = sets.conditions.of(FormulaNode::Absent(key.clone()));
+    let present = sets.formulas.intern(FormulaNode::Present(key.clone(), set));
+    let absent = sets.formulas.intern(FormulaNode::Absent(key.clone()));
     match (required, set) {
         (true, Set::NEVER) => MemberFormula::FAILS,
         (true, _) => present,
         (false, Set::ANY) => MemberFormula::HOLDS,
         (false, Set::NEVER) => absent,
-        (false, _) => sets.conditions.or([absent, present]),
+        (false, _) => sets.formulas.or([absent, present]),
     }
 }
 
@@ -94,20 +94,20 @@ pub(crate) fn fold_complement(
     sets: &mut Sets<'_>,
     object: &ObjectSet,
 ) -> Result<Option<ObjectSet>> {
-    let mut all = vec![object.condition];
+    let mut all = vec![object.formula];
     for named in &object.named {
         all.push(formula_of_key(sets, &named.key, named.set, named.required));
     }
     let names = sets.names(object);
     all.extend(formulas_of_classes(sets, object, names)?);
     all.extend(formulas_of_counts(sets, object));
-    let all = sets.conditions.and(all);
+    let all = sets.formulas.and(all);
     let named = object.named.iter();
     let named = named.map(|n| NamedKey { set: Set::ANY, required: false, key: n.key.clone() });
     let folded = ObjectSet {
         named: named.collect(),
-        condition: negate_formula(sets, all),
-        sources: object.sources.clone(),
+        formula: negate_formula(sets, all),
+        origins: object.origins.clone(),
         ..ObjectSet::any(sets.strings.any)
     };
     settle(sets, folded)
@@ -124,7 +124,7 @@ fn formulas_of_classes(
         let keys = sets.languages.difference(class.keys, names);
         if sets.languages.is_live(keys)? {
             let set = canonical_set(sets, class.set);
-            formulas.push(sets.conditions.of(FormulaNode::All(KeyClass { keys, set })));
+            formulas.push(sets.formulas.intern(FormulaNode::All(KeyClass { keys, set })));
         }
     }
     Ok(formulas)
@@ -134,7 +134,7 @@ fn formulas_of_classes(
 fn formulas_of_counts(sets: &mut Sets<'_>, object: &ObjectSet) -> Vec<MemberFormula> {
     let least = (object.min > object.required() as u32).then_some(object.min);
     let bounds = [least.map(FormulaNode::AtLeast), object.max.map(FormulaNode::AtMost)];
-    bounds.into_iter().flatten().map(|bound| sets.conditions.of(bound)).collect()
+    bounds.into_iter().flatten().map(|bound| sets.formulas.intern(bound)).collect()
 }
 
 /// The union of object sets, as one object set with a formula.
@@ -169,8 +169,8 @@ pub(crate) fn fold_union(sets: &mut Sets<'_>, objects: &[ObjectSet]) -> Result<O
     let same_classes = objects.windows(2).all(|pair| pair[0].classes == pair[1].classes);
     let mut alternatives = Vec::with_capacity(objects.len());
     for (i, object) in objects.iter().enumerate() {
-        folded.sources = folded.sources.merged(&object.sources);
-        let mut all = vec![object.condition];
+        folded.origins = folded.origins.merged(&object.origins);
+        let mut all = vec![object.formula];
         for (key, row) in keys.iter().zip(&said) {
             if common(row) {
                 continue;
@@ -182,12 +182,12 @@ pub(crate) fn fold_union(sets: &mut Sets<'_>, objects: &[ObjectSet]) -> Result<O
             all.extend(formulas_of_classes(sets, object, names)?);
         }
         all.extend(formulas_of_counts(sets, object));
-        alternatives.push(sets.conditions.and(all));
+        alternatives.push(sets.formulas.and(all));
     }
     if let (true, Some(first)) = (same_classes, objects.first()) {
         folded.classes = first.classes.clone();
     }
-    folded.condition = sets.conditions.or(alternatives);
+    folded.formula = sets.formulas.or(alternatives);
     Ok(folded)
 }
 
@@ -195,16 +195,16 @@ pub(crate) fn fold_union(sets: &mut Sets<'_>, objects: &[ObjectSet]) -> Result<O
 /// imply. `None` if the object set is provably empty.
 pub(crate) fn settle(sets: &mut Sets<'_>, mut object: ObjectSet) -> Result<Option<ObjectSet>> {
     loop {
-        match object.condition {
+        match object.formula {
             MemberFormula::HOLDS => return Ok(Some(object)),
             MemberFormula::FAILS => return Ok(None),
             _ => {}
         }
         sets.add_steps(object.named.len());
         sets.check_work(Set::ANY)?;
-        let statements = sets.conditions.statements(object.condition);
-        if sets.conditions.size(object.condition) > MAX_FORMULA_SIZE
-            || sets.conditions.len() > MAX_FORMULAS
+        let statements = sets.formulas.statements(object.formula);
+        if sets.formulas.size(object.formula) > MAX_FORMULA_SIZE
+            || sets.formulas.len() > MAX_FORMULAS
         {
             let message = format!(
                 "what is asked of the members of an object takes more than {MAX_FORMULA_SIZE} conditions, \
@@ -223,10 +223,10 @@ pub(crate) fn settle(sets: &mut Sets<'_>, mut object: ObjectSet) -> Result<Optio
                 by.insert(statement, new);
             }
         }
-        let condition = sets.conditions.replace(object.condition, &by);
+        let formula = sets.formulas.replace(object.formula, &by);
         let mut left = Vec::new();
-        for part in sets.conditions.conjuncts(condition) {
-            match sets.conditions.part(part).clone() {
+        for part in sets.formulas.conjuncts(formula) {
+            match sets.formulas.node(part).clone() {
                 FormulaNode::Present(key, set) => {
                     if let Some(&at) = keys.get(&key) {
                         let named = &mut object.named[at];
@@ -246,9 +246,9 @@ pub(crate) fn settle(sets: &mut Sets<'_>, mut object: ObjectSet) -> Result<Optio
                 _ => left.push(part),
             }
         }
-        let left = sets.conditions.and(left);
-        let settled = left == object.condition;
-        object.condition = left;
+        let left = sets.formulas.and(left);
+        let settled = left == object.formula;
+        object.formula = left;
         for named in &object.named {
             if named.required && is_provably_scalar_empty(sets, named.set) {
                 return Ok(None);
@@ -293,7 +293,7 @@ fn decided_by_keys(
     let (holds, fails) = (Some(MemberFormula::HOLDS), Some(MemberFormula::FAILS));
     let named =
         |key: &Arc<str>| keys.get(key).map(|&at| (object.named[at].set, object.named[at].required));
-    Ok(match sets.conditions.part(statement).clone() {
+    Ok(match sets.formulas.node(statement).clone() {
         FormulaNode::Present(key, set) => {
             let Some((known, required)) = named(&key) else { return Ok(None) };
             let both = sets.and([known, set]);
@@ -303,7 +303,7 @@ fn decided_by_keys(
                 match (required, set) {
                     (true, _) => holds,
                     (false, Set::ANY) => None,
-                    (false, _) => Some(sets.conditions.of(FormulaNode::Present(key, Set::ANY))),
+                    (false, _) => Some(sets.formulas.intern(FormulaNode::Present(key, Set::ANY))),
                 }
             } else {
                 None

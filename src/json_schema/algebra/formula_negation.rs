@@ -8,28 +8,28 @@ use crate::json_schema::set::member_formula::{FormulaNode, MemberFormula};
 use crate::json_schema::set::{Set, Sets};
 
 /// The negation of a formula, which is made once.
-pub(crate) fn negate_formula(sets: &mut Sets<'_>, condition: MemberFormula) -> MemberFormula {
-    if let Some(&known) = sets.conditions.negations.get(&condition) {
+pub(crate) fn negate_formula(sets: &mut Sets<'_>, formula: MemberFormula) -> MemberFormula {
+    if let Some(&known) = sets.formulas.negations.get(&formula) {
         return known;
     }
-    let opposite = build_negation(sets, condition);
-    sets.conditions.negations.insert(condition, opposite);
+    let opposite = build_negation(sets, formula);
+    sets.formulas.negations.insert(formula, opposite);
     opposite
 }
 
-fn build_negation(sets: &mut Sets<'_>, condition: MemberFormula) -> MemberFormula {
-    let part = sets.conditions.part(condition).clone();
+fn build_negation(sets: &mut Sets<'_>, formula: MemberFormula) -> MemberFormula {
+    let part = sets.formulas.node(formula).clone();
     let new = match part {
         FormulaNode::Holds => return MemberFormula::FAILS,
         FormulaNode::Fails => return MemberFormula::HOLDS,
         FormulaNode::Absent(key) => FormulaNode::Present(key, Set::ANY),
         FormulaNode::Present(key, set) => {
-            let absent = sets.conditions.of(FormulaNode::Absent(key.clone()));
+            let absent = sets.formulas.intern(FormulaNode::Absent(key.clone()));
             return match sets.not(set) {
                 Set::NEVER => absent,
                 not => {
-                    let other = sets.conditions.of(FormulaNode::Present(key, not));
-                    sets.conditions.or([absent, other])
+                    let other = sets.formulas.intern(FormulaNode::Present(key, not));
+                    sets.formulas.or([absent, other])
                 }
             };
         }
@@ -45,22 +45,22 @@ fn build_negation(sets: &mut Sets<'_>, condition: MemberFormula) -> MemberFormul
         FormulaNode::AtMost(n) => FormulaNode::AtLeast(n + 1),
         FormulaNode::And(parts) => {
             let parts: Vec<_> = parts.iter().map(|&part| negate_formula(sets, part)).collect();
-            return sets.conditions.or(parts);
+            return sets.formulas.or(parts);
         }
         FormulaNode::Or(parts) => {
             let parts: Vec<_> = parts.iter().map(|&part| negate_formula(sets, part)).collect();
-            return sets.conditions.and(parts);
+            return sets.formulas.and(parts);
         }
     };
-    sets.conditions.of(new)
+    sets.formulas.intern(new)
 }
 
 /// The keys that a formula names.
-pub(crate) fn keys_named_in(sets: &mut Sets<'_>, condition: MemberFormula) -> Vec<Arc<str>> {
+pub(crate) fn keys_named_in(sets: &mut Sets<'_>, formula: MemberFormula) -> Vec<Arc<str>> {
     let mut keys: Vec<Arc<str>> = Vec::new();
-    for &statement in sets.conditions.statements(condition).iter() {
+    for &statement in sets.formulas.statements(formula).iter() {
         if let FormulaNode::Present(key, _) | FormulaNode::Absent(key) =
-            sets.conditions.part(statement)
+            sets.formulas.node(statement)
             && !keys.contains(key)
         {
             keys.push(key.clone());

@@ -69,17 +69,17 @@ pub(crate) fn intersect_objects_unsettled(
     Ok(Some(ObjectSet {
         named,
         classes,
-        condition: sets.conditions.and([a.condition, b.condition]),
+        formula: sets.formulas.and([a.formula, b.formula]),
         min: a.min.max(b.min),
         max: smaller(a.max, b.max),
-        sources: a.sources.merged(&b.sources),
+        origins: a.origins.merged(&b.origins),
     }))
 }
 
 /// Objects outside a set, as alternatives: without a required key, with a value outside its set, or
 /// with too few or too many members.
 pub(crate) fn complement_objects(sets: &mut Sets<'_>, a: &ObjectSet) -> Result<Vec<ObjectSet>> {
-    let free = ObjectSet { sources: a.sources.clone(), ..ObjectSet::any(sets.strings.any) };
+    let free = ObjectSet { origins: a.origins.clone(), ..ObjectSet::any(sets.strings.any) };
     let mut result = Vec::new();
     let one = |named: NamedKey| ObjectSet { named: vec![named], ..free.clone() };
     for named in &a.named {
@@ -103,15 +103,15 @@ pub(crate) fn complement_objects(sets: &mut Sets<'_>, a: &ObjectSet) -> Result<V
         let set = sets.not(class.set);
         let keys = sets.languages.difference(class.keys, names);
         if set != Set::NEVER && sets.languages.is_live(keys)? {
-            let condition = sets.conditions.of(FormulaNode::Some(KeyClass { keys, set }));
-            result.push(ObjectSet { condition, ..free.clone() });
+            let formula = sets.formulas.intern(FormulaNode::Some(KeyClass { keys, set }));
+            result.push(ObjectSet { formula, ..free.clone() });
         }
     }
-    if a.condition != MemberFormula::HOLDS {
-        let condition = negate_formula(sets, a.condition);
-        let named = keys_named_in(sets, condition).into_iter();
+    if a.formula != MemberFormula::HOLDS {
+        let formula = negate_formula(sets, a.formula);
+        let named = keys_named_in(sets, formula).into_iter();
         let named = named.map(|key| NamedKey { key, set: Set::ANY, required: false }).collect();
-        result.extend(settle(sets, ObjectSet { named, condition, ..free })?);
+        result.extend(settle(sets, ObjectSet { named, formula, ..free })?);
     }
     Ok(result)
 }
@@ -121,7 +121,7 @@ fn is_provably_object_subset(sets: &mut Sets<'_>, a: &ObjectSet, b: &ObjectSet) 
     sets.add_steps(2 + b.named.len());
     sets.check_work(Set::ANY)?;
     if a.min < b.min
-        || !sets.conditions.says(a.condition, b.condition)
+        || !sets.formulas.has_conjuncts_of(a.formula, b.formula)
         || b.max.is_some_and(|max| a.max.is_none_or(|ours| ours > max))
     {
         return Ok(false);

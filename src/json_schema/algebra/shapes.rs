@@ -15,8 +15,8 @@ use crate::json_schema::algebra::objects::{
 use crate::json_schema::set::array_set::{ArraySet, smaller};
 use crate::json_schema::set::membership::lists_value;
 use crate::json_schema::set::object_set::ObjectSet;
-use crate::json_schema::set::{Set, Sets, Shape, Sources};
-use crate::json_schema::string::patterns::check_endless;
+use crate::json_schema::set::{KeywordOrigins, Set, Sets, Shape};
+use crate::json_schema::string::patterns::check_no_infinite_state_product;
 use crate::regular::{Language, unit_bounds};
 
 /// Parts that are combined one after another; more are combined by halves, so that each alternative
@@ -44,7 +44,7 @@ pub(crate) fn every_value(sets: &Sets<'_>) -> Shape {
         folded: None,
         listed: Vec::new(),
         open_format: None,
-        sources: Sources::default(),
+        origins: KeywordOrigins::default(),
     }
 }
 
@@ -144,7 +144,7 @@ fn intersect_partly_settled(
             (any, other) | (other, any) if any == sets.strings.any => other,
             (a, b) => {
                 let both = intersect_texts(sets, a, b)?;
-                check_endless(sets, both)?
+                check_no_infinite_state_product(sets, both)?
             }
         },
         arrays,
@@ -152,7 +152,7 @@ fn intersect_partly_settled(
         folded: None,
         listed,
         open_format: a.open_format.or(b.open_format),
-        sources: a.sources.merged(&b.sources),
+        origins: a.origins.merged(&b.origins),
     })
 }
 
@@ -163,7 +163,7 @@ fn intersect_object_lists(
     settle: bool,
     crowd: usize,
 ) -> Result<Vec<ObjectSet>> {
-    // A complement is one condition where its alternatives would be too many.
+    // A complement is one formula where its alternatives would be too many.
     let mut sides = [&a.objects[..], &b.objects];
     for (side, shape) in sides.iter_mut().zip([a, b]) {
         if let Some(folded) = shape.folded.as_deref()
@@ -219,14 +219,14 @@ pub(crate) fn unite(sets: &mut Sets<'_>, a: &Shape, b: &Shape) -> Result<Shape> 
             sets.strings.any
         } else {
             let either = sets.languages.union([a.strings, b.strings]);
-            check_endless(sets, either)?
+            check_no_infinite_state_product(sets, either)?
         },
         arrays,
         objects,
         folded: None,
         listed,
         open_format: a.open_format.or(b.open_format),
-        sources: a.sources.merged(&b.sources),
+        origins: a.origins.merged(&b.origins),
     })
 }
 
@@ -295,7 +295,7 @@ pub(crate) fn complement(sets: &mut Sets<'_>, a: &Shape) -> Result<Shape> {
         null: !a.null,
         booleans: a.booleans.map(|b| !b),
         numbers: sets.numbers.not(&mut sets.languages, a.numbers),
-        strings: check_endless(sets, strings)?,
+        strings: check_no_infinite_state_product(sets, strings)?,
         ..all
     };
     let mut arrays = a.arrays.clone();

@@ -42,7 +42,7 @@ impl Emitter<'_> {
             // Without items there are too few.
             (_, None) => return Ok(None),
         };
-        Ok(Some(self.mark(node, &array.sources)))
+        Ok(Some(self.mark(node, &array.origins)))
     }
 
     /// The items of an array with the bracket that closes them, if there may be any; nothing at all
@@ -143,7 +143,7 @@ impl Emitter<'_> {
         }
         let inside = self.builder.choice_by_length(ways);
         let node = self.builder.sequence(signs.open.into_iter().chain([inside]));
-        Ok(Some(self.mark(node, &array.sources)))
+        Ok(Some(self.mark(node, &array.origins)))
     }
 
     /// The items of an array that is the whole text, in one style.

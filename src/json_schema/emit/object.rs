@@ -2,7 +2,7 @@
 //!
 //! A state knows the members that are written as far as that matters: the place in the schema's
 //! order (or the set of names, in any order), the count, the keys without a name of their own, and
-//! what the condition asks of members to come. Each state is a rule, made when a text first reaches
+//! what the formula asks of members to come. Each state is a rule, made when a text first reaches
 //! it; so an object costs what a text visits of it, and no key comes twice. With
 //! `{"properties": {"a": …, "b": …}, "required": ["b"]}`:
 //!
@@ -15,7 +15,7 @@
 //!
 //! *Invariant:* every state that is called can be completed.
 
-mod condition;
+mod formula;
 mod keys;
 mod states;
 
@@ -70,7 +70,7 @@ impl Emitter<'_> {
             (signs.open, Progress::AfterBracket)
         };
         let node = self.rest_of_object(id, ObjectState { progress, ..start }, open)?;
-        Ok(node.map(|node| self.mark(node, &object.sources)))
+        Ok(node.map(|node| self.mark(node, &object.origins)))
     }
 
     fn name_is_too_long(&self, object: &ObjectSet, key: &str) -> Error {
@@ -80,7 +80,7 @@ impl Emitter<'_> {
             key.len()
         );
         let document = self.sets.document;
-        let place = object.sources.0.first().copied().unwrap_or_else(|| document.root());
+        let place = object.origins.0.first().copied().unwrap_or_else(|| document.root());
         document.error(ErrorKind::Limit, place, message).with_help("shorten the name")
     }
 
@@ -95,7 +95,7 @@ impl Emitter<'_> {
         if self.sets.object_is_empty(object)? {
             return Ok(None);
         }
-        let mut condition = object.condition;
+        let mut formula = object.formula;
         let mut members = Vec::with_capacity(object.named.len());
         let mut spelled: Vec<(Vec<u8>, u32)> = Vec::with_capacity(object.named.len());
         for member in &object.named {
@@ -103,7 +103,7 @@ impl Emitter<'_> {
                 if member.required {
                     return Ok(None);
                 }
-                condition = self.sets.conditions.without(condition, |key| *key == *member.key);
+                formula = self.sets.formulas.without(formula, |key| *key == *member.key);
                 continue;
             }
             let key = self.sets.strings.spell(&member.key);
@@ -133,21 +133,21 @@ impl Emitter<'_> {
         }
         let required = object.required() as u32;
         let mut min = if object.min <= required { 0 } else { object.min };
-        if min > 0 && (condition != MemberFormula::HOLDS || self.has_fewer_keys(&others, min)?) {
+        if min > 0 && (formula != MemberFormula::HOLDS || self.has_fewer_keys(&others, min)?) {
             // It is asked for together with all else.
-            let least = self.sets.conditions.of(FormulaNode::AtLeast(min));
-            condition = self.sets.conditions.and([condition, least]);
+            let least = self.sets.formulas.intern(FormulaNode::AtLeast(min));
+            formula = self.sets.formulas.and([formula, least]);
             min = 0;
         }
-        let (others, keys) = if condition == MemberFormula::HOLDS {
+        let (others, keys) = if formula == MemberFormula::HOLDS {
             (others.into(), Arc::from([]))
         } else {
             self.sets.with_counts(others)?
         };
-        let counts = self.sets.conditions.count_cap(condition);
+        let counts = self.sets.formulas.count_cap(formula);
         let cap = object.max.unwrap_or(min).max(min).max(counts);
-        let condition = self.sets.conditions.counted(condition, 0);
-        let indices = if condition == MemberFormula::HOLDS {
+        let formula = self.sets.formulas.counted(formula, 0);
+        let indices = if formula == MemberFormula::HOLDS {
             FxHashMap::default()
         } else {
             (0..).zip(&members).map(|(at, member)| (member.key.clone(), at)).collect()
@@ -164,7 +164,7 @@ impl Emitter<'_> {
             max: object.max,
             cap,
             name: name.clone(),
-            sources: object.sources.clone(),
+            origins: object.origins.clone(),
         };
         if !this.fits(0, required) {
             return Ok(None);
@@ -172,8 +172,8 @@ impl Emitter<'_> {
         let id = self.objects.automata.len() as u32;
         self.objects.automata.push(this);
         let (progress, layout) = <(Progress, Layout)>::default();
-        let state = ObjectState { at: 0, seen: 0, count: 0, progress, layout, used: 0, condition };
-        Ok(self.can_meet_condition(id, state, None)?.then_some((id, state)))
+        let state = ObjectState { at: 0, seen: 0, count: 0, progress, layout, used: 0, formula };
+        Ok(self.can_meet_formula(id, state, None)?.then_some((id, state)))
     }
 
     /// Whether these classes have keys, and fewer than `many`.

@@ -4,14 +4,14 @@ use super::Emitter;
 use super::state::{Captured, OpenRule};
 use crate::grammar::RuleId;
 use crate::json_schema::document::ValueId;
-use crate::json_schema::set::Sources;
+use crate::json_schema::set::KeywordOrigins;
 
 impl Emitter<'_> {
     /// The place of a rule.
     pub(crate) fn place_of_rule(&self, rule: RuleId) -> Option<ValueId> {
         match *self.open.get(&rule)? {
             OpenRule::Set(set, _) | OpenRule::Member(_, set, ..) => self.sets.place(set),
-            OpenRule::Items(array, _) => first(&self.arrays.whole.get(array as usize)?.sources),
+            OpenRule::Items(array, _) => first(&self.arrays.whole.get(array as usize)?.origins),
             OpenRule::Object(object, _) => self.object_place(object),
             OpenRule::Array(array, _) => self.array_place(array),
         }
@@ -32,14 +32,14 @@ impl Emitter<'_> {
     }
 
     fn object_place(&self, object: u32) -> Option<ValueId> {
-        first(&self.objects.automata.get(object as usize)?.sources)
+        first(&self.objects.automata.get(object as usize)?.origins)
     }
 
     fn array_place(&self, array: u32) -> Option<ValueId> {
-        first(&self.arrays.automata.get(array as usize)?.set.sources)
+        first(&self.arrays.automata.get(array as usize)?.set.origins)
     }
 }
 
-fn first(sources: &Sources) -> Option<ValueId> {
-    sources.0.first().copied()
+fn first(origins: &KeywordOrigins) -> Option<ValueId> {
+    origins.0.first().copied()
 }

@@ -27,7 +27,7 @@ use crate::json_schema::set::Sets;
 use crate::json_schema::set::Shared;
 use crate::limits::Limits;
 use crate::regular::{Language, Languages, TextSet, TextSets};
-use crate::vocabulary::SpecialNames;
+use crate::vocabulary::SpecialTokenNames;
 
 self_cell!(
     struct OpenSchema {
@@ -231,7 +231,7 @@ impl SchemaSource {
         base: BaseLanguages,
         numbering: Numbering,
         text_nodes: TextNodes,
-        tokens: &Arc<SpecialNames>,
+        tokens: &Arc<SpecialTokenNames>,
     ) -> Result<RuleId> {
         let index = self.schemas.len();
         let rule = self.builder.declare("start");

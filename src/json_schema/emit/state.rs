@@ -46,8 +46,8 @@ pub(crate) struct ObjectState {
     pub(crate) layout: Layout,
     /// Keys without a name of their own that are written: an index into the interned sets.
     pub(crate) used: u32,
-    /// The condition on members that still come.
-    pub(crate) condition: MemberFormula,
+    /// The formula over members that still come.
+    pub(crate) formula: MemberFormula,
 }
 
 /// Memory of an array: what decides how it may go on.

@@ -31,14 +31,14 @@ use crate::json_schema::set::{Set, Shape};
 use crate::json_schema::style::{ANY_KEY, Notation, ValueSign, Written, sign, unstripped};
 use crate::regular::compact;
 use crate::regular::{CodePoints, Language, Languages, Utf8, any_text};
-use crate::vocabulary::{SpecialNames, TextPart};
+use crate::vocabulary::{SpecialTokenNames, TextPart};
 
 /// The signs of a style that were asked for.
 pub(super) struct StyleSigns {
     /// Texts behind values, by number.
     pub(super) ends: Interned<Box<str>>,
     /// The special tokens of the vocabulary, which signs may name.
-    pub(super) tokens: Arc<SpecialNames>,
+    pub(super) tokens: Arc<SpecialTokenNames>,
 }
 
 impl Emitter<'_> {
@@ -226,7 +226,7 @@ impl Emitter<'_> {
                     self.between_signs(signs, end, node)
                 }
             };
-            ways.push(self.mark(node, &shape.sources));
+            ways.push(self.mark(node, &shape.origins));
         }
         Ok(ways)
     }
@@ -352,7 +352,7 @@ impl Emitter<'_> {
 
     /// The error for an array in a style whose items must differ.
     pub(super) fn items_that_differ(&self, array: &ArraySet) -> Error {
-        let place = array.sources.0.first().copied();
+        let place = array.origins.0.first().copied();
         let document = self.sets.document;
         unique_items(document, self.sets.options, place.unwrap_or_else(|| document.root()))
     }
@@ -385,7 +385,7 @@ fn joined(languages: &mut Languages, parts: Vec<SignPart>) -> Vec<SignPart> {
 pub(super) fn check_style(
     document: &Document,
     options: &Options,
-    tokens: &SpecialNames,
+    tokens: &SpecialTokenNames,
 ) -> Result<()> {
     let Some(style) = options.style.notation() else { return Ok(()) };
     if tokens.is_in(&style.object.named) {

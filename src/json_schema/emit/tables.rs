@@ -13,14 +13,14 @@ use crate::json_schema::satisfiability::member_search::SearchState;
 use crate::json_schema::set::array_set::ArraySet;
 use crate::json_schema::set::keys::UnnamedKeys;
 use crate::json_schema::set::object_set::ObjectSet;
-use crate::json_schema::set::{Set, Sources};
+use crate::json_schema::set::{KeywordOrigins, Set};
 use crate::vocabulary::Trie;
 
 /// An object whose states are rules.
 #[derive(Debug)]
 pub(crate) struct ObjectAutomaton {
     pub(crate) members: Vec<Member>,
-    /// By key, where a condition asks for them: the index.
+    /// By key, where a formula asks for them: the index.
     pub(crate) indices: FxHashMap<Arc<str>, u32>,
     /// Names by rank.
     pub(crate) trie: Arc<Trie>,
@@ -30,14 +30,14 @@ pub(crate) struct ObjectAutomaton {
     pub(crate) ranks: Vec<u32>,
     /// Keys without a name.
     pub(crate) others: Arc<[UnnamedKeys]>,
-    /// The number of keys of each class, where conditions count them.
+    /// The number of keys of each class, where formulas count them.
     pub(crate) keys: Arc<[u32]>,
     pub(crate) min: u32,
     pub(crate) max: Option<u32>,
     /// The count of members from which all are alike.
     pub(crate) cap: u32,
     pub(crate) name: Origin,
-    pub(crate) sources: Sources,
+    pub(crate) origins: KeywordOrigins,
 }
 
 /// A property with a name.
@@ -66,8 +66,8 @@ pub(crate) struct ObjectTables {
     /// By object that was met in an indented text, where each depth meets it again: its automaton
     /// and the state in which it begins, or `None` if it has no values.
     pub(crate) declared: FxHashMap<ObjectSet, Option<(u32, ObjectState)>>,
-    /// Whether a condition can still be met.
-    pub(crate) condition_answers: FxHashMap<ConditionQuery, Option<Satisfiable>>,
+    /// Whether a formula can still be met.
+    pub(crate) formula_answers: FxHashMap<FormulaQuery, Option<Satisfiable>>,
     /// Sets of named members that are written, in any order, as bits.
     pub(crate) seen: Interned<Box<[u64]>>,
     /// Sets of other keys that are written, sorted.
@@ -76,14 +76,14 @@ pub(crate) struct ObjectTables {
     pub(crate) choices: Vec<(u32, ObjectState, Vec<u32>)>,
 }
 
-/// Key of the memo of condition answers: object, start state, remaining named members, keys left per
+/// Key of the memo of formula answers: object, start state, remaining named members, keys left per
 /// class.
-pub(crate) type ConditionQuery = (u32, SearchState, Box<[u32]>, Arc<[u32]>);
+pub(crate) type FormulaQuery = (u32, SearchState, Box<[u32]>, Arc<[u32]>);
 
-/// The positive answer to whether a condition can still be met.
+/// The positive answer to whether a formula can still be met.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Satisfiable {
-    /// Index of the named member to write first so that the condition is met.
+    /// Index of the named member to write first so that the formula is met.
     pub(crate) by: Option<u32>,
 }
 

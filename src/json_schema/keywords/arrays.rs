@@ -61,6 +61,6 @@ pub(crate) fn array_set(
     }
     let keywords =
         ["minItems", "maxItems", "prefixItems", "items", "contains", "uniqueItems", "type"];
-    array.sources = reader.sources(&keywords);
+    array.origins = reader.origins(&keywords);
     Ok(Some(array))
 }

@@ -10,7 +10,7 @@ use crate::json_schema::set::keys::KeyClass;
 use crate::json_schema::set::keys::NamedKey;
 use crate::json_schema::set::membership::exact_number;
 use crate::json_schema::set::object_set::ObjectSet;
-use crate::json_schema::set::{Set, Sets, Shape, Sources};
+use crate::json_schema::set::{KeywordOrigins, Set, Sets, Shape};
 
 impl Sets<'_> {
     pub(crate) fn value_shape(&mut self, value: ValueId) -> Result<Shape> {
@@ -19,13 +19,13 @@ impl Sets<'_> {
 
     /// The shape of a listed array or object, item by item.
     pub(crate) fn unlisted(&mut self, value: ValueId) -> Result<Shape> {
-        let sources = Sources(smallvec::smallvec![value]);
+        let origins = KeywordOrigins(smallvec::smallvec![value]);
         Ok(match self.document.value(value) {
             Value::Array(items) => {
                 let prefix: Vec<Set> = items.iter().map(|&item| self.listed(item)).collect();
                 let n = prefix.len() as u32;
                 let (rest, max) = (Set::NEVER, Some(n));
-                let array = ArraySet { prefix, rest, min: n, max, sources, ..ArraySet::any() };
+                let array = ArraySet { prefix, rest, min: n, max, origins, ..ArraySet::any() };
                 Shape { arrays: vec![array], ..Shape::never() }
             }
             Value::Object(members) => {
@@ -37,7 +37,7 @@ impl Sets<'_> {
                 let named: Vec<NamedKey> = named.collect();
                 let classes = vec![KeyClass { keys: self.strings.any, set: Set::NEVER }];
                 let free = ObjectSet::any(self.strings.any);
-                let object = ObjectSet { named, classes, sources, ..free };
+                let object = ObjectSet { named, classes, origins, ..free };
                 Shape { objects: vec![object], ..Shape::never() }
             }
             _ => self.value_shape(value)?,

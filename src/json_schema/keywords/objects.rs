@@ -83,8 +83,8 @@ pub(crate) fn object_sets<'d>(
         classes,
         min: count_of(sets, reader, "minProperties")?.unwrap_or(0),
         max: count_of(sets, reader, "maxProperties")?,
-        condition: MemberFormula::HOLDS,
-        sources: reader.sources(&[
+        formula: MemberFormula::HOLDS,
+        origins: reader.origins(&[
             "properties",
             "required",
             "additionalProperties",
@@ -119,11 +119,11 @@ pub(crate) fn object_sets<'d>(
     }
     if dependencies.len() > MAX_SPLIT_DEPENDENCIES {
         let mut known = object.positions();
-        let mut all = vec![object.condition];
+        let mut all = vec![object.formula];
         for (key, needed) in dependencies {
             all.push(dependency_formula(sets, &mut object, &mut known, key, &needed)?);
         }
-        object.condition = sets.conditions.and(all);
+        object.formula = sets.formulas.and(all);
         return Ok(settle(sets, object)?.into_iter().collect());
     }
     let mut objects = vec![object];
@@ -236,9 +236,9 @@ fn dependency_formula(
     let mut all = Vec::with_capacity(needed.len());
     for &key in needed {
         name_indexed(sets, object, known, key)?;
-        all.push(sets.conditions.of(FormulaNode::Present(key.into(), Set::ANY)));
+        all.push(sets.formulas.intern(FormulaNode::Present(key.into(), Set::ANY)));
     }
-    let all = sets.conditions.and(all);
-    let absent = sets.conditions.of(FormulaNode::Absent(key.into()));
-    Ok(sets.conditions.or([absent, all]))
+    let all = sets.formulas.and(all);
+    let absent = sets.formulas.intern(FormulaNode::Absent(key.into()));
+    Ok(sets.formulas.or([absent, all]))
 }

@@ -8,7 +8,7 @@ use crate::json_schema::set::keyword_reader::KeywordReader;
 use crate::json_schema::set::{Sets, Shape};
 use crate::json_schema::string::byte_texts::{CHOICES_FROM, QUOTE_FROM};
 use crate::json_schema::string::format::is_beyond;
-use crate::json_schema::string::patterns::{check_endless, pattern_language};
+use crate::json_schema::string::patterns::{check_no_infinite_state_product, pattern_language};
 use crate::regular::Language;
 use crate::regular::lengths;
 use crate::regular::unit_bounds;
@@ -59,7 +59,7 @@ pub(crate) fn add_strings<'d>(
         if parts[0] == sets.strings.any { parts[0] = length } else { parts.push(length) }
     }
     let strings = sets.languages.intersect(parts);
-    shape.strings = match (check_endless(sets, strings), reader.get("format")) {
+    shape.strings = match (check_no_infinite_state_product(sets, strings), reader.get("format")) {
         (Err(error), Some(at)) => return Err(sets.document.placed(error, Some(at))),
         (strings, _) => strings?,
     };

@@ -44,7 +44,7 @@ impl Sets<'_> {
             shape.arrays.iter().find(|array| array.contains_counts.len() > MAX_COUNTED_KINDS)?;
         let message =
             format!("more than {MAX_COUNTED_KINDS} kinds of items are counted in one array");
-        let error = match many.sources.0.first() {
+        let error = match many.origins.0.first() {
             Some(&at) => self.document.error(ErrorKind::Limit, at, message),
             None => self.error(ErrorKind::Limit, set, message),
         };

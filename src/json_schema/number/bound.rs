@@ -63,7 +63,14 @@ impl Numbers {
         let formula = self.formula(|formulas| formulas.bound(value, side, inclusive));
         let grid = Some(self.grid(MultipleGrid::bound(value, side, inclusive)));
         let listed = Language::EMPTY;
-        NumberSet { language, listed, pointed: true, exponents: true, formula, grid }
+        NumberSet {
+            language,
+            listed,
+            may_have_point: true,
+            exponents_are_exact: true,
+            formula,
+            grid,
+        }
     }
 
     /// Unsigned literals without exponent on one side of `b`, which is not negative.
@@ -238,15 +245,20 @@ impl Numbers {
             (Some(p), BoundSide::Above) => ((Some(p.max(15)), None), (Some(4), Some(-p))),
             (Some(p), BoundSide::Below) => ((Some(15), Some(p)), (Some((-p).max(4)), None)),
         };
-        let above = self.between(l, above);
-        let below = self.between(l, below);
+        let above = self.exponent_digits_between(l, above);
+        let below = self.exponent_digits_between(l, below);
         let above = l.concat([plus, above]);
         let below = l.concat([minus, below]);
         l.union([above, below])
     }
 
-    /// Natural numbers of at least two digits, `0` before a single one, strictly between.
-    pub(crate) fn between(&self, l: &mut Languages, range: (Option<i64>, Option<i64>)) -> Language {
+    /// Digits of an exponent as `json.dumps` writes them (`05`, `16`: at least two), with a value
+    /// strictly between the bounds.
+    pub(crate) fn exponent_digits_between(
+        &self,
+        l: &mut Languages,
+        range: (Option<i64>, Option<i64>),
+    ) -> Language {
         let zero = l.literal(b"0");
         let single = l.concat([zero, self.nonzero]);
         let several = l.repeat(self.digit, 1, None);

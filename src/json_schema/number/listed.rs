@@ -16,7 +16,7 @@ impl Numbers {
         l: &mut Languages,
         NumberLiterals { literals, kinds }: NumberLiterals<'_>,
     ) -> Result<NumberSet> {
-        let mut set = NumberSet { pointed: kinds.pointed, ..NumberSet::NONE };
+        let mut set = NumberSet { may_have_point: kinds.pointed, ..NumberSet::NONE };
         if !literals.is_empty() {
             let list = ChoiceList::from_texts(&literals)?;
             let (canonical, spellings) = ListSpellings::new(l, &list, kinds);
@@ -36,7 +36,7 @@ impl Numbers {
         let (mut lists, mut others) = (Vec::new(), Vec::new());
         for part in shape::alternatives(l, set.listed) {
             let list = self.lists.get(&part);
-            match list.and_then(|list| list.written(set.pointed, set.exponents)) {
+            match list.and_then(|list| list.written(set.may_have_point, set.exponents_are_exact)) {
                 Some(written) => lists.push(written),
                 None => others.push(part),
             }
@@ -60,8 +60,8 @@ impl Numbers {
         };
         let parts = shape::alternatives(l, listed).into_iter();
         let (mut within, others): (Vec<_>, Vec<_>) = parts.partition(is_within);
-        let (others, whole) = (l.union(others), set.whole(l));
-        within.push(l.intersect([others, whole]));
+        let (others, literals) = (l.union(others), set.all_literals(l));
+        within.push(l.intersect([others, literals]));
         l.union(within)
     }
 }
@@ -154,8 +154,8 @@ mod tests {
             pairs.push([list, union].map(|set| numbers.not(&mut l, set)).into());
             for (index, (list, union)) in pairs.into_iter().enumerate() {
                 let name = format!("{values:?} {index}");
-                let [whole, expected] = [list, union].map(|set| set.whole(&mut l));
-                assert_equal(&mut l, whole, expected, &name);
+                let [literals, expected] = [list, union].map(|set| set.all_literals(&mut l));
+                assert_equal(&mut l, literals, expected, &name);
                 let [(free, listed), (free_union, listed_union)] =
                     [list, union].map(|set| numbers.spelling(&mut l, set, 20));
                 assert_equal(&mut l, free, free_union, &name);

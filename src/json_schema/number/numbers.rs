@@ -21,9 +21,9 @@ pub(crate) struct NumberSet {
     /// Canonical literals of listed values, to which no bound on digits applies.
     pub(crate) listed: Language,
     /// Whether an integer may be written with `.0`; it may not if the schema says `integer`.
-    pub(crate) pointed: bool,
+    pub(crate) may_have_point: bool,
     /// Whether `language` says exactly which literals in exponent form belong to it.
-    pub(crate) exponents: bool,
+    pub(crate) exponents_are_exact: bool,
     /// The set as a formula, for exponent forms where every spelling counts.
     pub(crate) formula: NumberFormula,
     /// The set as a grid, if it is all multiples of one number between bounds.
@@ -38,14 +38,14 @@ impl NumberSet {
     pub(crate) const NONE: Self = Self {
         language: Language::EMPTY,
         listed: Language::EMPTY,
-        pointed: false,
-        exponents: true,
+        may_have_point: false,
+        exponents_are_exact: true,
         formula: NumberFormula::NONE,
         grid: None,
     };
 
     /// All canonical literals.
-    pub(super) fn whole(&self, l: &mut Languages) -> Language {
+    pub(super) fn all_literals(&self, l: &mut Languages) -> Language {
         l.union([self.language, self.listed])
     }
 }
@@ -65,7 +65,7 @@ pub(crate) struct Numbers {
     /// Without exponent.
     pub(super) fixed: Language,
     /// `-0`, and integers with `.0`.
-    pub(super) pointed: Language,
+    pub(super) pointed_integers: Language,
     /// Every canonical literal of an integer without exponent.
     pub(super) integers: Language,
     pub(super) exponent: Language,
@@ -100,8 +100,8 @@ impl Numbers {
         let fixed = l.concat([sign, unsigned]);
         let signed_zero = l.literal(b"-0");
         let signed_pointed = l.concat([sign, with_zero]);
-        let pointed = l.union([signed_zero, signed_pointed]);
-        let integers = l.union([plain, pointed]);
+        let pointed_integers = l.union([signed_zero, signed_pointed]);
+        let integers = l.union([plain, pointed_integers]);
         let mut this = Self {
             digit,
             nonzero,
@@ -109,7 +109,7 @@ impl Numbers {
             plain,
             unsigned,
             fixed,
-            pointed,
+            pointed_integers,
             integers,
             exponent: Language::EMPTY,
             all: fixed,
@@ -169,10 +169,14 @@ impl Numbers {
         })
     }
 
-    /// The literals of a grid that has too many remainders for an automaton; `None` for others.
-    pub(super) fn fine(&mut self, l: &mut Languages, grid: GridId) -> Option<Language> {
+    /// The literals of a grid that is decided by digit arithmetic; `None` for others.
+    pub(super) fn arithmetic_literals(
+        &mut self,
+        l: &mut Languages,
+        grid: GridId,
+    ) -> Option<Language> {
         let grid = &self.grids[grid.0 as usize];
-        if !grid.is_fine() {
+        if !grid.uses_digit_arithmetic() {
             return None;
         }
         let literals = grid.literals(None, grid.plain);
@@ -183,12 +187,19 @@ impl Numbers {
     pub(crate) fn all(&self) -> NumberSet {
         let (language, listed) = (self.all, Language::EMPTY);
         let (formula, grid) = (NumberFormula::ALL, Some(GridId(0)));
-        NumberSet { language, listed, pointed: true, exponents: true, formula, grid }
+        NumberSet {
+            language,
+            listed,
+            may_have_point: true,
+            exponents_are_exact: true,
+            formula,
+            grid,
+        }
     }
 
     /// All integers; in draft 4, `1.0` is none, but `-0` is.
     pub(crate) fn integers(&mut self, l: &mut Languages, pointed_too: bool) -> NumberSet {
-        let further = if pointed_too { self.pointed } else { l.literal(b"-0") };
+        let further = if pointed_too { self.pointed_integers } else { l.literal(b"-0") };
         let language = l.union([self.plain, further]);
         let grid = MultipleGrid::integers(!pointed_too);
         let formula = if pointed_too {
@@ -198,7 +209,14 @@ impl Numbers {
         };
         let grid = Some(self.grid(grid));
         let listed = Language::EMPTY;
-        NumberSet { language, listed, pointed: false, exponents: false, formula, grid }
+        NumberSet {
+            language,
+            listed,
+            may_have_point: false,
+            exponents_are_exact: false,
+            formula,
+            grid,
+        }
     }
 
     /// A value that the schema lists; `literal` is how it is written there.
@@ -210,10 +228,17 @@ impl Numbers {
     ) -> NumberSet {
         let literals = Self::literals(value);
         let listed = l.literals(literals.iter().map(String::as_bytes));
-        let pointed = literal.contains(['.', 'e', 'E']);
+        let may_have_point = literal.contains(['.', 'e', 'E']);
         let formula = self.formula(|formulas| formulas.value(value));
         let language = Language::EMPTY;
-        NumberSet { language, listed, pointed, exponents: true, formula, grid: None }
+        NumberSet {
+            language,
+            listed,
+            may_have_point,
+            exponents_are_exact: true,
+            formula,
+            grid: None,
+        }
     }
 
     /// The canonical literals of a number.
@@ -244,7 +269,7 @@ impl Numbers {
     /// canonical.
     pub(crate) fn written(&self, l: &mut Languages, literals: Language) -> NumberSet {
         let language = l.intersect([literals, self.fixed]);
-        NumberSet { language, pointed: true, exponents: false, ..NumberSet::NONE }
+        NumberSet { language, may_have_point: true, exponents_are_exact: false, ..NumberSet::NONE }
     }
 
     pub(crate) fn and(&mut self, l: &mut Languages, a: NumberSet, b: NumberSet) -> NumberSet {
@@ -258,13 +283,13 @@ impl Numbers {
             }
             (one, _) => one.and(b.grid),
         };
-        let fine = grid.and_then(|grid| self.fine(l, grid));
+        let arithmetic = grid.and_then(|grid| self.arithmetic_literals(l, grid));
         NumberSet {
-            language: fine.unwrap_or_else(|| l.intersect([a.language, b.language])),
+            language: arithmetic.unwrap_or_else(|| l.intersect([a.language, b.language])),
             grid,
             listed: l.union([from_a, from_b]),
-            pointed: a.pointed && b.pointed,
-            exponents: a.exponents && b.exponents,
+            may_have_point: a.may_have_point && b.may_have_point,
+            exponents_are_exact: a.exponents_are_exact && b.exponents_are_exact,
             formula: self.formula(|formulas| formulas.and(a.formula, b.formula)),
         }
     }
@@ -281,39 +306,40 @@ impl Numbers {
                 Some(self.grid(either))
             }),
         };
-        // Where their remainders are few they are searched all the same.
-        let fine = if full { None } else { grid.and_then(|grid| self.fine(l, grid)) };
+        // Grids of few remainders are united as languages.
+        let arithmetic =
+            if full { None } else { grid.and_then(|grid| self.arithmetic_literals(l, grid)) };
         NumberSet {
-            language: match fine {
-                Some(fine) => fine,
+            language: match arithmetic {
+                Some(arithmetic) => arithmetic,
                 None if full => self.all,
                 None => l.union([a.language, b.language]),
             },
             grid,
             listed: l.union([a.listed, b.listed]),
-            pointed: a.pointed || b.pointed,
-            exponents: full || a.exponents && b.exponents,
+            may_have_point: a.may_have_point || b.may_have_point,
+            exponents_are_exact: full || a.exponents_are_exact && b.exponents_are_exact,
             formula: self.formula(|formulas| formulas.or(a.formula, b.formula)),
         }
     }
 
     pub(crate) fn not(&mut self, l: &mut Languages, a: NumberSet) -> NumberSet {
-        let whole = a.whole(l);
-        let language = l.difference(self.all, whole);
+        let literals = a.all_literals(l);
+        let language = l.difference(self.all, literals);
         let listed = Language::EMPTY;
         let formula = self.formula(|formulas| formulas.not(a.formula));
-        let exponents = a.exponents;
+        let exponents_are_exact = a.exponents_are_exact;
         let grid = a.grid.filter(|_| a.listed == Language::EMPTY);
         let grid = grid.and_then(|grid| self.grids[grid.0 as usize].not());
         let grid = grid.map(|grid| self.grid(grid));
-        NumberSet { language, listed, pointed: true, exponents, formula, grid }
+        NumberSet { language, listed, may_have_point: true, exponents_are_exact, formula, grid }
     }
 
     /// One literal of each number of a set.
     pub(crate) fn one_each(&self, l: &mut Languages, set: NumberSet) -> Language {
-        let whole = set.whole(l);
-        let one = l.difference(self.fixed, self.pointed);
-        l.intersect([whole, one])
+        let literals = set.all_literals(l);
+        let one = l.difference(self.fixed, self.pointed_integers);
+        l.intersect([literals, one])
     }
 
     /// Whether the set holds the value.
@@ -330,8 +356,8 @@ impl Numbers {
             (_, power) if power.abs() > FIXED_POWER => value.to_scientific(),
             _ => value.to_fixed() + if pointed { ".0" } else { "" },
         };
-        let whole = set.whole(l);
-        l.matches(whole, canonical.as_bytes())
+        let literals = set.all_literals(l);
+        l.matches(literals, canonical.as_bytes())
     }
 }
 

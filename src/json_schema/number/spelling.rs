@@ -17,15 +17,15 @@ impl Numbers {
         set: NumberSet,
         digits: u32,
     ) -> (Language, Language) {
-        let fine = self.fine_spelling(l, set, digits);
+        let arithmetic = self.arithmetic_spelling(l, set, digits);
         if let Some(formulas) = &self.formulas {
             let language = l.intersect([set.language, self.fixed]);
-            let free = fine.unwrap_or_else(|| self.pad(l, language, self.fixed));
+            let free = arithmetic.unwrap_or_else(|| self.pad(l, language, self.fixed));
             let listed = l.intersect([set.listed, self.fixed]);
             let listed = self.pad(l, listed, self.fixed);
             let limit = self.limit(l, digits);
-            // Digits of a fine grid are bounded already.
-            let free = if fine.is_some() { free } else { l.intersect([free, limit]) };
+            // Digit arithmetic bounds the digits already.
+            let free = if arithmetic.is_some() { free } else { l.intersect([free, limit]) };
             let exponents = formulas.language(l, set.formula, digits);
             // Listed values have no other exponent forms than their set.
             return match set.language {
@@ -33,15 +33,15 @@ impl Numbers {
                 _ => (l.union([free, exponents]), listed),
             };
         }
-        let mut usable = if set.exponents { self.all } else { self.fixed };
-        if !set.pointed {
-            usable = l.difference(usable, self.pointed);
+        let mut usable = if set.exponents_are_exact { self.all } else { self.fixed };
+        if !set.may_have_point {
+            usable = l.difference(usable, self.pointed_integers);
         }
         let (lists, others) = self.written_lists(l, set);
         let others = self.pad(l, others, usable);
         let listed = l.union([lists, others]);
-        if let Some(fine) = fine {
-            return (fine, listed);
+        if let Some(arithmetic) = arithmetic {
+            return (arithmetic, listed);
         }
         let free = match self.pad(l, set.language, usable) {
             Language::EMPTY => Language::EMPTY,
@@ -63,19 +63,26 @@ impl Numbers {
         let (free, listed) = self.spelling(l, set, digits);
         let text = l.union([free, listed]);
         // What computes its states has too many for a table.
-        if set.grid.is_some_and(|grid| self.grids[grid.0 as usize].is_fine()) {
+        if set.grid.is_some_and(|grid| self.grids[grid.0 as usize].uses_digit_arithmetic()) {
             Ok(text)
         } else {
             compact::compacted(l, text, None)
         }
     }
 
-    /// The literals to write for a grid that has too many remainders for an automaton.
-    fn fine_spelling(&self, l: &mut Languages, set: NumberSet, digits: u32) -> Option<Language> {
-        let grid =
-            set.grid.map(|grid| &self.grids[grid.0 as usize]).filter(|grid| grid.is_fine())?;
+    /// The literals to write for a grid that is decided by digit arithmetic.
+    fn arithmetic_spelling(
+        &self,
+        l: &mut Languages,
+        set: NumberSet,
+        digits: u32,
+    ) -> Option<Language> {
+        let grid = set
+            .grid
+            .map(|grid| &self.grids[grid.0 as usize])
+            .filter(|grid| grid.uses_digit_arithmetic())?;
         // Where every spelling counts, `1.0` is an integer.
-        let plain = grid.plain || !set.pointed && self.formulas.is_none();
+        let plain = grid.plain || !set.may_have_point && self.formulas.is_none();
         let literals = grid.literals(Some(digits.max(1)), plain);
         Some(l.automaton(Arc::new(literals), Literals::start()))
     }
@@ -120,8 +127,8 @@ impl Numbers {
         let e = l.literal(b"e");
         let [plus, minus] = [b"+", b"-"].map(|b: &[u8; 1]| l.literal(b));
         // The range of doubles: `json.dumps` writes nothing beyond.
-        let large = self.between(l, (None, Some(309)));
-        let small = self.between(l, (None, Some(325)));
+        let large = self.exponent_digits_between(l, (None, Some(309)));
+        let small = self.exponent_digits_between(l, (None, Some(325)));
         let large = l.concat([plus, large]);
         let small = l.concat([minus, small]);
         let power = l.union([large, small]);

@@ -225,11 +225,11 @@ impl Sets<'_> {
         if contains_empty_object(self, object) {
             return Ok(false);
         }
-        let object = ObjectSet { condition: MemberFormula::HOLDS, ..object.clone() };
+        let object = ObjectSet { formula: MemberFormula::HOLDS, ..object.clone() };
         let mut needed = Vec::new();
-        let graph = object_alternatives(self, &object, &mut needed)?;
+        let alternatives = object_alternatives(self, &object, &mut needed)?;
         let has_value = sets_with_values(self, needed)?;
-        Ok(!graph.has_value(|set| has_value.contains(&set)))
+        Ok(!alternatives.has_value(|set| has_value.contains(&set)))
     }
 
     /// Whether an array set has no value.
@@ -238,9 +238,9 @@ impl Sets<'_> {
             return Ok(false);
         }
         let mut needed = Vec::new();
-        let graph = array_alternatives(self, array, &mut needed)?;
+        let alternatives = array_alternatives(self, array, &mut needed)?;
         let has_value = sets_with_values(self, needed)?;
-        Ok(!graph.has_value(|set| has_value.contains(&set)))
+        Ok(!alternatives.has_value(|set| has_value.contains(&set)))
     }
 }
 
@@ -301,7 +301,8 @@ fn is_empty_assuming(sets: &mut Sets<'_>, set: Set, assumed: &FxHashSet<Set>) ->
         let before = undecided.len();
         sets.add_steps(before);
         sets.check_work(set)?;
-        // What was goals last leads to nothing else, mostly.
+        // Sets met last mostly need no other undecided set. Visiting them first resolves a chain in
+        // one round. (The direction alternates between rounds.)
         undecided.reverse();
         undecided.retain(|this: &UndecidedSet| {
             let known = |set: Set| {
@@ -427,7 +428,7 @@ fn array_alternatives(
             .collect();
         sets.add_steps(20 << counted.len());
         sets.check_work(array.rest)?;
-        let mut graph = Vec::new();
+        let mut options = Vec::new();
         for choice in 0..1u32 << counted.len() {
             let (mut mask, mut item) = (0, array.item(place));
             for (k, &i) in counted.iter().enumerate() {
@@ -442,10 +443,10 @@ fn array_alternatives(
             }
             if item != Set::NEVER {
                 needed.push(item);
-                graph.push((mask, item));
+                options.push((mask, item));
             }
         }
-        places.push(graph);
+        places.push(options);
     }
     Ok(ArrayAlternatives { set: array.clone(), places, enough, equals })
 }
@@ -478,7 +479,7 @@ fn member_graph<'d>(
     object: &ObjectSet,
     needed: &mut Vec<Set>,
 ) -> Result<MemberGraph> {
-    if object.condition == MemberFormula::HOLDS {
+    if object.formula == MemberFormula::HOLDS {
         return Ok(MemberGraph { steps: vec![Vec::new()], goals: vec![true] });
     }
     let others = sets.other_keys(object)?;
@@ -496,25 +497,25 @@ fn member_graph<'d>(
     if found == Some(true) || !sets.finds_any(object.clone(), may, &mut 0)? {
         return Ok(MemberGraph { steps: vec![Vec::new()], goals: vec![found == Some(true)] });
     }
-    let (mut graph, mut places) = (MemberGraph::default(), vec![start]);
+    let (mut graph, mut states) = (MemberGraph::default(), vec![start]);
     let mut ids = FxHashMap::from_iter([(start, 0)]);
-    while graph.steps.len() < places.len() {
-        let place = places[graph.steps.len()];
-        let goals = is_goal(sets, &search, place);
+    while graph.steps.len() < states.len() {
+        let state = states[graph.steps.len()];
+        let is_end = is_goal(sets, &search, state);
         let mut steps = Vec::new();
-        if !goals {
-            for (set, to) in search_steps(sets, &search, place)? {
+        if !is_end {
+            for (set, to) in search_steps(sets, &search, state)? {
                 let to = *ids.entry(to).or_insert_with(|| {
-                    places.push(to);
-                    places.len() - 1
+                    states.push(to);
+                    states.len() - 1
                 });
                 needed.extend(set);
                 steps.push((set, to));
             }
         }
         graph.steps.push(steps);
-        graph.goals.push(goals);
-        check_search_steps(sets, places.len())?;
+        graph.goals.push(is_end);
+        check_search_steps(sets, states.len())?;
     }
     Ok(graph)
 }

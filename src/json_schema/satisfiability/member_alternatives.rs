@@ -33,58 +33,61 @@ use crate::regular::Language;
 const MAX_ALTERNATIVES: usize = 10_000;
 
 impl Sets<'_> {
-    /// The sets that a member's value may be in, each with the formula that is left then. Counts
-    /// are not looked at. Where sets overlap, a value in both may be taken for either: the one that
-    /// says less leaves more to be required.
-    pub(crate) fn ways(
+    /// The sets that a member's value may be in, each with the formula (derivative) that is left for
+    /// later members; counts are ignored.
+    ///
+    /// Sets may overlap: where a complement is costly, the alternative "not in S" keeps the values
+    /// in S. That is sound, as formulas have no negation: taking a statement for false only leaves a
+    /// stronger formula.
+    pub(crate) fn member_alternatives(
         &mut self,
-        condition: MemberFormula,
+        formula: MemberFormula,
         key: MemberKey<'_>,
         set: Set,
     ) -> Result<Vec<(Set, MemberFormula)>> {
-        self.ways_until(condition, key, set, &mut |_, _, _| Ok(false))
+        self.member_alternatives_until(formula, key, set, &mut |_, _, _| Ok(false))
     }
 
     /// The same, up to the first alternative that is enough.
-    pub(crate) fn ways_until(
+    pub(crate) fn member_alternatives_until(
         &mut self,
-        condition: MemberFormula,
+        formula: MemberFormula,
         key: MemberKey<'_>,
         set: Set,
         is_enough: &mut dyn FnMut(&mut Self, Set, MemberFormula) -> Result<bool>,
     ) -> Result<Vec<(Set, MemberFormula)>> {
-        if condition == MemberFormula::HOLDS {
-            is_enough(self, set, condition)?;
-            return Ok(vec![(set, condition)]);
+        if formula == MemberFormula::HOLDS {
+            is_enough(self, set, formula)?;
+            return Ok(vec![(set, formula)]);
         }
-        let mut start = condition;
+        let mut start = formula;
         if let MemberKey::Named(name, _) = key {
-            start = self.conditions.map(condition, |part| match part {
+            start = self.formulas.map(formula, |part| match part {
                 FormulaNode::Absent(k) if **k == *name => Some(MemberFormula::FAILS),
                 _ => None,
             });
         }
         let mut asked: Vec<(MemberFormula, Set)> = Vec::new();
-        for &statement in self.conditions.statements(start).iter() {
+        for &statement in self.formulas.statements(start).iter() {
             if let Some(set) = set_asked_of(self, statement, key)? {
                 asked.push((statement, set));
             }
         }
-        if let Some(ways) = alternatives_by_partition(self, start, set, &asked, is_enough)? {
-            return Ok(ways);
+        if let Some(found) = alternatives_by_partition(self, start, set, &asked, is_enough)? {
+            return Ok(found);
         }
         let mut found: Vec<(Set, MemberFormula)> = Vec::new();
         let mut open = vec![(set, start, 0)];
         let mut steps = 0;
-        'next: while let Some((cell, condition, from)) = open.pop() {
-            if condition == MemberFormula::FAILS || cell == Set::NEVER {
+        'next: while let Some((cell, formula, from)) = open.pop() {
+            if formula == MemberFormula::FAILS || cell == Set::NEVER {
                 continue;
             }
             steps += 1;
             check_search_steps(self, steps)?;
             self.add_steps(10 + 4 * asked.len());
             self.check_work(cell)?;
-            let left = self.conditions.statements(condition);
+            let left = self.formulas.statements(formula);
             for at in from..asked.len() {
                 // Statements about the same set, or its complement, are decided together.
                 let one = asked[at].1;
@@ -110,7 +113,7 @@ impl Sets<'_> {
                     } else {
                         (&mut outside, &mut inside)
                     };
-                    let part = self.conditions.part(statement);
+                    let part = self.formulas.node(statement);
                     if !matches!(part, FormulaNode::All(_)) {
                         yes.insert(statement, MemberFormula::HOLDS);
                     }
@@ -118,8 +121,8 @@ impl Sets<'_> {
                         no.insert(statement, MemberFormula::FAILS);
                     }
                 }
-                let yes = self.conditions.replace(condition, &inside);
-                let no = self.conditions.replace(condition, &outside);
+                let yes = self.formulas.replace(formula, &inside);
+                let no = self.formulas.replace(formula, &outside);
                 if yes == no {
                     open.push((cell, yes, at + 1));
                     continue 'next;
@@ -139,17 +142,17 @@ impl Sets<'_> {
                 }
                 continue 'next;
             }
-            if is_enough(self, cell, condition)? {
-                return Ok(vec![(cell, condition)]);
+            if is_enough(self, cell, formula)? {
+                return Ok(vec![(cell, formula)]);
             }
             let known = found.iter().any(|&(other, left)| {
-                left == condition && self.arena().is_subset_by_name(cell, other)
+                left == formula && self.arena().is_subset_by_name(cell, other)
             });
             if !known {
                 found.retain(|&(other, left)| {
-                    left != condition || !self.arena().is_subset_by_name(other, cell)
+                    left != formula || !self.arena().is_subset_by_name(other, cell)
                 });
-                found.push((cell, condition));
+                found.push((cell, formula));
             }
         }
         Ok(found)
@@ -163,9 +166,9 @@ impl Sets<'_> {
         }
         let names = self.names(object);
         let mut groups: Vec<Language> = Vec::new();
-        for &statement in self.conditions.statements(object.condition).iter() {
+        for &statement in self.formulas.statements(object.formula).iter() {
             if let FormulaNode::Some(class) | FormulaNode::All(class) =
-                self.conditions.part(statement)
+                self.formulas.node(statement)
                 && !groups.contains(&class.keys)
             {
                 groups.push(class.keys);
@@ -207,7 +210,7 @@ pub(crate) fn set_asked_of(
     statement: MemberFormula,
     key: MemberKey<'_>,
 ) -> Result<Option<Set>> {
-    let class = match (sets.conditions.part(statement), key) {
+    let class = match (sets.formulas.node(statement), key) {
         (FormulaNode::Present(k, set), MemberKey::Named(name, _)) if **k == *name => {
             return Ok(Some(*set));
         }
@@ -225,7 +228,7 @@ pub(crate) fn set_asked_of(
 /// the partition is large or coarser alternatives would do.
 fn alternatives_by_partition<'d>(
     sets: &mut Sets<'d>,
-    condition: MemberFormula,
+    formula: MemberFormula,
     set: Set,
     asked: &[(MemberFormula, Set)],
     is_enough: &mut dyn FnMut(&mut Sets<'d>, Set, MemberFormula) -> Result<bool>,
@@ -245,32 +248,32 @@ fn alternatives_by_partition<'d>(
         decided.push((statement, at, negated));
     }
     let Some(cells) = partition_values(sets, set, &cuts)? else { return Ok(None) };
-    let mut ways: Vec<(Set, MemberFormula)> = Vec::with_capacity(cells.len());
+    let mut found: Vec<(Set, MemberFormula)> = Vec::with_capacity(cells.len());
     for &(cell, inside) in cells.iter() {
         sets.add_steps(10 + asked.len());
         sets.check_work(cell)?;
         let mut by = FxHashMap::default();
         for &(statement, at, negated) in &decided {
             let holds = (inside >> at & 1 == 1) != negated;
-            match (sets.conditions.part(statement), holds) {
+            match (sets.formulas.node(statement), holds) {
                 (FormulaNode::All(_), true) | (FormulaNode::Some(_), false) => {}
                 (_, true) => drop(by.insert(statement, MemberFormula::HOLDS)),
                 (_, false) => drop(by.insert(statement, MemberFormula::FAILS)),
             }
         }
-        let left = sets.conditions.replace(condition, &by);
+        let left = sets.formulas.replace(formula, &by);
         if left == MemberFormula::FAILS {
             continue;
         }
-        if ways.iter().any(|&(_, other)| other == left) {
+        if found.iter().any(|&(_, other)| other == left) {
             return Ok(None);
         }
         if is_enough(sets, cell, left)? {
             return Ok(Some(vec![(cell, left)]));
         }
-        ways.push((cell, left));
+        found.push((cell, left));
     }
-    Ok(Some(ways))
+    Ok(Some(found))
 }
 
 /// Partitions a set by cuts: the cells that are not provably empty, with the cuts that contain

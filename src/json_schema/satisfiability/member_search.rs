@@ -73,11 +73,11 @@ pub(crate) const KEY_COUNT_CAP: u32 = 1_000;
 pub(crate) type CountedClasses = (Arc<[UnnamedKeys]>, Arc<[u32]>);
 
 /// A state: the members before `at` are decided, then keys without a name class by class;
-/// `condition` is the formula that is left.
+/// `formula` is what is left of the formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SearchState {
     at: u32,
-    condition: MemberFormula,
+    formula: MemberFormula,
     count: u32,
     /// Keys taken from the current class, as far as that matters.
     taken: u32,
@@ -95,24 +95,24 @@ impl<'d> Sets<'d> {
     /// members there are.
     pub(crate) fn search<'a>(
         &mut self,
-        condition: MemberFormula,
+        formula: MemberFormula,
         count: u32,
         max: Option<u32>,
         members: impl Iterator<Item = (&'a Arc<str>, Set, bool)>,
         (others, keys): CountedClasses,
     ) -> Result<(MemberSearch, SearchState)> {
         let FormulaContents { statements, occurrences, .. } =
-            self.conditions.contents(condition).clone();
-        let part = |this: &Self, statement| this.conditions.part(statement).clone();
-        let least = statements.iter().any(|&s| matches!(part(self, s), FormulaNode::AtLeast(_)));
-        let counts = max.is_some() || self.conditions.count_cap(condition) > 0;
-        // By key, how often it is spoken of, and how often in simple statements; others are about
-        // any key of some.
+            self.formulas.contents(formula).clone();
+        let node = |this: &Self, statement| this.formulas.node(statement).clone();
+        let least = statements.iter().any(|&s| matches!(node(self, s), FormulaNode::AtLeast(_)));
+        let counts = max.is_some() || self.formulas.count_cap(formula) > 0;
+        // By key: how many simple statements are about it, and how many statements in all, each
+        // counted once per parent node. Statements about a class of keys are collected in `classes`.
         let mut about: FxHashMap<Arc<str>, (usize, usize)> = FxHashMap::default();
         let mut classes = Vec::new();
         for (&statement, &times) in statements.iter().zip(&*occurrences) {
             let times = times as usize;
-            let (key, simple) = match part(self, statement) {
+            let (key, simple) = match node(self, statement) {
                 FormulaNode::Absent(key) => (key, false),
                 FormulaNode::Present(key, set) => (key, reach_of(self, set) == Reach::Simple),
                 FormulaNode::Some(_) | FormulaNode::All(_) => {
@@ -146,9 +146,9 @@ impl<'d> Sets<'d> {
         relevant.sort_by_key(|member| member.0);
         let relevant = relevant.into_iter().map(|(_, member)| member).collect();
         let count = if counts { count + passed } else { 0 };
-        let condition = if counts { self.conditions.counted(condition, count) } else { condition };
-        let start = SearchState { at: 0, condition, count, taken: 0 };
-        let cap = if least { self.conditions.count_cap(condition) } else { 0 };
+        let formula = if counts { self.formulas.counted(formula, count) } else { formula };
+        let start = SearchState { at: 0, formula, count, taken: 0 };
+        let cap = if least { self.formulas.count_cap(formula) } else { 0 };
         Ok((MemberSearch { members: relevant, others, keys, max, counts, cap }, start))
     }
 
@@ -199,7 +199,7 @@ impl<'d> Sets<'d> {
                     open.push(to);
                 }
             }
-            work += 1 + self.conditions.size(place.condition);
+            work += 1 + self.formulas.size(place.formula);
             if work > MAX_SEARCH_WORK {
                 return Ok(None);
             }
@@ -215,22 +215,22 @@ impl<'d> Sets<'d> {
         has_value: &mut HasValue<'_, 'd>,
         steps: &mut usize,
     ) -> Result<bool> {
-        *steps += 1 + self.conditions.size(object.condition) / 256;
+        *steps += 1 + self.formulas.size(object.formula) / 256;
         check_search_steps(self, *steps)?;
         let Some(object) = settle(self, object)? else { return Ok(false) };
-        let conjuncts = self.conditions.conjuncts(object.condition);
-        let width = |&&part: &&MemberFormula| match self.conditions.part(part) {
+        let conjuncts = self.formulas.conjuncts(object.formula);
+        let width = |&&part: &&MemberFormula| match self.formulas.node(part) {
             FormulaNode::Or(parts) => parts.len(),
             _ => usize::MAX,
         };
         let narrowest = conjuncts.iter().min_by_key(width).copied();
-        let choice = narrowest.map(|part| (part, self.conditions.part(part).clone()));
+        let choice = narrowest.map(|part| (part, self.formulas.node(part).clone()));
         if let Some((choice, FormulaNode::Or(parts))) = choice {
             let others = conjuncts.into_iter().filter(|&part| part != choice);
-            let others = self.conditions.and(others);
+            let others = self.formulas.and(others);
             for &part in parts.iter() {
-                let condition = self.conditions.and([others, part]);
-                let object = ObjectSet { condition, ..object.clone() };
+                let formula = self.formulas.and([others, part]);
+                let object = ObjectSet { formula, ..object.clone() };
                 if self.finds_any(object, has_value, steps)? {
                     return Ok(true);
                 }
@@ -257,10 +257,10 @@ impl<'d> Sets<'d> {
 /// The formula of an object set, with its least number of members.
 pub(crate) fn formula_with_min(sets: &mut Sets<'_>, object: &ObjectSet) -> MemberFormula {
     if object.min as usize <= object.required() {
-        return object.condition;
+        return object.formula;
     }
-    let least = sets.conditions.of(FormulaNode::AtLeast(object.min));
-    sets.conditions.and([object.condition, least])
+    let least = sets.formulas.intern(FormulaNode::AtLeast(object.min));
+    sets.formulas.and([object.formula, least])
 }
 
 /// Whether members meet the formula; `None` if that is not found soon.
@@ -277,9 +277,9 @@ pub(crate) fn finds_members<'d>(
 /// Whether a state is a goal: no further member is needed.
 pub(crate) fn is_goal(sets: &Sets<'_>, search: &MemberSearch, place: SearchState) -> bool {
     let left = search.members.get(place.at as usize..).unwrap_or_default();
-    place.condition == MemberFormula::HOLDS && search.max.is_none()
+    place.formula == MemberFormula::HOLDS && search.max.is_none()
         || left.iter().all(|member| !member.required)
-            && sets.conditions.at_end(place.condition)
+            && sets.formulas.holds_at_end(place.formula)
             && search.max.is_none_or(|max| place.count <= max)
 }
 
@@ -308,8 +308,8 @@ fn search_steps_unless<'d>(
             let at = place.at + 1;
             if !member.required {
                 let passed = |key: &str| *key == *member.key;
-                let condition = sets.conditions.without(place.condition, passed);
-                steps.push((None, SearchState { at, condition, ..place }));
+                let formula = sets.formulas.without(place.formula, passed);
+                steps.push((None, SearchState { at, formula, ..place }));
             }
             let with = SearchState { at, count, taken: 0, ..place };
             (MemberKey::Named(&member.key, &member.spelled), member.set, (!full).then_some(with))
@@ -329,35 +329,32 @@ fn search_steps_unless<'d>(
             (MemberKey::Other(&other.inside), other.set, left.then_some(with))
         }
     };
-    steps.retain(|(_, to)| to.condition != MemberFormula::FAILS);
+    steps.retain(|(_, to)| to.formula != MemberFormula::FAILS);
     for &step in &steps {
         if is_end(sets, step)? {
             return Ok(None);
         }
     }
     let Some(with) = with else { return Ok(Some(steps)) };
-    let then = |this: &mut Sets<'d>, condition| SearchState {
-        condition: if search.counts {
-            this.conditions.counted(condition, count)
-        } else {
-            condition
-        },
+    let then = |this: &mut Sets<'d>, formula| SearchState {
+        formula: if search.counts { this.formulas.counted(formula, count) } else { formula },
         ..with
     };
     let mut ended = false;
-    let ways = sets.ways_until(place.condition, key, set, &mut |this, set, condition| {
-        let to = then(this, condition);
-        ended = is_end(this, (Some(set), to))?;
-        Ok(ended)
-    })?;
+    let alternatives =
+        sets.member_alternatives_until(place.formula, key, set, &mut |this, set, formula| {
+            let to = then(this, formula);
+            ended = is_end(this, (Some(set), to))?;
+            Ok(ended)
+        })?;
     if ended {
         return Ok(None);
     }
-    for (set, condition) in ways {
-        let to = then(sets, condition);
+    for (set, formula) in alternatives {
+        let to = then(sets, formula);
         // Of a class, what changes nothing is not worth a member.
-        let changes = to.at > place.at || to.condition != place.condition || count <= search.cap;
-        if changes && to.condition != MemberFormula::FAILS {
+        let changes = to.at > place.at || to.formula != place.formula || count <= search.cap;
+        if changes && to.formula != MemberFormula::FAILS {
             steps.push((Some(set), to));
         }
     }

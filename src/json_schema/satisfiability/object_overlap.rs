@@ -80,7 +80,7 @@ fn has_provably_no_object(sets: &mut Sets<'_>, set: Set) -> Result<bool> {
         objects_alone |= !others && has_no_scalar(sets, &shape)?;
         // Of what is not one object set more is taken to be in common.
         if let [object] = &shape.objects[..]
-            && object.condition == MemberFormula::HOLDS
+            && object.formula == MemberFormula::HOLDS
         {
             let Some(both) = intersect_objects(sets, &common, object)? else {
                 return Ok(objects_alone);
@@ -88,7 +88,7 @@ fn has_provably_no_object(sets: &mut Sets<'_>, set: Set) -> Result<bool> {
             common = both;
         }
     }
-    if !objects_alone || common.condition != MemberFormula::HOLDS {
+    if !objects_alone || common.formula != MemberFormula::HOLDS {
         return Ok(false);
     }
     for named in common.named.clone() {
@@ -111,7 +111,7 @@ fn is_provably_subsumed(sets: &mut Sets<'_>, a: &ObjectSet, b: &ObjectSet) -> Re
     sets.add_steps(2 + a.named.len() + b.named.len());
     sets.check_work(Set::ANY)?;
     let least = (a.min as usize).max(a.required());
-    if b.condition != MemberFormula::HOLDS
+    if b.formula != MemberFormula::HOLDS
         || (b.min as usize) > least
         || b.max.is_some_and(|max| a.max.is_none_or(|ours| ours > max))
     {

@@ -426,7 +426,7 @@ fn check_array_states(sets: &Sets<'_>, array: &ArraySet, states: usize) -> Resul
         "which items an array still needs, where they must differ, takes more than {MAX_ARRAY_STATES} \
          states"
     );
-    let place = array.sources.0.first().copied().unwrap_or_else(|| sets.document.root());
+    let place = array.origins.0.first().copied().unwrap_or_else(|| sets.document.root());
     let error = sets.document.error(ErrorKind::Limit, place, message);
     Err(error.with_help("ask for fewer items, or let one schema apply to all of them"))
 }

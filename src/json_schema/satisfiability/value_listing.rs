@@ -10,7 +10,7 @@ use crate::json_schema::set::array_set::ArraySet;
 use crate::json_schema::set::{Set, Sets, Shape};
 use crate::regular::{Language, Languages};
 
-/// Values up to which a set is listed; a larger one counts as endless.
+/// Values up to which a set is listed; a larger one counts as too large to list.
 pub(crate) const MAX_LISTED_VALUES: usize = 2_000;
 
 /// Levels of nested arrays that are listed.

@@ -2,7 +2,7 @@
 
 use std::hash::Hash;
 
-use crate::json_schema::set::{Set, Sources};
+use crate::json_schema::set::{KeywordOrigins, Set};
 
 /// `contains` keywords that apply to one array at the same time; the emitter refuses more, since
 /// their counts multiply.
@@ -19,7 +19,7 @@ pub(crate) struct ArraySet {
     pub(crate) contains_counts: Vec<ContainsCount>,
     /// Whether two items may, must or must not be equal.
     pub(crate) equality: ItemEquality,
-    pub(crate) sources: Sources,
+    pub(crate) origins: KeywordOrigins,
 }
 
 /// `contains` with its bounds: the number of items in a set, from an index on, is at least `min`
@@ -53,7 +53,7 @@ impl ArraySet {
             max: None,
             contains_counts: Vec::new(),
             equality: ItemEquality::May,
-            sources: Sources::default(),
+            origins: KeywordOrigins::default(),
         }
     }
 

@@ -1,9 +1,9 @@
 //! The step budget of one task: compiling a schema, or one call of a matcher.
 //!
 //! The option `work` bounds the steps of a task. Three places count them: this struct (sets and
-//! their combinations), [`MemberFormulas::work`] (nodes of formulas) and `Languages::work` (rows of
-//! regular languages). [`Sets::check_work`] compares the sums with the option and reports the set
-//! that was being unfolded. Searches with a state space of their own (`unique_items`,
+//! their combinations), [`MemberFormulas::work`] (nodes of formulas) and `Languages::budget` (work
+//! units of regular languages). [`Sets::check_work`] compares the sums with the option and reports
+//! the set that was being unfolded. Searches with a state space of their own (`unique_items`,
 //! `member_alternatives`, `emptiness`) also bound its size, so that one search fails with an error
 //! at its own place instead of using up the whole budget. The time limit is the thread's
 //! (`deadline`) and knows of no steps.
@@ -16,8 +16,8 @@ use super::arena::Set;
 /// Steps that a new set counts for.
 pub(crate) const STEPS_PER_NAME: usize = 10;
 
-/// Steps that one row of a regular language counts for (256 successors, as a table is filled).
-pub(crate) const STEPS_PER_ROW: usize = 25;
+/// Steps that one work unit of the languages' budget counts for.
+pub(crate) const STEPS_PER_WORK_UNIT: usize = 25;
 
 /// Tasks that failed to decide emptiness this often stop asking: each attempt may cost as much as
 /// all work that is left.

@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::arena::{Set, SetArena, SetExpr};
 use super::base::BaseLanguages;
-use super::budget::{Budget, STEPS_PER_NAME, STEPS_PER_ROW};
+use super::budget::{Budget, STEPS_PER_NAME, STEPS_PER_WORK_UNIT};
 use super::member_formula::MemberFormulas;
 use super::memo::SetMemo;
 use super::object_set::ObjectSet;
@@ -46,7 +46,7 @@ pub(crate) struct Sets<'d> {
     pub(crate) flexible_gap: Language,
     /// Keywords that are left out, while a contradiction is diagnosed.
     pub(crate) ignored: Arc<FxHashSet<ValueId>>,
-    pub(crate) conditions: MemberFormulas,
+    pub(crate) formulas: MemberFormulas,
     pub(crate) written: WrittenItems,
     pub(crate) memo: SetMemo,
     pub(crate) unfolding: Unfolding,
@@ -106,14 +106,14 @@ impl<'d> Sets<'d> {
             punctuation,
             flexible_gap,
             ignored: Arc::default(),
-            conditions: MemberFormulas::default(),
+            formulas: MemberFormulas::default(),
             written: WrittenItems::default(),
             memo: SetMemo::default(),
             unfolding: Unfolding::default(),
             budget: Budget::default(),
             arena: SetArena::new(),
         };
-        this.languages.budget.set_max_work(options.work / STEPS_PER_ROW);
+        this.languages.budget.set_max_work(options.work / STEPS_PER_WORK_UNIT);
         this
     }
 
@@ -144,7 +144,7 @@ impl<'d> Sets<'d> {
     /// Begins a new budget if the languages have begun a new task.
     pub(crate) fn begin_task_budget(&mut self) {
         if self.budget.begin_task(self.languages.budget.tasks()) {
-            self.conditions.work = 0;
+            self.formulas.work = 0;
         }
     }
 
@@ -155,15 +155,15 @@ impl<'d> Sets<'d> {
 
     /// Steps of the present task so far.
     pub(crate) fn worked(&self) -> usize {
-        self.budget.steps + self.conditions.work + self.languages.budget.work() * STEPS_PER_ROW
+        self.budget.steps + self.formulas.work + self.languages.budget.work() * STEPS_PER_WORK_UNIT
     }
 
     /// Errors if the present task has taken too many steps, at the set that is being unfolded, or
     /// at `set` if none is.
     pub(crate) fn check_work(&mut self, set: Set) -> Result<()> {
         let most = self.options.work;
-        if self.budget.steps + self.conditions.work <= most
-            && self.languages.budget.work() * STEPS_PER_ROW <= most
+        if self.budget.steps + self.formulas.work <= most
+            && self.languages.budget.work() * STEPS_PER_WORK_UNIT <= most
         {
             return Ok(());
         }

@@ -6,36 +6,36 @@ use smallvec::SmallVec;
 
 use crate::json_schema::document::ValueId;
 
-/// Keywords that a part of a set comes from. All are equal, so that sets are compared by their
+/// The keywords that a part of a set comes from. All are equal, so that sets are compared by their
 /// values alone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sources(pub(crate) SmallVec<[ValueId; 2]>);
+pub(crate) struct KeywordOrigins(pub(crate) SmallVec<[ValueId; 2]>);
 
-impl Sources {
+impl KeywordOrigins {
     /// Keywords that are kept; messages name no more.
     const MAX_KEYWORDS: usize = 8;
 
-    pub(crate) fn add(&mut self, source: ValueId) {
-        if self.0.len() < Self::MAX_KEYWORDS && !self.0.contains(&source) {
-            self.0.push(source);
+    pub(crate) fn add(&mut self, keyword: ValueId) {
+        if self.0.len() < Self::MAX_KEYWORDS && !self.0.contains(&keyword) {
+            self.0.push(keyword);
         }
     }
 
     pub(crate) fn merged(&self, other: &Self) -> Self {
-        let mut sources = self.clone();
-        other.0.iter().for_each(|&source| sources.add(source));
-        sources
+        let mut origins = self.clone();
+        other.0.iter().for_each(|&keyword| origins.add(keyword));
+        origins
     }
 }
 
-impl PartialEq for Sources {
+impl PartialEq for KeywordOrigins {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Sources {}
+impl Eq for KeywordOrigins {}
 
-impl Hash for Sources {
+impl Hash for KeywordOrigins {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use crate::error::Result;
 use crate::json_schema::document::draft::SchemaDialect;
 use crate::json_schema::document::{Document, Members, ValueId};
-use crate::json_schema::set::{Sets, Sources};
+use crate::json_schema::set::{KeywordOrigins, Sets};
 
 /// The keywords of one schema object.
 #[derive(Clone)]
@@ -33,13 +33,13 @@ impl KeywordReader<'_> {
     }
 
     /// The keywords present among these, or the schema if none is.
-    pub(crate) fn sources(&self, keywords: &[&str]) -> Sources {
-        let mut sources = Sources::default();
-        keywords.iter().filter_map(|k| self.get(k)).for_each(|at| sources.add(at));
-        if sources.0.is_empty() {
-            sources.add(self.schema);
+    pub(crate) fn origins(&self, keywords: &[&str]) -> KeywordOrigins {
+        let mut origins = KeywordOrigins::default();
+        keywords.iter().filter_map(|k| self.get(k)).for_each(|at| origins.add(at));
+        if origins.0.is_empty() {
+            origins.add(self.schema);
         }
-        sources
+        origins
     }
 }
 

@@ -69,12 +69,12 @@ pub(crate) struct FormulaContents {
 /// All formulas made so far, by id.
 #[derive(Debug)]
 pub(crate) struct MemberFormulas {
-    parts: Vec<FormulaNode>,
+    nodes: Vec<FormulaNode>,
     /// Whether each holds if no further member comes. Formulas share nodes, so it is found once for
-    /// each.
-    ends: Vec<bool>,
-    /// A Bloom filter of the statements in each: statement `i` sets bit `i % 64`.
-    marks: Vec<u64>,
+    /// each node.
+    holds_at_end: Vec<bool>,
+    /// By formula, a Bloom filter of its statements: statement `i` sets bit `i % 64`.
+    statement_bloom: Vec<u64>,
     ids: FxHashMap<FormulaNode, MemberFormula>,
     /// By formula that was asked for them.
     contents: FxHashMap<MemberFormula, FormulaContents>,
@@ -85,23 +85,24 @@ pub(crate) struct MemberFormulas {
 
 impl Default for MemberFormulas {
     fn default() -> Self {
-        let (parts, ends, marks, ids) = Default::default();
+        let (nodes, holds_at_end, statement_bloom, ids) = Default::default();
         let (contents, negations) = Default::default();
-        let mut this = Self { parts, ends, marks, ids, contents, negations, work: 0 };
-        let constants = (this.of(FormulaNode::Holds), this.of(FormulaNode::Fails));
+        let mut this =
+            Self { nodes, holds_at_end, statement_bloom, ids, contents, negations, work: 0 };
+        let constants = (this.intern(FormulaNode::Holds), this.intern(FormulaNode::Fails));
         debug_assert_eq!(constants, (MemberFormula::HOLDS, MemberFormula::FAILS));
         this
     }
 }
 
 impl MemberFormulas {
-    /// The formula of a single statement.
-    pub(crate) fn of(&mut self, part: FormulaNode) -> MemberFormula {
-        if let Some(&known) = self.ids.get(&part) {
+    /// The id of a formula node, which is new or was interned before.
+    pub(crate) fn intern(&mut self, node: FormulaNode) -> MemberFormula {
+        if let Some(&known) = self.ids.get(&node) {
             return known;
         }
-        let id = MemberFormula(self.parts.len() as u32);
-        self.ends.push(match &part {
+        let id = MemberFormula(self.nodes.len() as u32);
+        self.holds_at_end.push(match &node {
             FormulaNode::Holds
             | FormulaNode::Absent(_)
             | FormulaNode::All(_)
@@ -110,38 +111,38 @@ impl MemberFormulas {
             | FormulaNode::Present(..)
             | FormulaNode::Some(_)
             | FormulaNode::AtLeast(_) => false,
-            FormulaNode::And(parts) => parts.iter().all(|&part| self.at_end(part)),
-            FormulaNode::Or(parts) => parts.iter().any(|&part| self.at_end(part)),
+            FormulaNode::And(parts) => parts.iter().all(|&part| self.holds_at_end(part)),
+            FormulaNode::Or(parts) => parts.iter().any(|&part| self.holds_at_end(part)),
         });
-        self.marks.push(match &part {
+        self.statement_bloom.push(match &node {
             FormulaNode::Holds | FormulaNode::Fails => 0,
             FormulaNode::And(parts) | FormulaNode::Or(parts) => {
-                parts.iter().fold(0, |marks, &part| marks | self.marks(part))
+                parts.iter().fold(0, |bloom, &part| bloom | self.statement_bloom(part))
             }
             _ => 1 << (id.0 % u64::BITS),
         });
-        self.parts.push(part.clone());
-        self.ids.insert(part, id);
+        self.nodes.push(node.clone());
+        self.ids.insert(node, id);
         id
     }
 
-    fn marks(&self, condition: MemberFormula) -> u64 {
-        self.marks[condition.0 as usize]
+    fn statement_bloom(&self, formula: MemberFormula) -> u64 {
+        self.statement_bloom[formula.0 as usize]
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.parts.len()
+        self.nodes.len()
     }
 
-    pub(crate) fn part(&self, condition: MemberFormula) -> &FormulaNode {
-        &self.parts[condition.0 as usize]
+    pub(crate) fn node(&self, formula: MemberFormula) -> &FormulaNode {
+        &self.nodes[formula.0 as usize]
     }
 
     pub(crate) fn and(&mut self, parts: impl IntoIterator<Item = MemberFormula>) -> MemberFormula {
         let parts = parts.into_iter();
         let mut flat = Vec::with_capacity(parts.size_hint().0);
         for part in parts {
-            match self.part(part) {
+            match self.node(part) {
                 FormulaNode::And(parts) => flat.extend_from_slice(parts),
                 FormulaNode::Holds => {}
                 FormulaNode::Fails => return part,
@@ -152,7 +153,7 @@ impl MemberFormulas {
         flat.sort_unstable();
         flat.dedup();
         // An alternative that holds makes its choice superfluous.
-        let superfluous = |&part: &MemberFormula| match self.part(part) {
+        let superfluous = |&part: &MemberFormula| match self.node(part) {
             FormulaNode::Or(choice) => choice.iter().any(|c| flat.binary_search(c).is_ok()),
             _ => false,
         };
@@ -160,7 +161,7 @@ impl MemberFormulas {
         match kept[..] {
             [] => MemberFormula::HOLDS,
             [one] => one,
-            _ => self.of(FormulaNode::And(kept.into())),
+            _ => self.intern(FormulaNode::And(kept.into())),
         }
     }
 
@@ -168,7 +169,7 @@ impl MemberFormulas {
         let parts = parts.into_iter();
         let mut flat = Vec::with_capacity(parts.size_hint().0);
         for part in parts {
-            match self.part(part) {
+            match self.node(part) {
                 FormulaNode::Or(parts) => flat.extend_from_slice(parts),
                 FormulaNode::Fails => {}
                 FormulaNode::Holds => return part,
@@ -178,7 +179,7 @@ impl MemberFormulas {
         self.work += 4 * flat.len();
         flat.sort_unstable();
         flat.dedup();
-        let superfluous = |&part: &MemberFormula| match self.part(part) {
+        let superfluous = |&part: &MemberFormula| match self.node(part) {
             FormulaNode::And(all) => all.iter().any(|c| flat.binary_search(c).is_ok()),
             _ => false,
         };
@@ -186,49 +187,49 @@ impl MemberFormulas {
         match kept[..] {
             [] => MemberFormula::FAILS,
             [one] => one,
-            _ => self.of(FormulaNode::Or(kept.into())),
+            _ => self.intern(FormulaNode::Or(kept.into())),
         }
     }
 
     /// The conjuncts of a formula.
-    pub(crate) fn conjuncts(&self, condition: MemberFormula) -> Vec<MemberFormula> {
-        match self.part(condition) {
+    pub(crate) fn conjuncts(&self, formula: MemberFormula) -> Vec<MemberFormula> {
+        match self.node(formula) {
             FormulaNode::Holds => Vec::new(),
             FormulaNode::And(parts) => parts.to_vec(),
-            _ => vec![condition],
+            _ => vec![formula],
         }
     }
 
     /// Whether the conjuncts of `a` contain those of `b`.
-    pub(crate) fn says(&self, a: MemberFormula, b: MemberFormula) -> bool {
+    pub(crate) fn has_conjuncts_of(&self, a: MemberFormula, b: MemberFormula) -> bool {
         let all = self.conjuncts(a);
         self.conjuncts(b).iter().all(|part| all.contains(part))
     }
 
     /// The statements of a formula, each once.
-    pub(crate) fn statements(&mut self, condition: MemberFormula) -> Arc<[MemberFormula]> {
-        self.contents(condition).statements.clone()
+    pub(crate) fn statements(&mut self, formula: MemberFormula) -> Arc<[MemberFormula]> {
+        self.contents(formula).statements.clone()
     }
 
     /// Children of all different nodes.
-    pub(crate) fn size(&mut self, condition: MemberFormula) -> usize {
-        self.contents(condition).size
+    pub(crate) fn size(&mut self, formula: MemberFormula) -> usize {
+        self.contents(formula).size
     }
 
-    pub(crate) fn contents(&mut self, condition: MemberFormula) -> &FormulaContents {
-        if !self.contents.contains_key(&condition) {
-            let found = self.find_contents(condition);
+    pub(crate) fn contents(&mut self, formula: MemberFormula) -> &FormulaContents {
+        if !self.contents.contains_key(&formula) {
+            let found = self.find_contents(formula);
             self.work += 4 * found.size;
-            self.contents.insert(condition, found);
+            self.contents.insert(formula, found);
         }
-        &self.contents[&condition]
+        &self.contents[&formula]
     }
 
-    fn find_contents(&self, condition: MemberFormula) -> FormulaContents {
-        let (mut seen, mut open) = (FxHashMap::default(), vec![condition]);
+    fn find_contents(&self, formula: MemberFormula) -> FormulaContents {
+        let (mut seen, mut open) = (FxHashMap::default(), vec![formula]);
         let (mut statements, mut occurrences, mut size) = (Vec::new(), Vec::new(), 1);
         while let Some(next) = open.pop() {
-            match self.part(next) {
+            match self.node(next) {
                 FormulaNode::Holds | FormulaNode::Fails => {}
                 FormulaNode::And(parts) | FormulaNode::Or(parts) => {
                     if seen.insert(next, 0).is_none() {
@@ -252,28 +253,28 @@ impl MemberFormulas {
     /// The formula with some statements replaced.
     pub(crate) fn replace(
         &mut self,
-        condition: MemberFormula,
+        formula: MemberFormula,
         by: &FxHashMap<MemberFormula, MemberFormula>,
     ) -> MemberFormula {
-        let marks = by.keys().fold(0, |marks, &statement| marks | self.marks(statement));
-        self.replaced(condition, (by, marks), &mut FxHashMap::default())
+        let bloom = by.keys().fold(0, |bloom, &statement| bloom | self.statement_bloom(statement));
+        self.replaced(formula, (by, bloom), &mut FxHashMap::default())
     }
 
     fn replaced(
         &mut self,
-        condition: MemberFormula,
-        (by, marks): (&FxHashMap<MemberFormula, MemberFormula>, u64),
+        formula: MemberFormula,
+        (by, bloom): (&FxHashMap<MemberFormula, MemberFormula>, u64),
         known: &mut FxHashMap<MemberFormula, MemberFormula>,
     ) -> MemberFormula {
-        if self.marks(condition) & marks == 0 {
-            return condition;
+        if self.statement_bloom(formula) & bloom == 0 {
+            return formula;
         }
-        let (parts, all) = match self.part(condition) {
+        let (parts, all) = match self.node(formula) {
             FormulaNode::And(parts) => (parts.clone(), true),
             FormulaNode::Or(parts) => (parts.clone(), false),
-            _ => return by.get(&condition).copied().unwrap_or(condition),
+            _ => return by.get(&formula).copied().unwrap_or(formula),
         };
-        if let Some(&known) = known.get(&condition) {
+        if let Some(&known) = known.get(&formula) {
             return known;
         }
         let (neutral, decisive) = if all {
@@ -284,9 +285,9 @@ impl MemberFormulas {
         self.work += parts.len();
         let (mut kept, mut others) = (Vec::with_capacity(parts.len()), false);
         for &part in parts.iter() {
-            let new = match self.marks(part) & marks {
+            let new = match self.statement_bloom(part) & bloom {
                 0 => part,
-                _ => self.replaced(part, (by, marks), known),
+                _ => self.replaced(part, (by, bloom), known),
             };
             if new == decisive {
                 kept = vec![decisive];
@@ -301,40 +302,40 @@ impl MemberFormulas {
             // Parts alone are sorted as they were, and none makes another superfluous.
             ([], ..) => neutral,
             (&[one], ..) => one,
-            (_, false, _) if kept.len() == parts.len() => condition,
-            (_, false, true) => self.of(FormulaNode::And(kept.into())),
-            (_, false, false) => self.of(FormulaNode::Or(kept.into())),
+            (_, false, _) if kept.len() == parts.len() => formula,
+            (_, false, true) => self.intern(FormulaNode::And(kept.into())),
+            (_, false, false) => self.intern(FormulaNode::Or(kept.into())),
             (_, true, true) => self.and(kept),
             (_, true, false) => self.or(kept),
         };
-        known.insert(condition, new);
+        known.insert(formula, new);
         new
     }
 
     /// The formula with each statement replaced by what `f` gives; `None` keeps it.
     pub(crate) fn map(
         &mut self,
-        condition: MemberFormula,
+        formula: MemberFormula,
         f: impl Fn(&FormulaNode) -> Option<MemberFormula>,
     ) -> MemberFormula {
         let mut by = FxHashMap::default();
-        let statements = self.statements(condition);
+        let statements = self.statements(formula);
         self.work += 4 * statements.len();
         for &statement in statements.iter() {
-            if let Some(new) = f(self.part(statement)) {
+            if let Some(new) = f(self.node(statement)) {
                 by.insert(statement, new);
             }
         }
-        self.replace(condition, &by)
+        self.replace(formula, &by)
     }
 
     /// The formula that is left if the members with these keys do not come any more.
     pub(crate) fn without(
         &mut self,
-        condition: MemberFormula,
+        formula: MemberFormula,
         passed: impl Fn(&str) -> bool,
     ) -> MemberFormula {
-        self.map(condition, |part| match part {
+        self.map(formula, |part| match part {
             FormulaNode::Present(key, _) if passed(key) => Some(MemberFormula::FAILS),
             FormulaNode::Absent(key) if passed(key) => Some(MemberFormula::HOLDS),
             _ => None,
@@ -342,8 +343,8 @@ impl MemberFormulas {
     }
 
     /// The formula that is left once there are so many members.
-    pub(crate) fn counted(&mut self, condition: MemberFormula, count: u32) -> MemberFormula {
-        self.map(condition, |part| match *part {
+    pub(crate) fn counted(&mut self, formula: MemberFormula, count: u32) -> MemberFormula {
+        self.map(formula, |part| match *part {
             FormulaNode::AtLeast(n) if count >= n => Some(MemberFormula::HOLDS),
             FormulaNode::AtMost(n) if count > n => Some(MemberFormula::FAILS),
             _ => None,
@@ -351,25 +352,25 @@ impl MemberFormulas {
     }
 
     /// The formula for the members that come after so many others.
-    pub(crate) fn after(&mut self, condition: MemberFormula, count: u32) -> MemberFormula {
+    pub(crate) fn after(&mut self, formula: MemberFormula, count: u32) -> MemberFormula {
         let mut by = FxHashMap::default();
-        for &statement in self.statements(condition).iter() {
-            let new = match *self.part(statement) {
+        for &statement in self.statements(formula).iter() {
+            let new = match *self.node(statement) {
                 FormulaNode::AtLeast(n) if n <= count => MemberFormula::HOLDS,
-                FormulaNode::AtLeast(n) => self.of(FormulaNode::AtLeast(n - count)),
+                FormulaNode::AtLeast(n) => self.intern(FormulaNode::AtLeast(n - count)),
                 FormulaNode::AtMost(n) if n < count => MemberFormula::FAILS,
-                FormulaNode::AtMost(n) => self.of(FormulaNode::AtMost(n - count)),
+                FormulaNode::AtMost(n) => self.intern(FormulaNode::AtMost(n - count)),
                 _ => continue,
             };
             by.insert(statement, new);
         }
-        self.replace(condition, &by)
+        self.replace(formula, &by)
     }
 
     /// The number of members from which on further ones change no count.
-    pub(crate) fn count_cap(&mut self, condition: MemberFormula) -> u32 {
-        let statements = self.statements(condition);
-        let counts = statements.iter().map(|&statement| match *self.part(statement) {
+    pub(crate) fn count_cap(&mut self, formula: MemberFormula) -> u32 {
+        let statements = self.statements(formula);
+        let counts = statements.iter().map(|&statement| match *self.node(statement) {
             FormulaNode::AtLeast(n) => n,
             FormulaNode::AtMost(n) => n.saturating_add(1),
             _ => 0,
@@ -378,7 +379,7 @@ impl MemberFormulas {
     }
 
     /// Whether the formula holds if no further member comes.
-    pub(crate) fn at_end(&self, condition: MemberFormula) -> bool {
-        self.ends[condition.0 as usize]
+    pub(crate) fn holds_at_end(&self, formula: MemberFormula) -> bool {
+        self.holds_at_end[formula.0 as usize]
     }
 }

@@ -128,12 +128,12 @@ fn object_accepts(sets: &mut Sets<'_>, object: &ObjectSet, value: ValueId) -> Re
             return Ok(false);
         }
     }
-    meets_formula(sets, object.condition, members)
+    meets_formula(sets, object.formula, members)
 }
 
-fn meets_formula(sets: &mut Sets<'_>, condition: MemberFormula, members: &Members) -> Result<bool> {
+fn meets_formula(sets: &mut Sets<'_>, formula: MemberFormula, members: &Members) -> Result<bool> {
     let count = members.len() as u32;
-    let (class, all) = match sets.conditions.part(condition).clone() {
+    let (class, all) = match sets.formulas.node(formula).clone() {
         FormulaNode::Holds => return Ok(true),
         FormulaNode::Fails => return Ok(false),
         FormulaNode::Absent(key) => return Ok(members.get(&key).is_none()),
@@ -242,5 +242,5 @@ pub(crate) fn set_of_unnamed_key(
 
 /// Whether the set holds the empty object.
 pub(crate) fn contains_empty_object(sets: &Sets<'_>, object: &ObjectSet) -> bool {
-    object.min == 0 && object.required() == 0 && sets.conditions.at_end(object.condition)
+    object.min == 0 && object.required() == 0 && sets.formulas.holds_at_end(object.formula)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::json_schema::set::member_formula::MemberFormula;
-use crate::json_schema::set::{Set, Sources};
+use crate::json_schema::set::{KeywordOrigins, Set};
 use crate::regular::Language;
 
 /// Objects whose members have values in the set of their key. Two sets are equal only if they name
@@ -20,8 +20,8 @@ pub(crate) struct ObjectSet {
     pub(crate) min: u32,
     pub(crate) max: Option<u32>,
     /// A formula over several members; every key in it is named.
-    pub(crate) condition: MemberFormula,
-    pub(crate) sources: Sources,
+    pub(crate) formula: MemberFormula,
+    pub(crate) origins: KeywordOrigins,
 }
 
 impl ObjectSet {
@@ -32,8 +32,8 @@ impl ObjectSet {
             classes: vec![KeyClass { keys, set: Set::ANY }],
             min: 0,
             max: None,
-            condition: MemberFormula::HOLDS,
-            sources: Sources::default(),
+            formula: MemberFormula::HOLDS,
+            origins: KeywordOrigins::default(),
         }
     }
 

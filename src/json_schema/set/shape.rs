@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::json_schema::document::ValueId;
 use crate::json_schema::number::NumberSet;
-use crate::json_schema::set::Sources;
+use crate::json_schema::set::KeywordOrigins;
 use crate::json_schema::set::array_set::ArraySet;
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::regular::Language;
@@ -29,7 +29,7 @@ pub(crate) struct Shape {
     /// A format of the strings that is not enforced, so that they have no complement.
     pub(crate) open_format: Option<ValueId>,
     /// The keywords that the null, boolean, number and string parts come from.
-    pub(crate) sources: Sources,
+    pub(crate) origins: KeywordOrigins,
 }
 
 impl Shape {
@@ -44,7 +44,7 @@ impl Shape {
             folded: None,
             listed: Vec::new(),
             open_format: None,
-            sources: Sources::default(),
+            origins: KeywordOrigins::default(),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::json_schema::document::Document;
 use crate::json_schema::options::{Options, Spelling};
 use crate::json_schema::set::{BaseLanguages, Sets};
 use crate::regular::SharedResults;
-use crate::vocabulary::{SpecialNames, Vocabulary};
+use crate::vocabulary::{SpecialTokenNames, Vocabulary};
 
 /// By spelling, the languages that all schemas of the process begin with.
 static BASES: [OnceLock<BaseLanguages>; 3] = [const { OnceLock::new() }; 3];
@@ -17,12 +17,12 @@ pub(crate) struct Shared {
     /// Automata.
     pub(crate) tables: Arc<SharedResults>,
     /// The special tokens of the vocabulary, which signs of styles may name.
-    pub(crate) tokens: Arc<SpecialNames>,
+    pub(crate) tokens: Arc<SpecialTokenNames>,
 }
 
 impl Shared {
     pub(crate) fn of(vocabulary: &Vocabulary) -> Self {
-        Self { tables: Arc::default(), tokens: Arc::new(SpecialNames::new(vocabulary)) }
+        Self { tables: Arc::default(), tokens: Arc::new(SpecialTokenNames::new(vocabulary)) }
     }
 
     pub(crate) fn base(&self, spelling: Spelling) -> BaseLanguages {

@@ -67,9 +67,13 @@ fn compiled_pattern(sets: &mut Sets<'_>, pattern: &str, options: Options) -> Res
     Ok(language)
 }
 
-/// Errors if strings combine the format `regex`, whose states are endless, with another language.
-pub(crate) fn check_endless(sets: &Sets<'_>, strings: Language) -> Result<Language> {
-    if computed_parts::multiplies_endless(&sets.languages, strings) {
+/// Errors if strings combine the format `regex`, whose automaton has infinitely many states, with
+/// another language.
+pub(crate) fn check_no_infinite_state_product(
+    sets: &Sets<'_>,
+    strings: Language,
+) -> Result<Language> {
+    if computed_parts::multiplies_infinite_state_automaton(&sets.languages, strings) {
         let message = "the format `regex` cannot be enforced together with other \
                            conditions on the same string, but for a small `minLength`";
         let help = "leave one of them out, or let formats be annotations (the option `formats`)";

@@ -24,7 +24,7 @@ const TOKENS_READ_SINGLY: usize = 1_024;
 pub(in crate::mask) struct ShapeTrie {
     trie: Trie,
     /// Of each node, the groups of all bytes of the classes below it.
-    below: Box<[u64]>,
+    groups_below: Box<[u64]>,
     /// Of each node, the length of the longest shape below it.
     heights: Box<[u16]>,
 }
@@ -43,8 +43,8 @@ impl ShapeTrie {
     }
 
     pub(in crate::mask) fn of(trie: Trie) -> Self {
-        let below = groups_below(&trie, EdgeBytes::Classes);
-        Self { heights: heights(&trie), trie, below }
+        let groups_below = groups_below(&trie, EdgeBytes::Classes);
+        Self { heights: heights(&trie), trie, groups_below }
     }
 
     pub(in crate::mask) fn trie(&self) -> &Trie {
@@ -96,7 +96,7 @@ impl ShapeTrie {
             } else {
                 let first = first.intersection(&members(class));
                 for child in bytes.trie.children(node as usize, first.bits()) {
-                    walk.below(bytes, child)?;
+                    walk.read_subtree(bytes, child)?;
                 }
             }
             walk.clear_ends();
@@ -113,12 +113,12 @@ impl ShapeTrie {
         mut node: usize,
         bytes: GroupedTrie<'_>,
     ) -> Result<()> {
-        let shapes = GroupedTrie { trie: &self.trie, below: &self.below };
+        let shapes = GroupedTrie { trie: &self.trie, groups_below: &self.groups_below };
         let nodes = self.trie.nodes();
         let last = nodes[node].subtree_end as usize;
         while node < last {
             let at = nodes[node];
-            let before = walk.climb(at.depth);
+            let before = walk.return_before(at.depth);
             if walk.states.is_uniform(before, at.byte)? {
                 node = walk.visit(shapes, node, before)?;
                 continue;
@@ -126,11 +126,11 @@ impl ShapeTrie {
             let tokens = self.trie.subtree_tokens(node);
             if tokens.len() > TOKENS_READ_SINGLY {
                 for child in self.nodes_of_shape(vocabulary, node) {
-                    walk.below(bytes, child as usize)?;
+                    walk.read_subtree(bytes, child as usize)?;
                 }
             } else {
                 for &token in tokens {
-                    walk.token(token, at.depth - 1)?;
+                    walk.read_token(token, at.depth - 1)?;
                 }
             }
             node = at.subtree_end as usize;

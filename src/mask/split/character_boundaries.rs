@@ -1,4 +1,4 @@
-//! Index of the borders of characters inside tokens: the nodes of the vocabulary's trie at which a
+//! Index of the boundaries of characters inside tokens: the nodes of the vocabulary's trie at which a
 //! character begins, by their byte and the one before, and the tokens of whole characters.
 //!
 //! They are what strategies start from that read only the tokens with certain bytes.
@@ -7,13 +7,13 @@ use std::ops::Range;
 
 use crate::vocabulary::{TokenMask, Trie, Vocabulary};
 
-/// Bytes before a border that are told apart: those of ASCII. All others are one, like the token's
+/// Bytes before a boundary that are told apart: those of ASCII. All others are one, like the token's
 /// begin.
 const FIRST_BYTES: usize = 129;
 const OTHER_BYTE: u8 = 128;
 
 #[derive(Debug)]
-pub(in crate::mask) struct CharacterBorders {
+pub(in crate::mask) struct CharacterBoundaries {
     /// The nodes of a pair of bytes are side by side, ascending; so are those of all pairs with one
     /// second byte.
     nodes: Box<[u32]>,
@@ -37,7 +37,7 @@ pub(in crate::mask) struct CharacterPosition {
 
 impl CharacterPosition {
     /// Between two characters.
-    pub(in crate::mask) const BORDER: Self = Self::of(0, 0, 0);
+    pub(in crate::mask) const BOUNDARY: Self = Self::of(0, 0, 0);
 
     const fn of(left: u8, first: u8, last: u8) -> Self {
         Self { left, next: (first, last) }
@@ -45,13 +45,13 @@ impl CharacterPosition {
 
     /// The position behind one more byte; `None` where no character goes on so.
     pub(in crate::mask) fn step(self, byte: u8) -> Option<Self> {
-        let rest = |left| if left == 0 { Self::BORDER } else { Self::of(left, 0x80, 0xBF) };
+        let rest = |left| if left == 0 { Self::BOUNDARY } else { Self::of(left, 0x80, 0xBF) };
         if self.left > 0 {
             let (first, last) = self.next;
             return (first..=last).contains(&byte).then(|| rest(self.left - 1));
         }
         Some(match byte {
-            0..0x80 => Self::BORDER,
+            0..0x80 => Self::BOUNDARY,
             0xC2..=0xDF => rest(1),
             0xE0 => Self::of(2, 0xA0, 0xBF),
             0xED => Self::of(2, 0x80, 0x9F),
@@ -64,13 +64,13 @@ impl CharacterPosition {
     }
 }
 
-impl CharacterBorders {
+impl CharacterBoundaries {
     pub(in crate::mask) fn new(vocabulary: &Vocabulary) -> Self {
         let trie = vocabulary.trie();
         let nodes = trie.nodes();
         let mut text = TokenMask::new(vocabulary.len());
         // By depth: where in a character its string ends, and its last byte.
-        let mut path = vec![(CharacterPosition::BORDER, OTHER_BYTE)];
+        let mut path = vec![(CharacterPosition::BOUNDARY, OTHER_BYTE)];
         let mut found: Vec<(u16, u32)> = Vec::with_capacity(nodes.len());
         let mut node = 1;
         while node < nodes.len() {
@@ -81,7 +81,7 @@ impl CharacterBorders {
                 node = at.subtree_end as usize;
                 continue;
             };
-            if position == CharacterPosition::BORDER {
+            if position == CharacterPosition::BOUNDARY {
                 found.push((pair(before, at.byte) as u16, node as u32));
             }
             trie.tokens(node).iter().for_each(|&token| text.allow(token));
@@ -109,12 +109,12 @@ impl CharacterBorders {
         &self.text
     }
 
-    /// The nodes of a byte that stands at a border, whatever is before it.
+    /// The nodes of a byte that stands at a boundary, whatever is before it.
     pub(in crate::mask) fn nodes_of(&self, byte: u8) -> &[u32] {
         self.nodes_between(pair(0, byte)..pair(0, byte) + FIRST_BYTES)
     }
 
-    /// The nodes of a byte at a border behind an ASCII byte.
+    /// The nodes of a byte at a boundary behind an ASCII byte.
     pub(in crate::mask) fn nodes_of_pair(&self, first: u8, second: u8) -> &[u32] {
         let pair = pair(first, second);
         self.nodes_between(pair..pair + 1)

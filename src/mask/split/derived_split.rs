@@ -65,7 +65,7 @@ pub(in crate::mask) fn derive_split(
             walk.copy_exits(known.exits, tokens.iter());
             for &token in tokens.iter() {
                 deadline::check()?;
-                walk.token_again(token)?;
+                walk.reread_token(token)?;
             }
         }
         Difference::Subtrees(subtrees) => {
@@ -75,7 +75,7 @@ pub(in crate::mask) fn derive_split(
             for &Subtree { node, before } in subtrees {
                 deadline::check()?;
                 let before = walk.states.number_or_dead(before);
-                walk.below_again(bytes, node as usize, before)?;
+                walk.reread_subtree(bytes, node as usize, before)?;
             }
         }
     }

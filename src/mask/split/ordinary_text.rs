@@ -8,7 +8,7 @@
 
 use super::SplitDraft;
 use super::SplitEnds;
-use super::character_borders::NodeMarks;
+use super::character_boundaries::NodeMarks;
 use super::derived_split::{Difference, KnownSplit, Subtree, derive_split};
 use super::split_tables::SplitTables;
 use super::state_table::StateTable;
@@ -29,7 +29,7 @@ pub(in crate::mask) fn split_by_ordinary_text(
     text: Option<&TokenMask>,
 ) -> Result<Option<SplitDraft>> {
     let text = match (ordinary.text, text) {
-        (None, _) => tables.borders.text(),
+        (None, _) => tables.boundaries.text(),
         (Some(_), Some(text)) => text,
         (Some(_), None) => return Ok(None),
     };
@@ -37,7 +37,7 @@ pub(in crate::mask) fn split_by_ordinary_text(
     let nodes = trie.nodes();
     let mut marks = NodeMarks::new(trie);
     for byte in (0..0x80).filter(|&byte| !ordinary.bytes.contains(byte)) {
-        marks.mark(tables.borders.nodes_of(byte), 1);
+        marks.mark(tables.boundaries.nodes_of(byte), 1);
     }
     let later: Vec<u32> = trie.children(0, ordinary.later.bits()).map(|node| node as u32).collect();
     marks.mark(&later, 1);

@@ -54,14 +54,14 @@ pub(crate) struct RepeatRun {
 
 /// Tokens that leave the repeat behind the same units.
 #[derive(Clone, Copy, Debug)]
-struct Border {
-    tokens: BorderTokens,
+struct ExitGroup {
+    tokens: ExitTokens,
     run: RepeatRun,
 }
 
 /// Tokens, of which those leave the repeat that have a byte after the run.
 #[derive(Clone, Copy, Debug)]
-enum BorderTokens {
+enum ExitTokens {
     /// Those below a node of the vocabulary's trie.
     BelowNode(u32),
     /// Those below a node of the trie of shapes.
@@ -69,7 +69,7 @@ enum BorderTokens {
     Token(u32),
 }
 
-/// The name of a repeat's split that all constraints of a compiler share.
+/// The key of a repeat's split in the cache that all constraints of a compiler share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RepeatKey {
     /// The fingerprint of the unit.
@@ -129,10 +129,10 @@ impl RepeatSplit {
                 walk.below(None, node, at)?;
             }
         }
-        let RepeatWalk { inside, borders, .. } = walk;
+        let RepeatWalk { inside, exit_groups, .. } = walk;
         let (inside, upto) = sorted_by_units(&inside);
         let top = usize::from(vocabulary.trie().nodes()[node].depth);
-        let exits = ExitsByByte::new(borders, top, FxHashMap::default());
+        let exits = ExitsByByte::new(exit_groups, top, FxHashMap::default());
         Ok(Self::of(inside, upto, exits, node as u32, vocabulary))
     }
 

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::SplitDraft;
 use super::SplitEnds;
-use super::character_borders::{CharacterPosition, NodeMarks};
+use super::character_boundaries::{CharacterPosition, NodeMarks};
 use super::derived_split::{Difference, KnownSplit, Subtree, derive_split};
 use super::split_tables::SplitTables;
 use crate::error::Result;
@@ -20,13 +20,13 @@ use crate::vocabulary::Vocabulary;
 /// The least bytes that lead back to a state with a self-loop; with fewer, most tokens would be read.
 const LEAST_LOOP_BYTES: usize = 32;
 
-/// Another state to which some bytes lead from a self-loop, most of whose bytes lead to where they
-/// would have led before.
-struct Detour {
+/// A state entered from the self-loop whose row differs from the self-loop's only at `seconds`.
+struct SecondState {
     state: Language,
-    /// The bytes that lead there.
+    /// Bytes that lead from the self-loop to it.
     firsts: ByteSet,
-    /// The bytes that then lead elsewhere than from the self-loop.
+    /// Bytes at which its row differs. None if one of them is no ASCII character: then `firsts` are
+    /// among [`LoopExits::bytes`].
     seconds: ByteSet,
 }
 
@@ -34,45 +34,45 @@ struct Detour {
 struct LoopExits {
     /// Bytes with which it is left wherever they stand.
     bytes: ByteSet,
-    detours: Vec<Detour>,
+    second_states: Vec<SecondState>,
 }
 
 impl LoopExits {
     /// The exits of a state; `None` unless most bytes lead back to it.
-    fn of(languages: &mut Languages, home: Language) -> Result<Option<Self>> {
-        let row = *languages.row(home)?;
-        let strays = |byte: u8| row[usize::from(byte)] != Language::EMPTY;
-        if languages.is_nullable(home)
-            || row.iter().filter(|&&next| next == home).count() < LEAST_LOOP_BYTES
-            || (0x80..0xC2).chain(0xF5..=0xFF).any(strays)
+    fn of(languages: &mut Languages, looping_state: Language) -> Result<Option<Self>> {
+        let row = *languages.row(looping_state)?;
+        let is_live = |byte: u8| row[usize::from(byte)] != Language::EMPTY;
+        if languages.is_nullable(looping_state)
+            || row.iter().filter(|&&next| next == looping_state).count() < LEAST_LOOP_BYTES
+            || (0x80..0xC2).chain(0xF5..=0xFF).any(is_live)
         {
             return Ok(None);
         }
-        let mut this = Self { bytes: ByteSet::EMPTY, detours: Vec::new() };
+        let mut this = Self { bytes: ByteSet::EMPTY, second_states: Vec::new() };
         for lead in 0xC2..0xF5 {
-            if !leads_back(languages, row[usize::from(lead)], lead, home)? {
+            if !leads_back(languages, row[usize::from(lead)], lead, looping_state)? {
                 this.bytes.insert(lead);
             }
         }
         for byte in 0..0x80 {
             let next = row[usize::from(byte)];
-            if next == home {
+            if next == looping_state {
                 continue;
             }
             if next == Language::EMPTY || languages.is_nullable(next) {
                 this.bytes.insert(byte);
                 continue;
             }
-            match this.detours.iter_mut().find(|detour| detour.state == next) {
-                Some(detour) => detour.firsts.insert(byte),
-                None => this.detours.push(Detour {
+            match this.second_states.iter_mut().find(|second| second.state == next) {
+                Some(second) => second.firsts.insert(byte),
+                None => this.second_states.push(SecondState {
                     state: next,
                     firsts: ByteSet::single(byte),
                     seconds: ByteSet::EMPTY,
                 }),
             }
         }
-        for Detour { state, firsts, seconds } in &mut this.detours {
+        for SecondState { state, firsts, seconds } in &mut this.second_states {
             let after = languages.row(*state)?;
             let others =
                 (0..=u8::MAX).filter(|&byte| after[usize::from(byte)] != row[usize::from(byte)]);
@@ -86,9 +86,15 @@ impl LoopExits {
     }
 }
 
-/// Whether every character with this lead byte leads back to `home`, and nothing else goes on.
-fn leads_back(languages: &mut Languages, next: Language, lead: u8, home: Language) -> Result<bool> {
-    let Some(position) = CharacterPosition::BORDER.step(lead) else { return Ok(false) };
+/// Whether every character with this lead byte leads back to `looping_state`, and nothing else goes
+/// on.
+fn leads_back(
+    languages: &mut Languages,
+    next: Language,
+    lead: u8,
+    looping_state: Language,
+) -> Result<bool> {
+    let Some(position) = CharacterPosition::BOUNDARY.step(lead) else { return Ok(false) };
     let mut open: SmallVec<[(Language, CharacterPosition); 8]> =
         SmallVec::from_slice(&[(next, position)]);
     let mut at = 0;
@@ -102,9 +108,9 @@ fn leads_back(languages: &mut Languages, next: Language, lead: u8, home: Languag
             let next = row[usize::from(byte)];
             match position.step(byte) {
                 None if next != Language::EMPTY => return Ok(false),
-                Some(CharacterPosition::BORDER) if next != home => return Ok(false),
+                Some(CharacterPosition::BOUNDARY) if next != looping_state => return Ok(false),
                 Some(position)
-                    if position != CharacterPosition::BORDER
+                    if position != CharacterPosition::BOUNDARY
                         && !open.contains(&(next, position)) =>
                 {
                     open.push((next, position));
@@ -122,28 +128,29 @@ pub(in crate::mask) fn split_of_self_loop(
     tables: &SplitTables,
     vocabulary: &Vocabulary,
     languages: &mut Languages,
-    (home, ends): (Language, SplitEnds),
+    (looping_state, ends): (Language, SplitEnds),
     most: usize,
 ) -> Result<Option<SplitDraft>> {
-    let Some(exits) = LoopExits::of(languages, home)? else { return Ok(None) };
-    let (trie, borders) = (vocabulary.trie(), &tables.borders);
-    // By node: from which state it is read, counted from 1 on.
+    let Some(exits) = LoopExits::of(languages, looping_state)? else { return Ok(None) };
+    let (trie, boundaries) = (vocabulary.trie(), &tables.boundaries);
+    // By node: 1 + the index into `states` of the state from which it is read; 0 is no mark.
     let mut marks = NodeMarks::new(trie);
     for byte in exits.bytes.iter() {
-        marks.mark(borders.nodes_of(byte), 1);
+        marks.mark(boundaries.nodes_of(byte), 1);
     }
-    for (Detour { firsts, seconds, .. }, mark) in exits.detours.iter().zip(2..) {
+    for (SecondState { firsts, seconds, .. }, mark) in exits.second_states.iter().zip(2..) {
         for (first, second) in firsts.iter().flat_map(|a| seconds.iter().map(move |b| (a, b))) {
-            marks.mark(borders.nodes_of_pair(first, second), mark);
+            marks.mark(boundaries.nodes_of_pair(first, second), mark);
         }
     }
     let Some(nodes) = marks.uppermost(trie, most) else { return Ok(None) };
-    let detours = exits.detours.iter().map(|detour| detour.state);
-    let states: SmallVec<[Language; 4]> = [home].into_iter().chain(detours).collect();
+    let second_states = exits.second_states.iter().map(|second| second.state);
+    let states: SmallVec<[Language; 4]> =
+        [looping_state].into_iter().chain(second_states).collect();
     let subtree = |(node, mark)| Subtree { node, before: states[usize::from(mark) - 1] };
     let difference = Difference::Subtrees(nodes.into_iter().map(subtree).collect());
-    let known = KnownSplit::without_exits(borders.text());
-    derive_split(tables, vocabulary, languages, (home, ends), known, &difference).map(Some)
+    let known = KnownSplit::without_exits(boundaries.text());
+    derive_split(tables, vocabulary, languages, (looping_state, ends), known, &difference).map(Some)
 }
 
 #[cfg(test)]

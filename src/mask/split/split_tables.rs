@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::byte_groups::{EdgeBytes, groups_below};
 use super::byte_shapes::ShapeTrie;
-use super::character_borders::CharacterBorders;
+use super::character_boundaries::CharacterBoundaries;
 use super::walk::{GroupedTrie, TokenWalk};
 use super::{SplitDraft, SplitEnds, SplitStart};
 use crate::deadline;
@@ -28,7 +28,7 @@ pub(crate) struct SplitTables {
     longest: u16,
     /// The tokens of most characters, those of most first.
     longest_tokens: Box<[u32]>,
-    pub(in crate::mask) borders: CharacterBorders,
+    pub(in crate::mask) boundaries: CharacterBoundaries,
     pub(in crate::mask) strategies: Strategies,
 }
 
@@ -53,7 +53,7 @@ impl SplitTables {
             longest: depths.max().unwrap_or(0),
             bytes_below: groups_below(vocabulary.trie(), EdgeBytes::Plain),
             longest_tokens: longest_tokens(vocabulary),
-            borders: CharacterBorders::new(vocabulary),
+            boundaries: CharacterBoundaries::new(vocabulary),
             shapes,
             strategies,
         }
@@ -66,7 +66,7 @@ impl SplitTables {
 
     /// The vocabulary's trie with the groups of its bytes.
     pub(in crate::mask) fn bytes<'a>(&'a self, vocabulary: &'a Vocabulary) -> GroupedTrie<'a> {
-        GroupedTrie { trie: vocabulary.trie(), below: &self.bytes_below }
+        GroupedTrie { trie: vocabulary.trie(), groups_below: &self.bytes_below }
     }
 
     /// The tokens of more characters than this; `None` if more of them exist than are listed.
@@ -111,7 +111,7 @@ impl SplitTables {
         }
         for child in bytes.trie.children(node as usize, first.bits()) {
             deadline::check()?;
-            walk.below(bytes, child)?;
+            walk.read_subtree(bytes, child)?;
             walk.clear_ends();
         }
         Ok(walk.finish())

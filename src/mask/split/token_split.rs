@@ -32,7 +32,7 @@ pub(crate) struct SplitStart {
     pub(crate) ends: SplitEnds,
 }
 
-/// The name of a split that all constraints of a compiler share.
+/// The key of a split in the cache that all constraints of a compiler share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SplitKey {
     /// The fingerprint of the terminal's state.
@@ -57,7 +57,8 @@ pub(crate) struct TokenSplit {
     /// For every exit the bytes behind it, with the token's id.
     pub(crate) tails: Arc<Trie>,
     pub(in crate::mask) exits: Arc<[TokenExit]>,
-    /// The split holds if what follows the terminal begins with none of these bytes.
+    /// If the continuation begins with one of these bytes, the exits are incomplete (ends within
+    /// words are left out): ask again with [`SplitEnds::All`].
     pub(crate) word_bytes: ByteSet,
     /// The node of the vocabulary's trie below which the tokens stand.
     pub(crate) node: u32,

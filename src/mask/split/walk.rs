@@ -1,6 +1,6 @@
 //! The walk that makes a split: through a trie of tokens with a state of the terminal.
 //!
-//! [`TokenWalk::below`] over the vocabulary's trie, with no strategy, is the definition of a split:
+//! [`TokenWalk::read_subtree`] over the vocabulary's trie, with no strategy, is the definition of a split:
 //! a token below a node is inside if the state reads all of its bytes; otherwise each end of the
 //! terminal on its way is an exit.
 
@@ -14,11 +14,12 @@ use crate::vocabulary::{TokenMask, Trie, Vocabulary};
 /// Subtrees of fewer nodes are not worth the question whether they can be passed over.
 const LEAST_SKIPPED_NODES: usize = 3;
 
-/// A trie, and the groups of the bytes below its nodes.
+/// A trie, and the byte groups below its nodes.
 #[derive(Clone, Copy)]
 pub(in crate::mask) struct GroupedTrie<'a> {
     pub(in crate::mask) trie: &'a Trie,
-    pub(in crate::mask) below: &'a [u64],
+    /// By node: the groups of the bytes that occur below it, as bits.
+    pub(in crate::mask) groups_below: &'a [u64],
 }
 
 /// An end of the terminal on the path: its depth, and its state.
@@ -68,7 +69,7 @@ impl<'a> TokenWalk<'a> {
 
     /// Goes back to before a node of this depth; the state there.
     #[inline]
-    pub(in crate::mask) fn climb(&mut self, depth: u16) -> u32 {
+    pub(in crate::mask) fn return_before(&mut self, depth: u16) -> u32 {
         while self.ends.last().is_some_and(|&(end, _)| end >= depth) {
             self.ends.pop();
         }
@@ -103,7 +104,7 @@ impl<'a> TokenWalk<'a> {
             return Ok(last);
         }
         if last - node >= LEAST_SKIPPED_NODES
-            && self.states.self_loops(next)? & nodes.below[node] == nodes.below[node]
+            && self.states.self_loops(next)? & nodes.groups_below[node] == nodes.groups_below[node]
         {
             self.note_inside(trie.subtree_tokens(node));
             return Ok(last);
@@ -118,20 +119,25 @@ impl<'a> TokenWalk<'a> {
         Ok(node + 1)
     }
 
-    /// Reads all tokens from a node of a trie on; the state before the node is on the path.
-    pub(in crate::mask) fn below(&mut self, nodes: GroupedTrie<'_>, mut node: usize) -> Result<()> {
+    /// Reads all tokens in the subtree of `node` (the node's own byte included). The state before the
+    /// node is on the path.
+    pub(in crate::mask) fn read_subtree(
+        &mut self,
+        nodes: GroupedTrie<'_>,
+        mut node: usize,
+    ) -> Result<()> {
         let all = nodes.trie.nodes();
         let last = all[node].subtree_end as usize;
         while node < last {
-            let before = self.climb(all[node].depth);
+            let before = self.return_before(all[node].depth);
             node = self.visit(nodes, node, before)?;
         }
         Ok(())
     }
 
-    /// Reads again all tokens from a node on, from a given state before the node and with no end
-    /// before it.
-    pub(in crate::mask) fn below_again(
+    /// Reads all tokens in the subtree of `node` again, from a given state before the node and with
+    /// no end before it.
+    pub(in crate::mask) fn reread_subtree(
         &mut self,
         nodes: GroupedTrie<'_>,
         node: usize,
@@ -144,13 +150,13 @@ impl<'a> TokenWalk<'a> {
             return Ok(());
         }
         self.path[usize::from(nodes.trie.nodes()[node].depth) - 1].0 = before;
-        self.below(nodes, node)?;
+        self.read_subtree(nodes, node)?;
         self.ends.clear();
         Ok(())
     }
 
     /// Reads the bytes of one token from the end of the path on, before which it has `from` bytes.
-    pub(in crate::mask) fn token(&mut self, token: u32, from: u16) -> Result<()> {
+    pub(in crate::mask) fn read_token(&mut self, token: u32, from: u16) -> Result<()> {
         let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
         let ends = self.ends.len();
         let mut state = self.path[usize::from(from)].0;
@@ -178,9 +184,9 @@ impl<'a> TokenWalk<'a> {
     }
 
     /// Reads one token again from its first byte.
-    pub(in crate::mask) fn token_again(&mut self, token: u32) -> Result<()> {
+    pub(in crate::mask) fn reread_token(&mut self, token: u32) -> Result<()> {
         self.draft.inside.deny(token);
-        self.token(token, 0)
+        self.read_token(token, 0)
     }
 
     /// Notes exits that are known, but those of some tokens.
@@ -237,9 +243,9 @@ pub(in crate::mask) fn plain_split(
     let from = (start.state, start.ends);
     let longest = trie.nodes().iter().map(|node| node.depth).max().unwrap_or(0);
     let mut walk = TokenWalk::new(vocabulary, languages, from, longest, Strategies::NONE);
-    let nodes = GroupedTrie { trie, below: &groups_below(trie, EdgeBytes::Plain) };
+    let nodes = GroupedTrie { trie, groups_below: &groups_below(trie, EdgeBytes::Plain) };
     for child in trie.children(start.node as usize, crate::regular::ByteSet::ALL.bits()) {
-        walk.below(nodes, child)?;
+        walk.read_subtree(nodes, child)?;
         walk.clear_ends();
     }
     Ok(walk.finish())

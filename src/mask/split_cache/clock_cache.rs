@@ -64,19 +64,19 @@ enum AnyKey {
     TerminalTokens(TerminalKey),
     RepeatSplit(RepeatKey),
     MaxRepeats(u128),
-    Longest(ByteSet),
+    MaxRun(ByteSet),
 }
 
 /// Splits and other values that constraints share.
 #[derive(Debug, Default)]
 pub(crate) struct ClockCache {
     splits: ClockMap<SplitKey, Option<Arc<TokenSplit>>>,
-    readings: ClockMap<TerminalKey, Arc<TerminalTokens>>,
+    terminal_tokens: ClockMap<TerminalKey, Arc<TerminalTokens>>,
     repeat_splits: ClockMap<RepeatKey, Arc<RepeatSplit>>,
     /// By the fingerprint of a unit: its most repeats in a token.
     max_repeats: ClockMap<u128, u32>,
-    /// Of a set, the most bytes that stand side by side in a token.
-    longest: ClockMap<ByteSet, u32>,
+    /// Of a set, an upper bound on how many of its bytes stand in a row in a token.
+    max_runs: ClockMap<ByteSet, u32>,
     /// In the order in which they came, or were spared.
     order: VecDeque<AnyKey>,
     /// Of all but repeat splits.
@@ -100,8 +100,8 @@ fn split_bytes(split: Option<&TokenSplit>) -> usize {
     SMALL_BYTES + split.map_or(0, TokenSplit::bytes)
 }
 
-fn reading_bytes(key: &TerminalKey, reading: &TerminalTokens) -> usize {
-    SMALL_BYTES + reading.bytes() + size_of_val(&*key.cursors)
+fn terminal_tokens_bytes(key: &TerminalKey, tokens: &TerminalTokens) -> usize {
+    SMALL_BYTES + tokens.bytes() + size_of_val(&*key.cursors)
 }
 
 impl ClockCache {
@@ -109,8 +109,8 @@ impl ClockCache {
         self.splits.get(key)
     }
 
-    pub(crate) fn reading(&self, key: &TerminalKey) -> Option<&Arc<TerminalTokens>> {
-        self.readings.get(key)
+    pub(crate) fn terminal_tokens(&self, key: &TerminalKey) -> Option<&Arc<TerminalTokens>> {
+        self.terminal_tokens.get(key)
     }
 
     pub(crate) fn repeat_split(&self, key: &RepeatKey) -> Option<&Arc<RepeatSplit>> {
@@ -121,12 +121,12 @@ impl ClockCache {
         self.max_repeats.get(&key).copied()
     }
 
-    pub(crate) fn longest(&self, set: &ByteSet) -> Option<u32> {
-        self.longest.get(set).copied()
+    pub(crate) fn max_run(&self, set: &ByteSet) -> Option<u32> {
+        self.max_runs.get(set).copied()
     }
 
-    pub(crate) fn all_longest(&self) -> impl Iterator<Item = (&ByteSet, u32)> {
-        self.longest.values().map(|(set, &longest)| (set, longest))
+    pub(crate) fn all_max_runs(&self) -> impl Iterator<Item = (&ByteSet, u32)> {
+        self.max_runs.values().map(|(set, &run)| (set, run))
     }
 
     pub(crate) fn add_split(
@@ -141,14 +141,14 @@ impl ClockCache {
         }
     }
 
-    pub(crate) fn add_reading(
+    pub(crate) fn add_terminal_tokens(
         &mut self,
         key: TerminalKey,
-        reading: Arc<TerminalTokens>,
+        tokens: Arc<TerminalTokens>,
         limit: usize,
     ) {
-        let bytes = reading_bytes(&key, &reading);
-        if self.readings.insert(key.clone(), reading) {
+        let bytes = terminal_tokens_bytes(&key, &tokens);
+        if self.terminal_tokens.insert(key.clone(), tokens) {
             self.note(AnyKey::TerminalTokens(key), bytes, limit);
         }
     }
@@ -171,17 +171,17 @@ impl ClockCache {
         }
     }
 
-    pub(crate) fn add_longest(&mut self, set: ByteSet, longest: u32, limit: usize) {
-        if self.longest.insert(set, longest) {
-            self.note(AnyKey::Longest(set), SMALL_BYTES, limit);
+    pub(crate) fn add_max_run(&mut self, set: ByteSet, run: u32, limit: usize) {
+        if self.max_runs.insert(set, run) {
+            self.note(AnyKey::MaxRun(set), SMALL_BYTES, limit);
         }
     }
 
     /// A copy with the values that other limits do not change: runs of sets, and repeat splits.
     pub(crate) fn lasting(&self) -> Self {
         let mut lasting = Self::default();
-        for (&set, longest) in self.all_longest() {
-            lasting.add_longest(set, longest, usize::MAX);
+        for (&set, run) in self.all_max_runs() {
+            lasting.add_max_run(set, run, usize::MAX);
         }
         for (&key, split) in self.repeat_splits.values() {
             lasting.add_repeat_split(key, Arc::clone(split), usize::MAX);
@@ -213,19 +213,20 @@ impl ClockCache {
     fn spare(&mut self, key: &AnyKey) -> bool {
         match key {
             AnyKey::Split(key) => self.splits.spare(key),
-            AnyKey::TerminalTokens(key) => self.readings.spare(key),
+            AnyKey::TerminalTokens(key) => self.terminal_tokens.spare(key),
             AnyKey::RepeatSplit(key) => self.repeat_splits.spare(key),
             AnyKey::MaxRepeats(key) => self.max_repeats.spare(key),
-            AnyKey::Longest(set) => self.longest.spare(set),
+            AnyKey::MaxRun(set) => self.max_runs.spare(set),
         }
     }
 
     fn evict(&mut self, key: &AnyKey) {
         self.bytes -= match key {
             AnyKey::Split(key) => split_bytes(self.splits.remove(key).flatten().as_deref()),
-            AnyKey::TerminalTokens(key) => {
-                self.readings.remove(key).map_or(0, |reading| reading_bytes(key, &reading))
-            }
+            AnyKey::TerminalTokens(key) => self
+                .terminal_tokens
+                .remove(key)
+                .map_or(0, |tokens| terminal_tokens_bytes(key, &tokens)),
             AnyKey::RepeatSplit(key) => {
                 let bytes = self.repeat_splits.remove(key).map_or(0, |split| split.bytes());
                 self.repeat_bytes = self.repeat_bytes.saturating_sub(bytes);
@@ -235,8 +236,8 @@ impl ClockCache {
                 self.max_repeats.remove(key);
                 SMALL_BYTES
             }
-            AnyKey::Longest(set) => {
-                self.longest.remove(set);
+            AnyKey::MaxRun(set) => {
+                self.max_runs.remove(set);
                 SMALL_BYTES
             }
         };
@@ -268,7 +269,7 @@ mod tests {
             known.add_max_repeats(key % 7, 1, usize::MAX);
             let split = SplitKey { state: key % 5, node: 0, ends: SplitEnds::OutsideWords };
             known.add_split(split, None, usize::MAX);
-            known.add_longest(ByteSet::single(key as u8 % 3), 2, usize::MAX);
+            known.add_max_run(ByteSet::single(key as u8 % 3), 2, usize::MAX);
         }
         assert_eq!((known.bytes, known.order.len()), (15 * SMALL_BYTES, 15));
         known.add_max_repeats(1_000, 1, SMALL_BYTES);

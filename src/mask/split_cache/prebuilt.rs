@@ -101,7 +101,7 @@ impl SplitCache {
         let sets = common_sets();
         let longest = longest_runs(vocabulary.trie(), &sets);
         for (set, longest) in sets.into_iter().zip(longest) {
-            self.write().add_longest(set, longest, self.limit);
+            self.write().add_max_run(set, longest, self.limit);
         }
         for repeat in all {
             let key = key(languages, repeat);
@@ -124,7 +124,7 @@ impl SplitCache {
     ) {
         self.capture_tokens(vocabulary).encode(to);
         for set in common_sets() {
-            to.number(self.longest_run(vocabulary, set));
+            to.number(self.max_run(vocabulary, set));
         }
         self.tables(vocabulary).shapes.trie().encode(to);
         for repeat in all {
@@ -146,7 +146,7 @@ impl SplitCache {
         let capture_tokens = CaptureTokens::decode(from, vocabulary)?;
         let mut known = ClockCache::default();
         for set in common_sets() {
-            known.add_longest(set, from.number()?, self.limit);
+            known.add_max_run(set, from.number()?, self.limit);
         }
         let tables = SplitTables::decode(from, vocabulary, self.strategies)?;
         for repeat in all {

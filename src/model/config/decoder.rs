@@ -42,8 +42,8 @@ impl Config {
         self.max_position_embeddings
     }
 
-    /// With LongRoPE (Phi-3) the greatest length of a sequence whose positions turn by the short factors;
-    /// longer ones turn by the long factors from their first token on.
+    /// With LongRoPE (Phi-3) the greatest length of a sequence whose positions are rotated with the short
+    /// factors; those of longer ones are rotated with the long factors from their first token on.
     pub fn short_context(&self) -> Option<usize> {
         self.short_context
     }
@@ -57,8 +57,8 @@ pub(in crate::model) struct DecoderConfig {
     pub(in crate::model) has_transposed_matrices: bool,
     /// A vector of each position, added to embeddings; `None` where rotary positions do without.
     pub(in crate::model) learned_positions: Option<LearnedPositions>,
-    /// Inputs of layers: vectors of the tokens beside the stream (Gemma 4).
-    pub(in crate::model) layer_inputs: Option<LayerInputsConfig>,
+    /// Per-layer embeddings (Gemma 4).
+    pub(in crate::model) per_layer_embeddings: Option<PerLayerEmbeddingsConfig>,
     /// Whether the file does not say that embedding and logits share weights: they do unless it holds both.
     pub(in crate::model) is_tie_assumed: bool,
     /// A bias on the logits.
@@ -139,10 +139,10 @@ pub(in crate::model) struct LearnedPositions {
     pub(in crate::model) count: usize,
 }
 
-/// A vector of each token for each layer: of a table, mixed with a projection of the token's embedding.
-/// The layer adds it to the stream behind a gate.
+/// Per-layer embeddings: a vector of each token for each layer, from a table, mixed with a projection of the
+/// token's embedding. The layer adds it to the stream behind a gate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::model) struct LayerInputsConfig {
+pub(in crate::model) struct PerLayerEmbeddingsConfig {
     /// The tokens that the table holds.
     pub(in crate::model) tokens: usize,
     /// Numbers of a token for one layer.
@@ -255,8 +255,8 @@ pub(in crate::model) struct AttentionConfig {
     pub(in crate::model) head_norm: Option<HeadNorm>,
     /// A norm of each head of the values, without weights.
     pub(in crate::model) value_norm: Option<NormConfig>,
-    /// The bound of queries, keys and values, on both sides, before queries and keys turn.
-    pub(in crate::model) clip: Option<f64>,
+    /// The bound of queries, keys and values (`clip_qkv`), on both sides, before rotary positions.
+    pub(in crate::model) clip_qkv: Option<f64>,
     /// Rotary positions; `None` for a layer that knows no positions.
     pub(in crate::model) rope: Option<RopeConfig>,
     /// The number of last positions that a token sees; `None` for all.
@@ -265,9 +265,10 @@ pub(in crate::model) struct AttentionConfig {
     pub(in crate::model) soft_cap: Option<f64>,
     /// The factor of products of queries and keys.
     pub(in crate::model) scale: f64,
-    /// A factor of queries that grows with the position.
-    pub(in crate::model) query_growth: Option<QueryGrowth>,
-    /// The tensor of a score for each head that no position has (gpt-oss).
+    /// Attention temperature tuning: a factor of queries that grows with the position.
+    pub(in crate::model) temperature_tuning: Option<AttentionTemperature>,
+    /// The tensor (heads) of attention sinks: logits that take part in the softmax and have no value
+    /// (gpt-oss).
     pub(in crate::model) sinks: Option<&'static str>,
 }
 
@@ -276,7 +277,8 @@ pub(in crate::model) struct AttentionConfig {
 pub(in crate::model) enum ProjectionLayout {
     /// One each.
     Separate,
-    /// One for queries, and one for keys, whose output is the values, too, before norms and turning.
+    /// One for queries and one for keys, whose output, before norm and rotation, is also the values
+    /// (`attention_k_eq_v`).
     ValuesAreKeys,
     /// One with the rows of queries, of keys, of values.
     Fused,
@@ -284,9 +286,10 @@ pub(in crate::model) enum ProjectionLayout {
     FusedByHead,
 }
 
-/// The factor 1 + beta · ln(1 + ⌊position / original⌋) of queries (Llama 4, Ministral 3).
+/// Attention temperature tuning: queries are scaled by 1 + beta · ln(1 + ⌊position / original⌋) (Llama 4,
+/// Ministral 3).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::model) struct QueryGrowth {
+pub(in crate::model) struct AttentionTemperature {
     pub(in crate::model) beta: f64,
     pub(in crate::model) original: usize,
 }
@@ -294,7 +297,7 @@ pub(in crate::model) struct QueryGrowth {
 /// A norm of queries and keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::model) struct HeadNorm {
-    /// Whether queries and keys turn before it.
+    /// Whether queries and keys are rotated before it.
     pub(in crate::model) is_after_rope: bool,
     pub(in crate::model) norm: NormConfig,
     pub(in crate::model) extent: HeadNormExtent,
@@ -309,7 +312,7 @@ pub(in crate::model) enum HeadNormExtent {
     AllHeads,
 }
 
-/// Rotary positions: the pairs of the first dimensions of a head turn by position · frequency.
+/// Rotary positions: the pairs of the first dimensions of a head are rotated by position · frequency.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::model) struct RopeConfig {
     pub(in crate::model) pairs: RotaryPairs,
@@ -317,8 +320,8 @@ pub(in crate::model) struct RopeConfig {
     pub(in crate::model) frequencies: Vec<f64>,
     /// The same for a sequence beyond the original context (LongRoPE).
     pub(in crate::model) long_frequencies: Option<Vec<f64>>,
-    /// The factor of what has turned.
-    pub(in crate::model) magnitude: f64,
+    /// The factor of what has been rotated.
+    pub(in crate::model) attention_factor: f64,
 }
 
 /// The feed-forward part.
@@ -348,7 +351,7 @@ pub(in crate::model) struct GatedConfig {
 pub(in crate::model) struct ExpertsConfig {
     /// The number of experts.
     pub(in crate::model) count: usize,
-    /// The experts of a token.
+    /// Experts per token (`num_experts_per_tok`).
     pub(in crate::model) chosen: usize,
     pub(in crate::model) weighting: ExpertWeighting,
     pub(in crate::model) expert: GatedConfig,
@@ -368,25 +371,24 @@ pub(in crate::model) enum ExpertWeighting {
     /// The softmax over all experts, divided by the sum of the chosen ones. The same as a softmax over the
     /// chosen ones.
     OfChosen,
-    /// Chosen by other numbers than they are weighted with.
-    Corrected(CorrectedChoice),
+    /// Top-k by score + a per-expert bias that balances load; the weights are the scores without the bias.
+    BiasedTopK(BiasedRouting),
 }
 
-/// A choice of experts by their scores and a correction, which keeps experts equally busy, with weights of the
-/// scores alone: DeepSeek-V3 (DeepSeek-AI 2024, section 2.1.2).
+/// Top-k routing with a bias that balances load: DeepSeek-V3 (DeepSeek-AI 2024, section 2.1.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::model) struct CorrectedChoice {
+pub(in crate::model) struct BiasedRouting {
     pub(in crate::model) scores: ExpertScores,
-    /// The tensor of a number for each expert, after the decoder layer's name.
-    pub(in crate::model) correction: &'static str,
+    /// The tensor (experts) of that bias (`e_score_correction_bias`), after the decoder layer's name.
+    pub(in crate::model) score_bias: &'static str,
     /// Whether this tensor is a matrix of one row.
-    pub(in crate::model) is_correction_row: bool,
-    /// Groups of experts side by side; `None` for a choice among all.
+    pub(in crate::model) is_score_bias_row: bool,
+    /// Groups that limit the choice; `None` for a choice among all experts.
     pub(in crate::model) groups: Option<ExpertGroups>,
-    /// The least number that weights are divided by, which is their sum otherwise; `None` for weights as they are.
-    pub(in crate::model) least_sum: Option<f64>,
-    /// The factor of the weights.
-    pub(in crate::model) factor: f64,
+    /// Weights are divided by max(their sum, this) (`norm_topk_prob`); `None`: not normalised.
+    pub(in crate::model) min_weight_sum: Option<f64>,
+    /// The factor of the weights (`routed_scaling_factor`).
+    pub(in crate::model) scaling_factor: f64,
 }
 
 /// The function from the output of a router to scores of experts.
@@ -396,11 +398,12 @@ pub(in crate::model) enum ExpertScores {
     Sigmoid,
 }
 
-/// Groups of experts of one size. A token's experts are of those groups whose two best are the best.
+/// Equal groups of neighbouring experts (`n_group`). A token routes only to the groups with the greatest sums
+/// of their two best biased scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::model) struct ExpertGroups {
     pub(in crate::model) count: usize,
-    /// The groups of a token.
+    /// Groups per token (`topk_group`).
     pub(in crate::model) chosen: usize,
 }
 

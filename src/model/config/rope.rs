@@ -28,9 +28,9 @@ pub(super) struct RopeDefaults {
     pub(super) theta: f64,
     /// The key of the base beside the objects.
     pub(super) theta_key: &'static str,
-    /// The part of a head that turns.
+    /// The part of a head that is rotated, unless the file says another.
     pub(super) partial: f64,
-    /// Whether the family's class in the `transformers` library reads another part.
+    /// Whether the family's class in the `transformers` library honours `partial_rotary_factor`.
     pub(super) reads_partial: bool,
     pub(super) pairs: RotaryPairs,
     /// The type of the layers in question, if the file may have an object for each.
@@ -86,13 +86,13 @@ enum Scaling {
     LongRope {
         short: Vec<f64>,
         long: Vec<f64>,
-        magnitude: f64,
+        attention_factor: f64,
         original: usize,
     },
-    /// A longer base (HunYuan).
+    /// NTK-aware scaling: the base is multiplied by alpha^(d / (d − 2)), d the rotary dimensions (HunYuan).
     Alpha(f64),
-    /// The slowest pairs stand still, as many as leave a part of a head turning; the others turn as if all
-    /// did (Gemma 4).
+    /// Only the first pairs are rotated, this part of all, with the frequencies that they have where all are
+    /// rotated, divided by the factor (Gemma 4).
     Proportional {
         factor: f64,
         part: f64,
@@ -103,7 +103,7 @@ enum Scaling {
 #[derive(Clone, Debug, PartialEq)]
 struct Yarn {
     factor: f64,
-    magnitude: f64,
+    attention_factor: f64,
     beta_fast: f64,
     beta_slow: f64,
     truncate: bool,
@@ -151,11 +151,11 @@ pub(super) fn read(
         let fields = ConfigFields::new(object, &at);
         theta.join(fields.positive("rope_theta")?, fields.pointer("rope_theta"))?;
         partial.join(part(&fields)?, fields.pointer(PARTIAL))?;
-        let turning = match fields.text("rope_type")? {
+        let rotary_dim = match fields.text("rope_type")? {
             Some("proportional") => width,
-            _ => turning(&partial, defaults, width)?,
+            _ => rotary_dims(&partial, defaults, width)?,
         };
-        let mut scaling = scaling(&fields, defaults, original, context, turning)?;
+        let mut scaling = scaling(&fields, defaults, original, context, rotary_dim)?;
         if let Scaling::Proportional { part, .. } = &mut scaling {
             *part = partial.value.unwrap_or(defaults.partial);
         }
@@ -170,36 +170,36 @@ pub(super) fn read(
         }
     }
     let scaling = found.map_or(Scaling::None, |(scaling, _)| scaling);
-    let turning = match scaling {
+    let rotary_dim = match scaling {
         Scaling::Proportional { .. } => width,
-        _ => turning(&partial, defaults, width)?,
+        _ => rotary_dims(&partial, defaults, width)?,
     };
     let mut theta = theta.value.unwrap_or(defaults.theta);
     if let Scaling::Alpha(alpha) = scaling {
-        theta *= alpha.powf(turning as f64 / (turning as f64 - 2.0));
+        theta *= alpha.powf(rotary_dim as f64 / (rotary_dim as f64 - 2.0));
     }
-    let frequency = |pair: usize| theta.powf(-2.0 * pair as f64 / turning as f64);
-    let frequencies = (0..turning / 2).map(frequency).collect();
+    let frequency = |pair: usize| theta.powf(-2.0 * pair as f64 / rotary_dim as f64);
+    let frequencies = (0..rotary_dim / 2).map(frequency).collect();
     let pairs = defaults.pairs;
     Ok(scaling.apply(
-        RopeConfig { pairs, frequencies, long_frequencies: None, magnitude: 1.0 },
+        RopeConfig { pairs, frequencies, long_frequencies: None, attention_factor: 1.0 },
         theta,
         context,
     ))
 }
 
-/// The dimensions of a head that turn.
-fn turning(partial: &Statement<f64>, defaults: &RopeDefaults, width: usize) -> Result<usize> {
+/// The number of dimensions of a head that are rotated.
+fn rotary_dims(partial: &Statement<f64>, defaults: &RopeDefaults, width: usize) -> Result<usize> {
     let part = partial.value.unwrap_or(defaults.partial);
-    let turning = (width as f64 * part) as usize;
-    if turning == 0 || !turning.is_multiple_of(2) {
-        let message = format!("{part} of a head of {width} is {turning} dimensions");
+    let rotary_dim = (width as f64 * part) as usize;
+    if rotary_dim == 0 || !rotary_dim.is_multiple_of(2) {
+        let message = format!("{part} of a head of {width} is {rotary_dim} dimensions");
         let at = if part == 1.0 { "/head_dim" } else { &partial.at };
         return Err(config_error(&message)
             .at_pointer(at)
             .with_help("pairs of dimensions turn: it must be an even number from 2"));
     }
-    Ok(turning)
+    Ok(rotary_dim)
 }
 
 /// The object for the layers in question: the object itself, or its member for their type.
@@ -237,13 +237,13 @@ fn of_layer_type<'a>(
     }
 }
 
-/// The scaling in an object. `turning` is the number of dimensions that turn.
+/// The scaling in an object. `rotary_dim` is the number of dimensions that are rotated.
 fn scaling(
     rope: &ConfigFields<'_>,
     defaults: &RopeDefaults,
     original: Option<usize>,
     context: usize,
-    turning: usize,
+    rotary_dim: usize,
 ) -> Result<Scaling> {
     let (new, old) = (rope.text("rope_type")?, rope.text("type")?);
     if let (Some(new), Some(old)) = (new, old)
@@ -277,7 +277,8 @@ fn scaling(
         "proportional" => {
             Scaling::Proportional { factor: rope.positive("factor")?.unwrap_or(1.0), part: 1.0 }
         }
-        // Stretches the base beyond `max_position_embeddings`, which no sequence is.
+        // Dynamic NTK scaling changes the base only for sequences longer than `max_position_embeddings`;
+        // none is here.
         "dynamic" => {
             above_0("factor")?;
             Scaling::None
@@ -291,7 +292,7 @@ fn scaling(
             Scaling::Llama3 { factor, low, high, original }
         }
         "yarn" => Scaling::Yarn(yarn(rope, original, context)?),
-        "longrope" => long_rope(rope, original, context, turning)?,
+        "longrope" => long_rope(rope, original, context, rotary_dim)?,
         _ => {
             let kind = shown(&kind.into());
             let kind = kind.trim_matches('"');
@@ -307,17 +308,17 @@ fn scaling(
 
 fn yarn(rope: &ConfigFields<'_>, original: usize, context: usize) -> Result<Yarn> {
     let factor = rope.positive("factor")?.unwrap_or(context as f64 / original as f64);
-    let magnitude = |scale: f64| {
+    let factor_of = |scale: f64| {
         if factor <= 1.0 { 1.0 } else { 0.1 * scale * factor.ln() + 1.0 }
     };
     let scales = (rope.positive("mscale")?, rope.positive("mscale_all_dim")?);
     let default = match scales {
-        (Some(scale), Some(all)) => magnitude(scale) / magnitude(all),
-        _ => magnitude(1.0),
+        (Some(scale), Some(all)) => factor_of(scale) / factor_of(all),
+        _ => factor_of(1.0),
     };
     Ok(Yarn {
         factor,
-        magnitude: rope.positive("attention_factor")?.unwrap_or(default),
+        attention_factor: rope.positive("attention_factor")?.unwrap_or(default),
         beta_fast: rope.positive("beta_fast")?.unwrap_or(32.0),
         beta_slow: rope.positive("beta_slow")?.unwrap_or(1.0),
         truncate: rope.flag("truncate")?.unwrap_or(true),
@@ -329,22 +330,22 @@ fn long_rope(
     rope: &ConfigFields<'_>,
     original: usize,
     context: usize,
-    turning: usize,
+    rotary_dim: usize,
 ) -> Result<Scaling> {
     let factors = |name: &str| -> Result<Vec<f64>> {
-        let wanted = format!("it must be a list of {} numbers above 0", turning / 2);
+        let wanted = format!("it must be a list of {} numbers above 0", rotary_dim / 2);
         let list = rope.list(name)?.ok_or_else(|| rope.wrong(name, &wanted))?;
         let numbers = list.iter().map(|value| value.as_f64().filter(|x| *x > 0.0)).collect();
         let numbers: Option<Vec<f64>> = numbers;
-        numbers.filter(|n| n.len() == turning / 2).ok_or_else(|| rope.wrong(name, &wanted))
+        numbers.filter(|n| n.len() == rotary_dim / 2).ok_or_else(|| rope.wrong(name, &wanted))
     };
     let short = factors("short_factor")?;
     let long = factors("long_factor")?;
     let factor = rope.positive("factor")?.unwrap_or(context as f64 / original as f64);
     let default = || (1.0 + factor.ln() / (original as f64).ln()).sqrt();
     let default = if factor <= 1.0 { 1.0 } else { default() };
-    let magnitude = rope.positive("attention_factor")?.unwrap_or(default);
-    Ok(Scaling::LongRope { short, long, magnitude, original })
+    let attention_factor = rope.positive("attention_factor")?.unwrap_or(default);
+    Ok(Scaling::LongRope { short, long, attention_factor, original })
 }
 
 impl Scaling {
@@ -357,15 +358,15 @@ impl Scaling {
         match self {
             Self::None | Self::Alpha(_) => {}
             Self::Proportional { factor, part } => {
-                let turning = (part * pairs) as usize;
+                let rotated_pairs = (part * pairs) as usize;
                 for (pair, frequency) in all.enumerate() {
-                    *frequency = if pair < turning { *frequency / factor } else { 0.0 };
+                    *frequency = if pair < rotated_pairs { *frequency / factor } else { 0.0 };
                 }
             }
             Self::Linear { factor } => all.for_each(|frequency| *frequency /= factor),
             Self::Llama3 { factor, low, high, original } => {
                 for frequency in all {
-                    // How often it turns within the original context.
+                    // The number of rotations within the original context.
                     let turns = original as f64 * *frequency / TAU;
                     let kept = ((turns - low) / (high - low)).clamp(0.0, 1.0);
                     *frequency = (1.0 - kept) * *frequency / factor + kept * *frequency;
@@ -378,17 +379,17 @@ impl Scaling {
                     let kept = kept(pair as f64);
                     *frequency = (1.0 - kept) * *frequency / yarn.factor + kept * *frequency;
                 }
-                rope.magnitude = yarn.magnitude;
+                rope.attention_factor = yarn.attention_factor;
                 scaled_context = Some((yarn.original as f64 * yarn.factor).round() as usize);
             }
-            Self::LongRope { short, long, magnitude, original } => {
+            Self::LongRope { short, long, attention_factor, original } => {
                 let divided = |factors: Vec<f64>| {
                     let pairs = rope.frequencies.iter().zip(factors);
                     pairs.map(|(frequency, factor)| frequency / factor).collect::<Vec<f64>>()
                 };
                 let (short, long) = (divided(short), divided(long));
                 (rope.frequencies, rope.long_frequencies) = (short, Some(long));
-                rope.magnitude = magnitude;
+                rope.attention_factor = attention_factor;
                 short_context = (original < context).then_some(original);
             }
         }
@@ -397,9 +398,9 @@ impl Scaling {
 }
 
 impl Yarn {
-    /// The part of the frequency of a pair that is kept, from 0 to 1. `width` dimensions turn.
+    /// The part of the frequency of a pair that is kept, from 0 to 1. `width` dimensions are rotated.
     fn kept(&self, theta: f64, width: f64) -> impl Fn(f64) -> f64 {
-        // The pair that turns so often within the original context.
+        // The pair that makes so many rotations within the original context.
         let pair =
             |turns: f64| width * (self.original as f64 / (turns * TAU)).ln() / (2.0 * theta.ln());
         let (mut from, mut to) = (pair(self.beta_fast), pair(self.beta_slow));

@@ -20,7 +20,7 @@ pub(super) struct Attention {
     /// `None` also where another layer's keys are used.
     pub(super) key_norm: Option<Norm>,
     pub(super) value_norm: Option<Norm>,
-    /// A score of each head that no position has.
+    /// Attention sinks (heads): logits that take part in the softmax and have no value.
     pub(super) sinks: Option<Vector>,
     pub(super) output: Linear,
     /// The keys and values in the blocks of a cache: the layer's own, or another layer's.

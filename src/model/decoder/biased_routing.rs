@@ -1,28 +1,29 @@
-//! The choice of experts by corrected scores, perhaps among the best groups of experts.
+//! Top-k routing by scores with a bias for each expert, perhaps among the best groups of experts
+//! (DeepSeek-AI 2024, "DeepSeek-V3 Technical Report", section 2.1.2).
 
-use crate::model::config::decoder::{CorrectedChoice, ExpertGroups, ExpertScores};
+use crate::model::config::decoder::{BiasedRouting, ExpertGroups, ExpertScores};
 
-/// The chosen experts of a row by the outputs of its router, in ascending order, and their weights.
+/// The experts of a row and their weights by the outputs of its router, experts in ascending order.
 pub(super) fn choose(
-    choice: &CorrectedChoice,
-    correction: &[f32],
+    routing: &BiasedRouting,
+    score_bias: &[f32],
     outputs: &[f32],
     chosen: usize,
 ) -> Vec<(usize, f32)> {
-    let scores = match choice.scores {
+    let scores = match routing.scores {
         ExpertScores::Sigmoid => outputs.iter().map(|x| 1.0 / (1.0 + (-x).exp())).collect(),
         ExpertScores::Softmax => softmax(outputs),
     };
-    let corrected: Vec<f32> = scores.iter().zip(correction).map(|(x, by)| x + by).collect();
-    let mut order: Vec<usize> = match choice.groups {
-        Some(groups) => of_best_groups(groups, &corrected),
-        None => (0..corrected.len()).collect(),
+    let biased: Vec<f32> = scores.iter().zip(score_bias).map(|(x, by)| x + by).collect();
+    let mut order: Vec<usize> = match routing.groups {
+        Some(groups) => of_best_groups(groups, &biased),
+        None => (0..biased.len()).collect(),
     };
-    order.sort_by(|&a, &b| corrected[b].total_cmp(&corrected[a]).then(a.cmp(&b)));
+    order.sort_by(|&a, &b| biased[b].total_cmp(&biased[a]).then(a.cmp(&b)));
     order.truncate(chosen);
     let sum: f32 = order.iter().map(|&expert| scores[expert]).sum();
-    let divisor = choice.least_sum.map_or(1.0, |least| sum.max(least as f32));
-    let weight = |expert: usize| (expert, scores[expert] / divisor * choice.factor as f32);
+    let divisor = routing.min_weight_sum.map_or(1.0, |min| sum.max(min as f32));
+    let weight = |expert: usize| (expert, scores[expert] / divisor * routing.scaling_factor as f32);
     let mut weighted: Vec<(usize, f32)> = order.into_iter().map(weight).collect();
     weighted.sort_unstable_by_key(|(expert, _)| *expert);
     weighted
@@ -35,9 +36,10 @@ fn softmax(outputs: &[f32]) -> Vec<f32> {
     powers.into_iter().map(|power| power / sum).collect()
 }
 
-/// The experts of the groups whose two greatest numbers have the greatest sums. Of equal groups the first.
-fn of_best_groups(groups: ExpertGroups, corrected: &[f32]) -> Vec<usize> {
-    let size = corrected.len() / groups.count;
+/// The experts of the groups with the greatest sums of their two best biased scores. Of equal groups the
+/// first.
+fn of_best_groups(groups: ExpertGroups, biased: &[f32]) -> Vec<usize> {
+    let size = biased.len() / groups.count;
     let sum_of_two = |numbers: &[f32]| {
         let least = f32::NEG_INFINITY;
         let (first, second) = numbers.iter().fold((least, least), |(first, second), &x| {
@@ -45,7 +47,7 @@ fn of_best_groups(groups: ExpertGroups, corrected: &[f32]) -> Vec<usize> {
         });
         first + second
     };
-    let sums: Vec<f32> = corrected.chunks_exact(size).map(sum_of_two).collect();
+    let sums: Vec<f32> = biased.chunks_exact(size).map(sum_of_two).collect();
     let mut order: Vec<usize> = (0..sums.len()).collect();
     order.sort_by(|&a, &b| sums[b].total_cmp(&sums[a]).then(a.cmp(&b)));
     order.truncate(groups.chosen);
@@ -56,17 +58,17 @@ fn of_best_groups(groups: ExpertGroups, corrected: &[f32]) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    const CHOICE: CorrectedChoice = CorrectedChoice {
+    const ROUTING: BiasedRouting = BiasedRouting {
         scores: ExpertScores::Sigmoid,
-        correction: "",
-        is_correction_row: false,
+        score_bias: "",
+        is_score_bias_row: false,
         groups: None,
-        least_sum: None,
-        factor: 1.0,
+        min_weight_sum: None,
+        scaling_factor: 1.0,
     };
 
     #[test]
-    fn corrections_choose_and_scores_weigh() {
+    fn biased_scores_choose_and_scores_weigh() {
         // The sigmoids of 0 and ln 3 are 1/2 and 3/4.
         let outputs = [0.0, 3f32.ln(), 0.0, 3f32.ln()];
         let near = |found: Vec<(usize, f32)>, expected: [(usize, f32); 2]| {
@@ -75,14 +77,14 @@ mod tests {
                 assert!(expert == other && (weight - expected).abs() < 1e-6, "{expert} {weight}");
             }
         };
-        near(choose(&CHOICE, &[0.0; 4], &outputs, 2), [(1, 0.75), (3, 0.75)]);
-        let correction = [0.5, 0.0, 0.0, 0.0];
-        near(choose(&CHOICE, &correction, &outputs, 2), [(0, 0.5), (1, 0.75)]);
-        let normed = CorrectedChoice { least_sum: Some(1e-20), factor: 2.0, ..CHOICE };
-        near(choose(&normed, &correction, &outputs, 2), [(0, 0.8), (1, 1.2)]);
-        let floor = CorrectedChoice { least_sum: Some(2.5), ..CHOICE };
-        near(choose(&floor, &correction, &outputs, 2), [(0, 0.2), (1, 0.3)]);
-        let softmax = CorrectedChoice { scores: ExpertScores::Softmax, ..CHOICE };
+        near(choose(&ROUTING, &[0.0; 4], &outputs, 2), [(1, 0.75), (3, 0.75)]);
+        let score_bias = [0.5, 0.0, 0.0, 0.0];
+        near(choose(&ROUTING, &score_bias, &outputs, 2), [(0, 0.5), (1, 0.75)]);
+        let normed = BiasedRouting { min_weight_sum: Some(1e-20), scaling_factor: 2.0, ..ROUTING };
+        near(choose(&normed, &score_bias, &outputs, 2), [(0, 0.8), (1, 1.2)]);
+        let floor = BiasedRouting { min_weight_sum: Some(2.5), ..ROUTING };
+        near(choose(&floor, &score_bias, &outputs, 2), [(0, 0.2), (1, 0.3)]);
+        let softmax = BiasedRouting { scores: ExpertScores::Softmax, ..ROUTING };
         near(choose(&softmax, &[0.0; 4], &outputs, 2), [(1, 0.375), (3, 0.375)]);
     }
 
@@ -90,14 +92,14 @@ mod tests {
     fn experts_are_of_the_groups_with_the_best_pairs() {
         // The best expert is alone in its group.
         let groups = Some(ExpertGroups { count: 3, chosen: 1 });
-        let choice = CorrectedChoice { groups, ..CHOICE };
+        let routing = BiasedRouting { groups, ..ROUTING };
         let outputs = [9.0, -9.0, 1.0, 1.0, 0.0, 0.5];
-        let experts = |choice, chosen| -> Vec<usize> {
-            choose(&choice, &[0.0; 6], &outputs, chosen).into_iter().map(|(e, _)| e).collect()
+        let experts = |routing, chosen| -> Vec<usize> {
+            choose(&routing, &[0.0; 6], &outputs, chosen).into_iter().map(|(e, _)| e).collect()
         };
-        assert_eq!(experts(choice, 2), [2, 3]);
+        assert_eq!(experts(routing, 2), [2, 3]);
         let groups = Some(ExpertGroups { count: 3, chosen: 2 });
-        assert_eq!(experts(CorrectedChoice { groups, ..CHOICE }, 3), [2, 3, 5]);
-        assert_eq!(experts(CHOICE, 3), [0, 2, 3]);
+        assert_eq!(experts(BiasedRouting { groups, ..ROUTING }, 3), [2, 3, 5]);
+        assert_eq!(experts(ROUTING, 3), [0, 2, 3]);
     }
 }

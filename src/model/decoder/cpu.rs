@@ -17,14 +17,14 @@ use super::Decoder;
 use super::attention::Projections;
 use super::feed_forward::{Inner, feed_forward};
 use super::layer::DecoderLayer;
-use super::layer_inputs::LayerInputs;
 use super::linear::Vector;
 use super::norm::Norm;
 use super::operations::{norm, products, split};
+use super::per_layer_embeddings::PerLayerEmbeddings;
 use super::rotary::Angles;
 use super::rows::Rows;
 use crate::model::batch::Chunk;
-use crate::model::config::decoder::QueryGrowth;
+use crate::model::config::decoder::AttentionTemperature;
 
 /// Reads the tokens of all chunks: see [`Decoder::forward`]. Returns (rows with logits, vocab_size).
 pub(super) fn forward(decoder: &Decoder, chunks: &mut [Chunk<'_>]) -> Result<Vec<f32>> {
@@ -38,8 +38,8 @@ struct Pass {
     angles: Vec<Angles>,
     /// The stream that layers add to.
     stream: Vec<f32>,
-    /// The inputs of all layers: (rows, layers · width).
-    layer_inputs: Vec<f32>,
+    /// (rows, layers · width); empty in models without.
+    per_layer_embeddings: Vec<f32>,
     normed: Vec<f32>,
     queries: Vec<f32>,
     keys: Vec<f32>,
@@ -74,8 +74,8 @@ impl Pass {
                 kernels::add(row, &vector);
             }
         }
-        let layer_inputs = match &decoder.layer_inputs {
-            Some(inputs) => layer_inputs(inputs, &tokens, &stream, hidden)?,
+        let per_layer_embeddings = match &decoder.per_layer_embeddings {
+            Some(weights) => per_layer_embeddings(weights, &tokens, &stream, hidden)?,
             None => Vec::new(),
         };
         let angles = decoder.rotary.angles(&rows.turns(chunks));
@@ -86,7 +86,7 @@ impl Pass {
             rows,
             angles,
             stream,
-            layer_inputs,
+            per_layer_embeddings,
             normed,
             queries,
             keys,
@@ -102,7 +102,7 @@ impl Pass {
         for (index, layer) in decoder.layers.iter().enumerate() {
             self.attend(decoder, layer, index, chunks)?;
             self.feed_forward(layer)?;
-            self.add_layer_input(decoder, layer, index)?;
+            self.add_per_layer_embedding(decoder, layer, index)?;
             if let Some(scalar) = layer.scalar {
                 kernels::scale(&mut self.stream, scalar);
             }
@@ -155,18 +155,18 @@ impl Pass {
                 turn(x);
             }
             norm_heads(by.as_ref(), x, heads)?;
-            if let Some(bound) = config.clip {
+            if let Some(bound) = config.clip_qkv {
                 kernels::clamp(x, bound as f32);
             }
             if !turns_first {
                 turn(x);
             }
         }
-        if let Some(growth) = config.query_growth {
-            grow(growth, &self.rows.positions, queries, config.heads * kv.width);
+        if let Some(tuning) = config.temperature_tuning {
+            tune_temperature(tuning, &self.rows.positions, queries, config.heads * kv.width);
         }
         norm_heads(attention.value_norm.as_ref(), values, heads)?;
-        if let Some(bound) = config.clip {
+        if let Some(bound) = config.clip_qkv {
             kernels::clamp(values, bound as f32);
         }
         let kv_width = kv.kv_heads * kv.width;
@@ -252,26 +252,26 @@ impl Pass {
         Ok(())
     }
 
-    /// Adds the input of a layer to the stream, behind its gate.
-    fn add_layer_input(
+    /// Adds the per-layer embedding of a layer to the stream, behind its gate.
+    fn add_per_layer_embedding(
         &mut self,
         decoder: &Decoder,
         layer: &DecoderLayer,
         index: usize,
     ) -> Result<()> {
-        let (Some(inputs), Some(input)) = (&decoder.layer_inputs, &layer.input) else {
+        let (Some(all), Some(own)) = (&decoder.per_layer_embeddings, &layer.per_layer_input) else {
             return Ok(());
         };
-        let width = inputs.config.width;
-        let Self { stream, layer_inputs, output, inner, .. } = self;
-        products(stream, &mut [(&input.gate, &mut inner.gate)])?;
+        let width = all.config.width;
+        let Self { stream, per_layer_embeddings, output, inner, .. } = self;
+        products(stream, &mut [(&own.gate, &mut inner.gate)])?;
         inner.up.clear();
-        for row in layer_inputs.chunks_exact(inputs.layers * width) {
+        for row in per_layer_embeddings.chunks_exact(all.layers * width) {
             inner.up.extend_from_slice(&row[index * width..(index + 1) * width]);
         }
-        kernels::gate(&mut inner.gate, &inner.up, inputs.config.activation);
-        products(&inner.gate, &mut [(&input.projection, output)])?;
-        self.norm_output(Some(&input.norm))?;
+        kernels::gate(&mut inner.gate, &inner.up, all.config.activation);
+        products(&inner.gate, &mut [(&own.projection, output)])?;
+        self.norm_output(Some(&own.norm))?;
         kernels::add(&mut self.stream, &self.output);
         Ok(())
     }
@@ -291,23 +291,23 @@ impl Pass {
     }
 }
 
-/// The inputs of all layers, (rows, layers · width), of tokens and their embeddings.
-fn layer_inputs(
-    inputs: &LayerInputs,
+/// The per-layer embeddings, (rows, layers · width), of tokens and their embeddings.
+fn per_layer_embeddings(
+    weights: &PerLayerEmbeddings,
     tokens: &[u32],
     embeddings: &[f32],
     hidden: usize,
 ) -> Result<Vec<f32>> {
-    let all = inputs.layers * inputs.config.width;
+    let all = weights.layers * weights.config.width;
     let mut projected = Vec::new();
-    products(embeddings, &mut [(&inputs.projection, &mut projected)])?;
+    products(embeddings, &mut [(&weights.projection, &mut projected)])?;
     kernels::scale(&mut projected, (hidden as f64).powf(-0.5) as f32);
     let mut normed = vec![0.0; projected.len()];
-    norm(&inputs.norm, &projected, &mut normed)?;
+    norm(&weights.norm, &projected, &mut normed)?;
     let mut of_token = vec![0.0; all];
-    let root = (inputs.config.width as f64).sqrt() as f32;
+    let root = (weights.config.width as f64).sqrt() as f32;
     for (row, token) in normed.chunks_exact_mut(all).zip(tokens) {
-        inputs.table.read(*token as usize, &mut of_token)?;
+        weights.table.read(*token as usize, &mut of_token)?;
         kernels::add_scaled(row, &of_token, root);
     }
     kernels::scale(&mut normed, std::f32::consts::FRAC_1_SQRT_2);
@@ -324,10 +324,15 @@ fn norm_heads(by: Option<&Norm>, x: &mut Vec<f32>, free: &mut Vec<f32>) -> Resul
 }
 
 /// Multiplies the queries of each row with the factor of its position.
-fn grow(growth: QueryGrowth, positions: &[usize], queries: &mut [f32], row_len: usize) {
+fn tune_temperature(
+    tuning: AttentionTemperature,
+    positions: &[usize],
+    queries: &mut [f32],
+    row_len: usize,
+) {
     for (row, position) in queries.chunks_exact_mut(row_len).zip(positions) {
-        let steps = (position / growth.original) as f64;
-        kernels::scale(row, (1.0 + growth.beta * steps.ln_1p()) as f32);
+        let steps = (position / tuning.original) as f64;
+        kernels::scale(row, (1.0 + tuning.beta * steps.ln_1p()) as f32);
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use candle_core::Tensor;
 use maskwright_kernels::{BlockFormat, PackedWeights, WeightSlice};
 
-use super::corrected_choice;
+use super::biased_routing;
 use super::gated::Gated;
 use super::linear::{Linear, Matrix, Vector};
 use super::mxfp4;
@@ -18,7 +18,7 @@ use crate::error::{self, Error, ErrorKind};
 use crate::model::candle_error::candle_error;
 use crate::model::checkpoint::{EXPERTS, GATE_UP, GATED, SHARED_EXPERT, Weights};
 use crate::model::config::decoder::{
-    CorrectedChoice, ExpertStorage, ExpertWeighting, ExpertsConfig, GatedConfig, SharedExpert,
+    BiasedRouting, ExpertStorage, ExpertWeighting, ExpertsConfig, GatedConfig, SharedExpert,
     StackedExperts,
 };
 
@@ -32,8 +32,8 @@ pub(super) struct Experts {
     pub(super) shared: Option<(Gated, Option<Linear>)>,
     /// A factor of the weight of each expert.
     pub(super) scales: Option<Vector>,
-    /// A number that is added to the score of each expert for the choice.
-    pub(super) correction: Option<Vector>,
+    /// The bias of each expert's score for the choice: see [`BiasedRouting`].
+    pub(super) score_bias: Option<Vector>,
 }
 
 impl Experts {
@@ -65,23 +65,23 @@ impl Experts {
         };
         let shared =
             config.shared.map(|shared| load_shared(&config, shared, hidden, weights, layer));
-        let correction = match &config.weighting {
-            ExpertWeighting::Corrected(choice) => {
-                Some(load_correction(choice, config.count, weights, layer)?)
+        let score_bias = match &config.weighting {
+            ExpertWeighting::BiasedTopK(routing) => {
+                Some(load_score_bias(routing, config.count, weights, layer)?)
             }
             ExpertWeighting::OfAll | ExpertWeighting::OfChosen => None,
         };
         let shared = shared.transpose()?;
-        Ok(Self { config, router, experts, shared, scales: None, correction })
+        Ok(Self { config, router, experts, shared, scales: None, score_bias })
     }
 
     /// The chosen experts of a row by its scores, in ascending order, and their weights.
     pub(super) fn choose(&self, scores: &[f32]) -> Vec<(usize, f32)> {
-        if let (ExpertWeighting::Corrected(choice), Some(correction)) =
-            (&self.config.weighting, &self.correction)
+        if let (ExpertWeighting::BiasedTopK(routing), Some(score_bias)) =
+            (&self.config.weighting, &self.score_bias)
         {
-            let correction = correction.numbers().unwrap_or_default();
-            return corrected_choice::choose(choice, correction, scores, self.config.chosen);
+            let score_bias = score_bias.numbers().unwrap_or_default();
+            return biased_routing::choose(routing, score_bias, scores, self.config.chosen);
         }
         let mut order: Vec<usize> = (0..scores.len()).collect();
         // Of equal scores the first.
@@ -91,7 +91,7 @@ impl Experts {
         let chosen = &order[..self.config.chosen.min(order.len())];
         let sum: f32 = match self.config.weighting {
             ExpertWeighting::OfAll => order.iter().map(|&expert| power(expert)).sum(),
-            ExpertWeighting::OfChosen | ExpertWeighting::Corrected(_) => {
+            ExpertWeighting::OfChosen | ExpertWeighting::BiasedTopK(_) => {
                 chosen.iter().map(|&expert| power(expert)).sum()
             }
         };
@@ -104,15 +104,15 @@ impl Experts {
     }
 }
 
-/// Loads the numbers that are added to scores for the choice.
-fn load_correction(
-    choice: &CorrectedChoice,
+/// Loads the biases of scores for the choice.
+fn load_score_bias(
+    routing: &BiasedRouting,
     count: usize,
     weights: &Weights,
     layer: &str,
 ) -> error::Result<Vector> {
-    let name = format!("{layer}.{}", choice.correction);
-    if !choice.is_correction_row {
+    let name = format!("{layer}.{}", routing.score_bias);
+    if !routing.is_score_bias_row {
         return Vector::load(weights, &name, count);
     }
     let row = weights.get(&name, &[1, count])?;

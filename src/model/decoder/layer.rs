@@ -6,9 +6,9 @@ use super::attention::Attention;
 use super::beside_experts::GatedBesideExperts;
 use super::experts::Experts;
 use super::gated::Gated;
-use super::layer_inputs::LayerInput;
 use super::linear::{Linear, Vector};
 use super::norm::Norm;
+use super::per_layer_embeddings::PerLayerInput;
 use crate::error;
 use crate::model::checkpoint::Weights;
 use crate::model::config::decoder::{DecoderConfig, LayerConfig, MlpConfig};
@@ -23,8 +23,8 @@ pub(super) struct DecoderLayer {
     pub(super) before_mlp: Option<Norm>,
     pub(super) mlp: Mlp,
     pub(super) after_mlp: Option<Norm>,
-    /// The part that adds the layer's input of its own.
-    pub(super) input: Option<LayerInput>,
+    /// The part that adds the per-layer embedding.
+    pub(super) per_layer_input: Option<PerLayerInput>,
     /// The factor of the stream at the end.
     pub(super) scalar: Option<f32>,
 }
@@ -44,7 +44,8 @@ impl DecoderLayer {
                 |tensor| Norm::load(config.norm, weights, &format!("{name}.{tensor}"), hidden);
             tensor.map(load).transpose()
         };
-        let input = |input| LayerInput::load(input, config.norm, hidden, weights, name);
+        let input =
+            |embeddings| PerLayerInput::load(embeddings, config.norm, hidden, weights, name);
         let scalar = |tensor: &str| -> error::Result<f32> {
             let scalar = Vector::load(weights, &format!("{name}.{tensor}"), 1)?;
             let numbers = scalar.numbers().map_err(crate::model::candle_error::candle_error)?;
@@ -57,7 +58,7 @@ impl DecoderLayer {
             before_mlp: norm(config.norms.before_mlp)?,
             mlp: Mlp::load(config, decoder, hidden, weights, name)?,
             after_mlp: norm(config.norms.after_mlp)?,
-            input: decoder.layer_inputs.map(input).transpose()?,
+            per_layer_input: decoder.per_layer_embeddings.map(input).transpose()?,
             scalar: config.scalar.map(scalar).transpose()?,
             config: config.clone(),
         })

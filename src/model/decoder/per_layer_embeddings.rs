@@ -1,5 +1,5 @@
-//! Inputs of layers: a vector of each token for each layer, which the layer adds to the stream behind a
-//! gate ("per-layer embeddings" of Gemma 3n and 4).
+//! Per-layer embeddings (Gemma 3n and 4): a vector of each token for each layer, which the layer adds to
+//! the stream behind a gate.
 //!
 //! ```text
 //! vector = (table[token] · √width + norm(project(embedding) / √hidden)) / √2
@@ -10,12 +10,12 @@ use super::linear::{Linear, Matrix};
 use super::norm::Norm;
 use crate::error;
 use crate::model::checkpoint::Weights;
-use crate::model::config::decoder::{LayerInputsConfig, NormConfig};
+use crate::model::config::decoder::{NormConfig, PerLayerEmbeddingsConfig};
 
-/// The weights that make the inputs of all layers.
+/// The weights that make the vectors of all layers.
 #[derive(Clone, Debug)]
-pub(super) struct LayerInputs {
-    pub(super) config: LayerInputsConfig,
+pub(super) struct PerLayerEmbeddings {
+    pub(super) config: PerLayerEmbeddingsConfig,
     /// The layers of the whole model.
     pub(super) layers: usize,
     /// (tokens, layers · width).
@@ -25,10 +25,10 @@ pub(super) struct LayerInputs {
     pub(super) norm: Norm,
 }
 
-impl LayerInputs {
+impl PerLayerEmbeddings {
     /// Takes the tensors whose names begin with `prefix` out of a checkpoint.
     pub(super) fn load(
-        config: LayerInputsConfig,
+        config: PerLayerEmbeddingsConfig,
         (layers, hidden): (usize, usize),
         norm: NormConfig,
         weights: &Weights,
@@ -48,17 +48,17 @@ impl LayerInputs {
     }
 }
 
-/// The weights by which a layer adds its input.
+/// The weights by which a layer adds its vector.
 #[derive(Clone, Debug)]
-pub(super) struct LayerInput {
+pub(super) struct PerLayerInput {
     pub(super) gate: Linear,
     pub(super) projection: Linear,
     pub(super) norm: Norm,
 }
 
-impl LayerInput {
+impl PerLayerInput {
     pub(super) fn load(
-        config: LayerInputsConfig,
+        config: PerLayerEmbeddingsConfig,
         norm: NormConfig,
         hidden: usize,
         weights: &Weights,

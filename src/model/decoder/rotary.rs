@@ -53,7 +53,7 @@ impl RotaryTables {
                 frequencies.iter().map(move |&w| f64::from(p as f32 * w as f32))
             };
             let angles = positions.iter().flat_map(row);
-            angles.map(|angle| (f(angle) * rope.magnitude) as f32).collect()
+            angles.map(|angle| (f(angle) * rope.attention_factor) as f32).collect()
         };
         let of = |rope: &RopeConfig| Angles {
             cosines: table(rope, f64::cos),

@@ -17,7 +17,7 @@ use super::rows::Rows;
 use crate::model::batch::Chunk;
 use crate::model::config::decoder::{AttentionConfig, LayerConfig, NormKind};
 use crate::model::kv_cache::{DeviceBlocks, DeviceLayer};
-use crate::model::paged_attention::{PagedRows, Scores, rows_by_head, store};
+use crate::model::paged_attention::{AttentionParams, PagedRows, rows_by_head, store};
 
 /// Reads the tokens of all chunks: see [`Decoder::forward`].
 pub(super) fn forward(decoder: &Decoder, chunks: &mut [Chunk<'_>]) -> Result<Tensor> {
@@ -64,7 +64,7 @@ struct TensorPass<'a> {
     angles: Vec<(Tensor, Tensor)>,
     /// The slot of each row in the cache: (rows), `u32`.
     slots: Tensor,
-    runs: Vec<Run>,
+    runs: Vec<AttentionRun>,
     blocks: MutexGuard<'a, DeviceBlocks>,
 }
 
@@ -177,84 +177,85 @@ impl<'a> TensorPass<'a> {
         let (rows, x) = (x.dim(0)?, x.clone());
         let Some((kind, config)) = decoder.rotary.of_layer(index) else { return Ok(x) };
         let (cosines, sines) = &self.angles[kind];
-        let turning = 2 * config.frequencies.len();
-        if turning == width && !are_neighbours(config.pairs) {
+        let rotary_dim = 2 * config.frequencies.len();
+        if rotary_dim == width && !are_neighbours(config.pairs) {
             let by_row = x.reshape((1, rows, heads, width))?;
             return rope_thd(&by_row, cosines, sines)?.reshape((rows, heads * width));
         }
         let heads_first = x.reshape((rows, heads, width))?.transpose(0, 1)?;
-        let part = heads_first.narrow(2, 0, turning)?.contiguous()?.unsqueeze(0)?;
+        let part = heads_first.narrow(2, 0, rotary_dim)?.contiguous()?.unsqueeze(0)?;
         let turned = if are_neighbours(config.pairs) {
             rope_i(&part, cosines, sines)?
         } else {
             rope(&part, cosines, sines)?
         };
         let turned = turned.squeeze(0)?;
-        let turned = if turning == width {
+        let turned = if rotary_dim == width {
             turned
         } else {
-            Tensor::cat(&[&turned, &heads_first.narrow(2, turning, width - turning)?], 2)?
+            Tensor::cat(&[&turned, &heads_first.narrow(2, rotary_dim, width - rotary_dim)?], 2)?
         };
         turned.transpose(0, 1)?.reshape((rows, heads * width))
     }
 }
 
 /// Rows that follow each other, whose attention is computed together.
-struct Run {
+struct AttentionRun {
     from: usize,
     to: usize,
-    reads: Reads,
+    access: KvAccess,
 }
 
-/// The keys and values that rows look at.
-enum Reads {
-    /// Rows that each see all of their sequence up to them, of one sequence or of many.
-    Each(PagedRows),
-    /// Rows of one sequence, over all of its keys and values in one piece.
+/// The way in which rows read keys and values.
+enum KvAccess {
+    /// By the paged kernel, out of the blocks: rows that each see all of their sequence up to them, of one
+    /// sequence or of many.
+    Paged(PagedRows),
+    /// By matrix products: rows of one sequence, over all of its keys and values in one piece.
     Gathered {
         /// The positions of the sequence, with those of the rows.
         len: usize,
         /// The rows of the cache for each number of heads that layers have.
-        places: Vec<(usize, Tensor)>,
+        cache_rows: Vec<(usize, Tensor)>,
         /// The masks for each window that layers have.
         masks: Vec<(Option<usize>, Tensor)>,
     },
 }
 
-/// The most rows of one sequence that the attention kernel computes, which reads keys and values for each row
-/// anew. More rows are products of matrices.
-const FEW_ROWS: usize = 8;
+/// Rows of one sequence up to which the paged kernel is used: it reads keys and values again for each row.
+/// More rows gather them once and use matrix products.
+const MAX_PAGED_KERNEL_ROWS: usize = 8;
 
 /// Cuts the rows of a pass into runs.
-fn runs(decoder: &Decoder, chunks: &mut [Chunk<'_>], rows: &Rows) -> Result<Vec<Run>> {
+fn runs(decoder: &Decoder, chunks: &mut [Chunk<'_>], rows: &Rows) -> Result<Vec<AttentionRun>> {
     let mut runs = Vec::new();
-    let mut few: Vec<(usize, (usize, usize))> = Vec::new();
+    let mut paged: Vec<(usize, (usize, usize))> = Vec::new();
     for (index, bounds) in rows.bounds().enumerate() {
-        if chunks[index].parents.is_empty() && bounds.1 - bounds.0 <= FEW_ROWS {
-            few.push((index, bounds));
+        if chunks[index].parents.is_empty() && bounds.1 - bounds.0 <= MAX_PAGED_KERNEL_ROWS {
+            paged.push((index, bounds));
             continue;
         }
-        if !few.is_empty() {
-            runs.push(run_of_each(decoder, chunks, &std::mem::take(&mut few))?);
+        if !paged.is_empty() {
+            runs.push(paged_run(decoder, chunks, &std::mem::take(&mut paged))?);
         }
         let (from, to) = bounds;
-        let reads = gathered(decoder, &mut chunks[index], &rows.positions[from..to])?;
-        runs.push(Run { from, to, reads });
+        let access = gathered(decoder, &mut chunks[index], &rows.positions[from..to])?;
+        runs.push(AttentionRun { from, to, access });
     }
-    if !few.is_empty() {
-        runs.push(run_of_each(decoder, chunks, &few)?);
+    if !paged.is_empty() {
+        runs.push(paged_run(decoder, chunks, &paged)?);
     }
     Ok(runs)
 }
 
 /// The run of the rows of these chunks (index; from, to).
-fn run_of_each(
+fn paged_run(
     decoder: &Decoder,
     chunks: &mut [Chunk<'_>],
-    few: &[(usize, (usize, usize))],
-) -> Result<Run> {
+    paged: &[(usize, (usize, usize))],
+) -> Result<AttentionRun> {
     let (mut tables, mut lengths) = (Vec::new(), Vec::new());
-    for &(index, (from, to)) in few {
+    for &(index, (from, to)) in paged {
         let cache = &mut chunks[index].cache;
         let at = cache.len();
         let table: Vec<u32> = cache.table()?.indices().collect();
@@ -273,33 +274,33 @@ fn run_of_each(
     let device = &decoder.device;
     let tables = Tensor::from_vec(tables.concat(), (count, blocks), device)?;
     let lengths = Tensor::from_vec(lengths, count, device)?;
-    let from = few.first().map_or(0, |(_, (from, _))| *from);
-    let reads = Reads::Each(PagedRows { tables, lengths, longest });
-    Ok(Run { from, to: from + count, reads })
+    let from = paged.first().map_or(0, |(_, (from, _))| *from);
+    let access = KvAccess::Paged(PagedRows { tables, lengths, longest });
+    Ok(AttentionRun { from, to: from + count, access })
 }
 
 /// The keys and values for the rows of a chunk at these positions.
-fn gathered(decoder: &Decoder, chunk: &mut Chunk<'_>, positions: &[usize]) -> Result<Reads> {
+fn gathered(decoder: &Decoder, chunk: &mut Chunk<'_>, positions: &[usize]) -> Result<KvAccess> {
     let (device, layers) = (&decoder.device, &decoder.config.decoder.layers);
     let len = chunk.cache.len() + positions.len();
     let table = chunk.cache.table()?;
     let slots: Vec<u32> = (0..len).map(|position| table.slot(position)).collect();
-    let mut places: Vec<(usize, Tensor)> = Vec::new();
+    let mut cache_rows: Vec<(usize, Tensor)> = Vec::new();
     let mut masks: Vec<(Option<usize>, Tensor)> = Vec::new();
     for LayerConfig { attention, .. } in layers {
         let (heads, window) = (attention.kv_heads, attention.window);
-        if places.iter().all(|(known, _)| *known != heads) {
+        if cache_rows.iter().all(|(known, _)| *known != heads) {
             let rows = rows_by_head(&slots, heads);
-            places.push((heads, Tensor::from_vec(rows, heads * len, device)?));
+            cache_rows.push((heads, Tensor::from_vec(rows, heads * len, device)?));
         }
         if masks.iter().all(|(known, _)| *known != window) {
             masks.push((window, mask(chunk, positions, window, device)?));
         }
     }
-    Ok(Reads::Gathered { len, places, masks })
+    Ok(KvAccess::Gathered { len, cache_rows, masks })
 }
 
-impl Run {
+impl AttentionRun {
     /// The attention of its rows among queries (rows, heads · width): the same width.
     fn attend(
         &self,
@@ -309,20 +310,21 @@ impl Run {
     ) -> Result<Tensor> {
         let AttentionConfig { heads, kv_heads, scale, soft_cap, window, .. } = *config;
         let q = queries.narrow(0, self.from, self.to - self.from)?;
-        let (len, places, masks) = match &self.reads {
-            Reads::Each(rows) => {
-                let scores = Scores { heads, kv_heads, scale, soft_cap, window };
-                return rows.attend(&q, &cache.keys, &cache.values, scores);
+        let (len, cache_rows, masks) = match &self.access {
+            KvAccess::Paged(rows) => {
+                let params = AttentionParams { heads, kv_heads, scale, soft_cap, window };
+                return rows.attend(&q, &cache.keys, &cache.values, params);
             }
-            Reads::Gathered { len, places, masks } => (*len, places, masks),
+            KvAccess::Gathered { len, cache_rows, masks } => (*len, cache_rows, masks),
         };
-        let places = places.iter().find(|(known, _)| *known == kv_heads);
+        let cache_rows = cache_rows.iter().find(|(known, _)| *known == kv_heads);
         let mask = masks.iter().find(|(known, _)| *known == window);
-        let Some(((_, places), (_, mask))) = places.zip(mask) else {
+        let Some(((_, cache_rows), (_, mask))) = cache_rows.zip(mask) else {
             candle_core::bail!("a layer is none of the configuration");
         };
         let (n, width) = (q.dim(0)?, cache.keys.dim(1)?);
-        let all = |cache: &Tensor| cache.index_select(places, 0)?.reshape((kv_heads, len, width));
+        let all =
+            |cache: &Tensor| cache.index_select(cache_rows, 0)?.reshape((kv_heads, len, width));
         let (k, v) = (all(&cache.keys)?, all(&cache.values)?);
         // The query heads that share a key-value head lie one after the other: as rows of one
         // matrix they need no copies of keys and values.

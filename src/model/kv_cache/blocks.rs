@@ -89,7 +89,7 @@ pub struct SharedBlock {
 }
 
 impl SharedBlock {
-    /// The factors by which its keys have turned.
+    /// The factors with which its keys have been rotated.
     pub(super) fn rotary_factors(&self) -> RotaryFactors {
         self.factors
     }
@@ -297,7 +297,7 @@ impl BlockTable {
         Some(Self { pool: Arc::clone(pool), blocks: blocks.collect::<Option<_>>()? })
     }
 
-    /// One more holder of the block of this index, whose keys have turned by these factors.
+    /// One more holder of the block of this index, whose keys have been rotated with these factors.
     pub(super) fn share(&self, index: usize, factors: RotaryFactors) -> Option<SharedBlock> {
         self.blocks.get(index).map(|held| SharedBlock { block: Arc::clone(&held.0), factors })
     }

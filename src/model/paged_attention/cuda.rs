@@ -9,7 +9,7 @@ use candle_core::{
 };
 use half::{bf16, f16};
 
-use super::{Attend, MAX_WIDTH, Scores, Store};
+use super::{Attend, AttentionParams, MAX_WIDTH, Store};
 
 /// The kernels, as `build.rs` compiled them.
 const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/paged_attention.ptx"));
@@ -111,7 +111,7 @@ fn attend_as<T: CudaDType + DeviceRepr + WithDType>(
     queries: &CudaStorage,
     layout: &Layout,
 ) -> Result<CudaSlice<T>> {
-    let Scores { heads, kv_heads, scale, soft_cap, window } = op.scores;
+    let AttentionParams { heads, kv_heads, scale, soft_cap, window } = op.params;
     let (rows, width) = (op.rows.lengths.dims1()?, op.keys.dim(1)?);
     if width > MAX_WIDTH || !width.is_multiple_of(2) {
         bail!("heads of width {width}: even widths up to {MAX_WIDTH} are computed");

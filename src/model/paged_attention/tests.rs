@@ -5,7 +5,7 @@
 use candle_core::{D, DType, Device, Tensor};
 use maskwright_kernels::BLOCK_POSITIONS;
 
-use super::{PagedRows, Scores, rows_by_head, store};
+use super::{AttentionParams, PagedRows, rows_by_head, store};
 
 /// Numbers from −1 to 1.
 fn numbers(shape: &[usize], seed: u64, device: &Device) -> Tensor {
@@ -19,21 +19,21 @@ fn numbers(shape: &[usize], seed: u64, device: &Device) -> Tensor {
 }
 
 /// Attention of one query (heads · width) over (positions, kv_heads · width).
-fn expected(query: &Tensor, keys: &Tensor, values: &Tensor, scores: Scores) -> Tensor {
-    let (positions, width) = (keys.dim(0).unwrap(), keys.dim(1).unwrap() / scores.kv_heads);
-    let from = scores.window.map_or(0, |window| positions.saturating_sub(window));
-    let group = scores.heads / scores.kv_heads;
+fn expected(query: &Tensor, keys: &Tensor, values: &Tensor, params: AttentionParams) -> Tensor {
+    let (positions, width) = (keys.dim(0).unwrap(), keys.dim(1).unwrap() / params.kv_heads);
+    let from = params.window.map_or(0, |window| positions.saturating_sub(window));
+    let group = params.heads / params.kv_heads;
     let heads = |x: &Tensor| {
         let x = x.narrow(0, from, positions - from).unwrap();
-        let x = x.reshape((positions - from, scores.kv_heads, 1, width)).unwrap();
-        let x = x.broadcast_as((positions - from, scores.kv_heads, group, width)).unwrap();
-        let x = x.reshape((positions - from, scores.heads, width)).unwrap();
+        let x = x.reshape((positions - from, params.kv_heads, 1, width)).unwrap();
+        let x = x.broadcast_as((positions - from, params.kv_heads, group, width)).unwrap();
+        let x = x.reshape((positions - from, params.heads, width)).unwrap();
         x.transpose(0, 1).unwrap().contiguous().unwrap()
     };
-    let query = query.reshape((scores.heads, 1, width)).unwrap();
+    let query = query.reshape((params.heads, 1, width)).unwrap();
     let products = query.matmul(&heads(keys).t().unwrap()).unwrap();
-    let mut products = (products * scores.scale).unwrap();
-    if let Some(cap) = scores.soft_cap {
+    let mut products = (products * params.scale).unwrap();
+    if let Some(cap) = params.soft_cap {
         products = ((products / cap).unwrap().tanh().unwrap() * cap).unwrap();
     }
     let weights = candle_nn::ops::softmax(&products, D::Minus1).unwrap();
@@ -41,9 +41,9 @@ fn expected(query: &Tensor, keys: &Tensor, values: &Tensor, scores: Scores) -> T
 }
 
 /// The greatest difference of a number over sequences whose blocks lie between each other, the last first.
-fn worst(scores: Scores, width: usize, lengths: &[usize], device: &Device) -> f32 {
+fn worst(params: AttentionParams, width: usize, lengths: &[usize], device: &Device) -> f32 {
     let most = lengths.iter().max().unwrap().div_ceil(BLOCK_POSITIONS);
-    let (blocks, kv_heads) = (most * lengths.len(), scores.kv_heads);
+    let (blocks, kv_heads) = (most * lengths.len(), params.kv_heads);
     let shape = (blocks * kv_heads * BLOCK_POSITIONS, width);
     let cache = || Tensor::zeros(shape, DType::F32, device).unwrap();
     let (cached_keys, cached_values) = (cache(), cache());
@@ -74,7 +74,7 @@ fn worst(scores: Scores, width: usize, lengths: &[usize], device: &Device) -> f3
         let read = read.reshape((kv_heads, length, width)).unwrap().transpose(0, 1).unwrap();
         let read = read.reshape((length, kv_heads * width)).unwrap();
         assert!(read.to_vec2::<f32>().unwrap() == keys.to_vec2::<f32>().unwrap());
-        let query = numbers(&[scores.heads * width], seed + 2, device);
+        let query = numbers(&[params.heads * width], seed + 2, device);
         rows.push((query, keys, values));
     }
     let queries: Vec<&Tensor> = rows.iter().map(|(query, ..)| query).collect();
@@ -84,10 +84,10 @@ fn worst(scores: Scores, width: usize, lengths: &[usize], device: &Device) -> f3
     let lengths = Tensor::new(&lengths[..], device).unwrap();
     let tables = Tensor::new(tables, device).unwrap();
     let paged = PagedRows { tables, lengths, longest };
-    let output = paged.attend(&queries, &cached_keys, &cached_values, scores).unwrap();
+    let output = paged.attend(&queries, &cached_keys, &cached_values, params).unwrap();
     let mut worst = 0.0_f32;
     for (index, (query, keys, values)) in rows.iter().enumerate() {
-        let difference = (output.get(index).unwrap() - expected(query, keys, values, scores))
+        let difference = (output.get(index).unwrap() - expected(query, keys, values, params))
             .unwrap()
             .abs()
             .unwrap();
@@ -97,17 +97,17 @@ fn worst(scores: Scores, width: usize, lengths: &[usize], device: &Device) -> f3
 }
 
 fn check(device: &Device) {
-    let plain = Scores { heads: 6, kv_heads: 2, scale: 0.3, soft_cap: None, window: None };
+    let plain = AttentionParams { heads: 6, kv_heads: 2, scale: 0.3, soft_cap: None, window: None };
     let cases = [
         ("plain", plain, 24, vec![1, 16, 17, 100]),
-        ("one head for each", Scores { kv_heads: 6, ..plain }, 64, vec![40, 3]),
-        ("caps", Scores { soft_cap: Some(2.0), ..plain }, 128, vec![33, 64]),
-        ("windows", Scores { window: Some(20), ..plain }, 80, vec![5, 20, 21, 300]),
+        ("one head for each", AttentionParams { kv_heads: 6, ..plain }, 64, vec![40, 3]),
+        ("caps", AttentionParams { soft_cap: Some(2.0), ..plain }, 128, vec![33, 64]),
+        ("windows", AttentionParams { window: Some(20), ..plain }, 80, vec![5, 20, 21, 300]),
         ("long", plain, 256, vec![513, 1, 1500]),
-        ("long windows", Scores { window: Some(100), ..plain }, 32, vec![600, 1024, 1100]),
+        ("long windows", AttentionParams { window: Some(100), ..plain }, 32, vec![600, 1024, 1100]),
     ];
-    for (name, scores, width, lengths) in cases {
-        let worst = worst(scores, width, &lengths, device);
+    for (name, params, width, lengths) in cases {
+        let worst = worst(params, width, &lengths, device);
         assert!(worst < 2e-6, "{name}: {worst:e}");
     }
 }

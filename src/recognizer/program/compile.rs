@@ -287,7 +287,7 @@ impl ProgramCompiler<'_> {
                 }
             },
             // Only grammars without holes are compiled whole, and sources call rules for them.
-            Node::Hole(_) => self.push(Point::Border)?,
+            Node::Hole(_) => self.push(Point::Sentinel)?,
             // Both lead on by themselves: nothing follows them.
             &Node::Names(tag) => {
                 let NameTable { ids, tags, .. } = &mut *self.names;
@@ -366,7 +366,7 @@ impl ProgramCompiler<'_> {
                 Ok(at)
             }
             None if min <= MAX_UNROLLED => {
-                let again = self.push(Point::Border)?;
+                let again = self.push(Point::Sentinel)?;
                 let body = self.compile(node, again)?;
                 let span = self.span(&[body, next]);
                 self.points.points[again as usize] = Point::Fork(span);

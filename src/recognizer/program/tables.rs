@@ -26,7 +26,7 @@ pub(super) struct PointTable {
     pub(super) branches: Vec<PointId>,
     /// By fork: the branch that leads to a shortest text, where the source knows it.
     pub(super) shortest: FxHashMap<PointId, PointId>,
-    /// The temperatures of endless budgets that have one.
+    /// The temperatures of unbounded budgets that have one.
     pub(super) temperatures: FxHashMap<PointId, Temperature>,
     /// The special tokens of points.
     pub(super) tokens: Vec<u32>,
@@ -75,7 +75,7 @@ impl PointTable {
     /// [`RETURN`](crate::recognizer::item::RETURN) and [`ACCEPT`](crate::recognizer::item::ACCEPT) alone.
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
-            points: vec![Point::Border; 2],
+            points: vec![Point::Sentinel; 2],
             label_of: vec![0; 2],
             reads_json_string: vec![false; 2],
             labels: vec![Origin::Text("".into())],

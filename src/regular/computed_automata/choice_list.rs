@@ -306,7 +306,7 @@ impl fmt::Debug for StringAutomaton {
 
 /// The address of a state.
 fn address(state: &[i64]) -> CompiledAddr {
-    // Made here alone.
+    // Only this file encodes states of this automaton, so no other length occurs.
     state.first().map_or(0, |&address| address as CompiledAddr)
 }
 

@@ -64,7 +64,7 @@ impl CharAutomaton for EcmaPatterns {
             || last > ASCII && state.reads_beyond(first.max(ASCII + 1), last)
     }
 
-    fn reads_alike(&self, state: &[i64], first: u32, _: u32) -> bool {
+    fn reads_like_last(&self, state: &[i64], first: u32, _: u32) -> bool {
         first > ASCII
             && match PatternState::decode(state).mode {
                 SyntaxPosition::Term { .. }

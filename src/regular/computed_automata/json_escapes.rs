@@ -33,9 +33,9 @@ pub(crate) trait CharAutomaton: Debug + Send + Sync {
     /// surrogate is between them.
     fn reads_any(&self, state: &[i64], first: u32, last: u32) -> bool;
 
-    /// Whether all characters from `first` to `last` lead where U+10FFFF leads; false is always
-    /// right.
-    fn reads_alike(&self, _state: &[i64], _first: u32, _last: u32) -> bool {
+    /// Whether every character from `first` to `last` has the successor that U+10FFFF has. False is
+    /// always safe.
+    fn reads_like_last(&self, _state: &[i64], _first: u32, _last: u32) -> bool {
         false
     }
 
@@ -164,7 +164,7 @@ impl JsonEscapes {
     /// The state within UTF-8.
     fn within_utf8(&self, inner: &[i64], value: u32, missing: u32) -> Option<AutomatonState> {
         let (first, last) = code_points(value, missing);
-        if self.inner.reads_alike(inner, first, last) {
+        if self.inner.reads_like_last(inner, first, last) {
             let next = |c: u32| 0x80 | (c >> (6 * (missing - 1)) & 0x3F);
             return Some(SpellingPosition::Alike(missing, next(first), next(last)).state(inner));
         }
@@ -346,7 +346,7 @@ impl Automaton for JsonEscapes {
             }
             (SpellingPosition::Utf8(value, missing), 0x80..=0xBF) => {
                 let (value, missing) = (value << 6 | u32::from(byte & 0x3F), missing - 1);
-                // Longer spellings of what has a shorter one are none; code points end.
+                // Reject overlong encodings and code points above U+10FFFF.
                 let (first, last) = (value << (6 * missing), (value + 1) << (6 * missing));
                 let least = if missing == 2 { 0x1_0000 } else { 0x800 };
                 match missing {
@@ -380,7 +380,7 @@ impl Automaton for JsonEscapes {
     }
 
     fn first(&self, state: &[i64]) -> Option<ByteSet> {
-        // As long as a step with each takes, but none of the states is kept.
+        // Costs as much as 256 steps, but interns none of the successors.
         match SpellingPosition::read(state)? {
             (SpellingPosition::Surrogate(_), _) => Some(ByteSet::single(b'\\')),
             (SpellingPosition::SurrogateEscape(_), _) => Some(ByteSet::single(b'u')),
@@ -399,7 +399,7 @@ impl Automaton for JsonEscapes {
     }
 
     fn slack(&self, state: &[i64]) -> Option<Slack> {
-        // Within a character, any may come that it was not.
+        // Known between characters only: within one, the characters that may follow are no longer free.
         let (SpellingPosition::Between, inner) = SpellingPosition::read(state)? else {
             return None;
         };
@@ -407,11 +407,11 @@ impl Automaton for JsonEscapes {
     }
 
     fn is_live(&self, _: &[i64]) -> Option<bool> {
-        // No other state is entered.
+        // `step` never returns a dead state.
         Some(true)
     }
 
-    fn is_endless(&self) -> bool {
+    fn is_infinite_state(&self) -> bool {
         true
     }
 
@@ -499,7 +499,7 @@ mod tests {
             state == [0] && self.0.iter().any(within)
         }
 
-        fn reads_alike(&self, state: &[i64], first: u32, last: u32) -> bool {
+        fn reads_like_last(&self, state: &[i64], first: u32, last: u32) -> bool {
             let as_last = self.reads_any(state, char::MAX.into(), char::MAX.into());
             let holds = |&(from, to): &(u32, u32)| from <= first && last <= to;
             self.1 && as_last && self.0.iter().any(holds)

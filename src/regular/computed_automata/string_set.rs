@@ -42,7 +42,7 @@ impl StringSet {
                 let (from, to) = (from as usize, to as usize);
                 (from, self.texts.get(from..to).unwrap_or_default(), read as usize)
             }
-            // Made here alone.
+            // Only this file encodes states of this automaton, so no other length occurs.
             _ => (0, &[], 0),
         }
     }

@@ -4,7 +4,7 @@
 //! for the set of all items so far. As a list, the n-th set costs n copies, and as an expression as
 //! many states as it has bytes. Here a set is the root of a radix trie: adding a text makes the
 //! nodes along its path anew and shares all others, so n texts take O(n) nodes, whatever the number
-//! of sets. RadixNodes are found by their content, so equal sets are equal handles, whatever order their
+//! of sets. Nodes are interned by content, so equal sets are equal handles, whatever order their
 //! texts were added in.
 //!
 //! A set is also a [`Language`]. A state is a node and how many bytes of its label are read; sets
@@ -67,7 +67,7 @@ struct RadixLabel {
 }
 
 impl RadixLabel {
-    /// Approximate memory of all sets in bytes.
+    /// The bytes of the label.
     fn bytes(&self) -> &[u8] {
         &self.text[self.from as usize..self.to as usize]
     }

@@ -159,21 +159,22 @@ impl Arena {
         state.clean.then(|| &self.rows.get(state.row).0)
     }
 
-    /// Bytes whose entries in the row may differ from the entry before; empty if there is no row.
-    pub(crate) fn border(&self, x: Language) -> ByteSet {
+    /// The bytes at which a run of equal entries of the row begins, 0 aside: a superset of the bytes whose
+    /// entries differ from the entry before. Empty if there is no row.
+    pub(crate) fn run_starts(&self, x: Language) -> ByteSet {
         match self.states[x.index()].row {
             NOT_STORED => ByteSet::EMPTY,
             at => self.rows.get(at).1,
         }
     }
 
-    /// Stores a row. `border` holds every byte whose entry differs from the one before.
-    pub(crate) fn set_row(&mut self, x: Language, row: Row, border: ByteSet, clean: bool) {
+    /// Stores a row. `run_starts` holds every byte whose entry differs from the one before.
+    pub(crate) fn set_row(&mut self, x: Language, row: Row, run_starts: ByteSet, clean: bool) {
         let state = &mut self.states[x.index()];
         state.clean = clean;
         match self.rows.get_mut(state.row) {
-            Some(place) => *place = (row, border),
-            None => state.row = self.rows.push((row, border)),
+            Some(place) => *place = (row, run_starts),
+            None => state.row = self.rows.push((row, run_starts)),
         }
     }
 

@@ -5,15 +5,17 @@ pub(super) const PARTS_PER_MICROSECOND: usize = 8;
 
 /// Limits on the states of an arena and on the work of one task.
 ///
-/// Work is counted in parts of rows: one for the row of an expression of one part, more for wide
-/// unions and for automata that compute their states.
+/// Work is counted in *work units*: 1 for computing the row (256 successors) of an expression, 2 for
+/// each operand of a union or an intersection, 8 for an automaton that computes its states, 1 more
+/// for every 16 entries that are combined, and 1 for every 32 operands of a union or an intersection
+/// that is built.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     /// The most states that the arena may hold.
     pub(super) max_states: usize,
-    /// Parts of rows that were computed since the task began.
+    /// Work units since the task began.
     pub(super) work: usize,
-    /// The most that `work` may be.
+    /// The most that `work` may be, in work units.
     pub(super) max_work: usize,
     /// Number of tasks that were begun.
     tasks: usize,
@@ -24,12 +26,12 @@ impl Budget {
         Self { max_states, work: 0, max_work: usize::MAX, tasks: 0 }
     }
 
-    /// Bounds the work of one task; a row beyond it is an error.
+    /// Bounds the work units of one task; a row beyond it is an error.
     pub(crate) fn set_max_work(&mut self, max_work: usize) {
         self.max_work = max_work;
     }
 
-    /// Parts of rows that were computed since the task began.
+    /// Work units since the task began.
     pub(crate) fn work(&self) -> usize {
         self.work
     }

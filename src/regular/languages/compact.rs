@@ -12,8 +12,8 @@ use rustc_hash::FxHashMap;
 use super::computed_parts::has_sparse;
 use super::determinize::determinized;
 use super::dfa::Dfa;
+use super::every_prefix::accepts_every_prefix;
 use super::expression::{Expression, Language, UNBOUNDED};
-use super::prefix_closure::accepts_every_prefix;
 use super::product::product;
 use super::shape::has_unit_counter_above;
 use super::store::Languages;
@@ -26,10 +26,10 @@ const MAX_STATES: usize = 3_000;
 /// States of a part of a language that is too large as a whole.
 const MAX_PART_STATES: usize = 200;
 
-/// Parts of rows after which a whole automaton is given up.
+/// Work units after which a whole automaton is given up.
 pub(super) const MAX_WORK: usize = 12_000;
 
-/// Parts of rows after which the automaton of a part is given up.
+/// Work units after which the automaton of a part is given up.
 const MAX_PART_WORK: usize = 4_000;
 
 /// Nested parts that are compacted.
@@ -48,10 +48,13 @@ pub(crate) fn compacted(
     x: Language,
     unit: Option<Language>,
 ) -> Result<Language> {
-    // A language that lacks a few texts only is cheap as it is.
-    let total = |unit| accepts_every_prefix(languages, x, unit, &mut FxHashMap::default());
-    let plain = !languages.arena.properties(x).has_boolean || unit.is_some_and(total);
-    if plain || has_sparse(languages, x) || is_compacted(languages, x) {
+    // A language that accepts every prefix mostly excludes a few texts only: its lazy states are
+    // cheap.
+    let accepts_every_prefix =
+        |unit| accepts_every_prefix(languages, x, unit, &mut FxHashMap::default());
+    let is_cheap =
+        !languages.arena.properties(x).has_boolean || unit.is_some_and(accepts_every_prefix);
+    if is_cheap || has_sparse(languages, x) || is_compacted(languages, x) {
         return Ok(x);
     }
     if let Some(unit) = unit
@@ -65,7 +68,8 @@ pub(crate) fn compacted(
                 }
                 _ => false,
             });
-        // What counts words has a state for each of them, each as many as a word has.
+        // A counter over multi-byte units needs (states of the unit) × (count) states: do not
+        // determinise, try the product with a counter beside it.
         if others.iter().any(|&part| has_unit_counter_above(languages, part, MAX_INLINE_BOUND / 4))
         {
             return Ok(product(languages, x, unit)?.unwrap_or(x));

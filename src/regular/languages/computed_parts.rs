@@ -1,6 +1,6 @@
-//! Automata with very many or endlessly many states inside expressions.
+//! Automata with very many or infinitely many states inside expressions.
 //!
-//! Lists have very many: of each state few successors are asked for. The only automaton with endlessly
+//! Lists have very many: of each state few successors are asked for. The only automaton with infinitely
 //! many is that of ECMA-262 patterns, which is intersected only with languages that it soon outlives.
 //! Neither is determinised.
 
@@ -9,13 +9,14 @@ use super::store::Languages;
 use super::subexpressions::subexpressions;
 use crate::regular::automaton::{Automaton, RunningAutomaton, Slack};
 
-/// Whether an automaton with endlessly many states occurs in it.
-pub(crate) fn has_endless(languages: &Languages, x: Language) -> bool {
-    let is_endless = |&part: &Language| match languages.arena.expr(part) {
-        Expression::Computed(running) => running.automaton.is_endless(),
+/// Whether an automaton with infinitely many states occurs in it.
+pub(crate) fn has_infinite_state_automaton(languages: &Languages, x: Language) -> bool {
+    let is_infinite_state = |&part: &Language| match languages.arena.expr(part) {
+        Expression::Computed(running) => running.automaton.is_infinite_state(),
         _ => false,
     };
-    languages.has_sparse_automata && subexpressions(languages, x, |_| false).iter().any(is_endless)
+    languages.has_sparse_automata
+        && subexpressions(languages, x, |_| false).iter().any(is_infinite_state)
 }
 
 /// Whether an automaton that is read step by step occurs in it.
@@ -27,9 +28,9 @@ pub(crate) fn has_sparse(languages: &Languages, x: Language) -> bool {
     languages.has_sparse_automata && subexpressions(languages, x, |_| false).iter().any(is_sparse)
 }
 
-/// Whether an automaton with endlessly many states reads its first bytes.
-pub(crate) fn starts_with_endless(languages: &Languages, x: Language) -> bool {
-    starts_with(languages, x, |automaton| automaton.is_endless())
+/// Whether an automaton with infinitely many states reads its first bytes.
+pub(crate) fn starts_with_infinite_state_automaton(languages: &Languages, x: Language) -> bool {
+    starts_with(languages, x, |automaton| automaton.is_infinite_state())
 }
 
 /// Whether an automaton that is read step by step reads its first bytes. Of each of its many states few
@@ -55,20 +56,22 @@ fn starts_with(languages: &Languages, x: Language, is_kind: fn(&dyn Automaton) -
         }
 }
 
-/// Whether an automaton with endlessly many states is intersected with what does not soon leave it
+/// Whether an automaton with infinitely many states is intersected with what does not soon leave it
 /// alone. Then its states are multiplied, and nearly no two are equal.
-pub(crate) fn multiplies_endless(languages: &Languages, x: Language) -> bool {
+pub(crate) fn multiplies_infinite_state_automaton(languages: &Languages, x: Language) -> bool {
     /// Least counts up to which a text is soon free of its bound.
     const MAX_SMALL_MINIMUM: u32 = 8;
-    if !has_endless(languages, x) {
+    if !has_infinite_state_automaton(languages, x) {
         return false;
     }
-    let endless = |part: &Language| has_endless(languages, *part);
+    let has_infinite_state = |part: &Language| has_infinite_state_automaton(languages, *part);
     match languages.arena.expr(x) {
         Expression::Computed(_) => false,
-        Expression::Union(xs) => xs.iter().any(|&x| multiplies_endless(languages, x)),
+        Expression::Union(xs) => {
+            xs.iter().any(|&x| multiplies_infinite_state_automaton(languages, x))
+        }
         Expression::Intersect(xs) => {
-            xs.iter().filter(|x| endless(x)).count() > 1
+            xs.iter().filter(|x| has_infinite_state(x)).count() > 1
                 || xs.iter().any(|&x| match *languages.arena.expr(x) {
                     Expression::Computed(_) => false,
                     // What is listed.

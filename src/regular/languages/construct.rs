@@ -13,7 +13,7 @@ use super::union_merge::{merge_counted, merge_repeats};
 use crate::deadline;
 use crate::regular::ByteSet;
 
-/// Parts of a union or an intersection whose flattening counts as one part of a row.
+/// Parts of a union or an intersection whose flattening counts as one work unit.
 const PARTS_PER_WORK_UNIT: usize = 32;
 
 impl Languages {

@@ -172,7 +172,7 @@ pub(super) fn set(states: &mut [u64], state: u32) {
 pub(super) fn read(state: &[i64]) -> (u32, u8, u32) {
     match *state {
         [state, place, count] => (state as u32, place as u8, count as u32),
-        // Determinized here alone.
+        // Only this file encodes states of this automaton, so no other length occurs.
         _ => (0, 0, 0),
     }
 }

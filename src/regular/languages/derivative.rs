@@ -9,8 +9,8 @@
 //! ∂(¬x)      = ¬∂x                  ∂(x{m,n}) = ∂x x{m-1,n-1}
 //! ```
 //!
-//! A row is computed by runs of bytes, not byte by byte: its *border* holds the bytes at which it
-//! may change, and the border of a whole is the union of those of its parts.
+//! A row is computed by runs of bytes, not byte by byte: its *run starts* are the bytes at which it
+//! may change, and those of a whole are the union of those of its parts.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ use crate::regular::ByteSet;
 use crate::regular::automaton::RunningAutomaton;
 use crate::regular::encoding::spelled_byte;
 
-/// Work of a row of an automaton that computes its states, in parts of rows.
+/// Work units of a row of an automaton that computes its states.
 const WORK_PER_COMPUTED_ROW: usize = 8;
 
-/// Combined entries that count as one more part of a row.
+/// Combined entries that count as one more work unit.
 const ENTRIES_PER_WORK_UNIT: usize = 16;
 
 /// Nested subexpressions that a single derivative follows by recursion; deeper ones get rows, which
@@ -145,7 +145,7 @@ pub(super) fn derivative(
 /// The error of an arena that is beyond its budget.
 pub(super) fn over_limit(languages: &Languages) -> Error {
     if languages.budget.work > languages.budget.max_work {
-        // In parts of rows, which is not what users count.
+        // The budget is in work units, but users count steps: the message gives no number.
         let message = "regular languages take more to decide than the limit `work` allows";
         let help = "simplify the patterns, or raise the limit";
         let error = Error::new(ErrorKind::Limit, message).with_help(help);
@@ -218,23 +218,23 @@ pub(crate) fn fill_row(languages: &mut Languages, x: Language) -> Result<()> {
             };
             languages.budget.work += parts;
             deadline::spend(parts);
-            let (row, border) = derive_row(languages, top);
+            let (row, run_starts) = derive_row(languages, top);
             // What an automaton computed in a search that was cut short is not kept.
             deadline::check()?;
-            languages.arena.set_row(top, row, border, false);
+            languages.arena.set_row(top, row, run_starts, false);
             stack.pop();
         }
     }
     Ok(())
 }
 
-/// The row of `x`, whose subexpressions have theirs, and its border.
+/// The row of `x`, whose subexpressions have theirs, and its run starts.
 fn derive_row(languages: &mut Languages, x: Language) -> (Row, ByteSet) {
     let expr = languages.arena.expr(x).clone();
     match expr {
         Expression::Set(set) => {
             let row = |b| if set.contains(b) { Language::EPSILON } else { Language::EMPTY };
-            (std::array::from_fn(|b| row(b as u8)), set.border())
+            (std::array::from_fn(|b| row(b as u8)), set.run_starts())
         }
         Expression::Concat(a, b) => {
             let both = [a, b];
@@ -268,7 +268,7 @@ fn derive_row(languages: &mut Languages, x: Language) -> (Row, ByteSet) {
         }
         Expression::Variable(v) => {
             let body = languages.definitions[v as usize].body;
-            (known_derivatives(languages, body), languages.arena.border(body))
+            (known_derivatives(languages, body), languages.arena.run_starts(body))
         }
         Expression::Computed(RunningAutomaton { automaton, state }) => {
             let mut row = [Language::EMPTY; 256];
@@ -277,11 +277,11 @@ fn derive_row(languages: &mut Languages, x: Language) -> (Row, ByteSet) {
                     row[usize::from(byte)] = languages.automaton(automaton.clone(), state);
                 }
             }
-            (row, border(&row))
+            (row, run_starts(&row))
         }
         Expression::Unescaped(inner) => {
             let row = unescaped::row(languages, inner);
-            (row, border(&row))
+            (row, run_starts(&row))
         }
         Expression::DfaState(dfa, state) => {
             let at = Arc::clone(&languages.dfas[dfa as usize]);
@@ -291,37 +291,37 @@ fn derive_row(languages: &mut Languages, x: Language) -> (Row, ByteSet) {
             });
             let next: SmallVec<[Language; 16]> = next.collect();
             let row = std::array::from_fn(|byte| next[at.class(byte as u8)]);
-            (row, border(&row))
+            (row, run_starts(&row))
         }
     }
 }
 
-/// A row whose entries `f` computes from the entries of other rows, and its border. `f` is
+/// A row whose entries `f` computes from the entries of other rows, and its run starts. `f` is
 /// called once for each run of bytes that none of the rows distinguishes.
 fn combine(
     languages: &mut Languages,
     xs: &[Language],
     mut f: impl FnMut(&mut Languages, SmallVec<[Language; 4]>) -> Language,
 ) -> (Row, ByteSet) {
-    let borders = xs.iter().map(|&x| languages.arena.border(x));
-    let borders = borders.fold(ByteSet::single(0), |all, border| all.union(&border));
-    languages.budget.work += xs.len() * borders.len() / ENTRIES_PER_WORK_UNIT;
-    // By border, then by part: what they lead to.
+    let run_starts = xs.iter().map(|&x| languages.arena.run_starts(x));
+    let run_starts = run_starts.fold(ByteSet::single(0), |all, starts| all.union(&starts));
+    languages.budget.work += xs.len() * run_starts.len() / ENTRIES_PER_WORK_UNIT;
+    // By run, then by part: the successors.
     let width = xs.len();
     let mut parts = std::mem::take(&mut languages.row_buffer);
     parts.clear();
-    parts.resize(width * borders.len(), Language::EMPTY);
+    parts.resize(width * run_starts.len(), Language::EMPTY);
     for (i, x) in xs.iter().enumerate() {
         let Some(row) = languages.arena.row(*x) else { continue };
         let column = parts[i..].iter_mut().step_by(width);
-        column.zip(borders.iter()).for_each(|(part, byte)| *part = row[usize::from(byte)]);
+        column.zip(run_starts.iter()).for_each(|(part, byte)| *part = row[usize::from(byte)]);
     }
     let mut row = [Language::EMPTY; 256];
     let mut kept = ByteSet::EMPTY;
     let mut last = Language::EMPTY;
     let mut from = 0;
     let mut same: (&[Language], Language) = (&[], Language::EMPTY);
-    for (byte, parts) in borders.iter().zip(parts.chunks_exact(width)) {
+    for (byte, parts) in run_starts.iter().zip(parts.chunks_exact(width)) {
         let at = usize::from(byte);
         row[from..at].fill(last);
         let next = if parts == same.0 { same.1 } else { f(languages, SmallVec::from_slice(parts)) };
@@ -337,6 +337,6 @@ fn combine(
 }
 
 /// The bytes whose entries differ from the entry before.
-pub(super) fn border(row: &Row) -> ByteSet {
+pub(super) fn run_starts(row: &Row) -> ByteSet {
     (1..=u8::MAX).filter(|&b| row[usize::from(b)] != row[usize::from(b) - 1]).collect()
 }

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::regular::ByteSet;
 
 /// The DFA of a language; `None` if it has more than `most` states before minimisation, takes more
-/// than `work` parts of rows, or accepts nothing. `unit` is that of [`Dfa::accepts_every_prefix`].
+/// than `work` work units, or accepts nothing. `unit` is that of [`Dfa::accepts_every_prefix`].
 pub(super) fn determinized(
     languages: &mut Languages,
     x: Language,
@@ -24,11 +24,11 @@ pub(super) fn determinized(
     let Determinized::Dfa(rows, accepts) = transition_table(languages, x, most, work)? else {
         return Ok(None);
     };
-    let total = match unit {
-        Some(unit) => total_states(languages, &rows, unit)?,
+    let every_prefix = match unit {
+        Some(unit) => states_accepting_every_prefix(languages, &rows, unit)?,
         None => vec![false; rows.len()],
     };
-    Ok(Some(rows.packed(accepts, total)))
+    Ok(Some(rows.packed(accepts, every_prefix)))
 }
 
 /// The minimal transition table of a language, within the same limits.
@@ -43,15 +43,15 @@ pub(crate) fn transition_table(
     let mut ids: FxHashMap<Language, u32> = FxHashMap::from_iter([(x, 0)]);
     // By state: the bytes at which its row changes, and where it leads from there on.
     let mut changes: Vec<SmallVec<[(u8, u32); 8]>> = Vec::new();
-    let mut borders = ByteSet::single(0);
+    let mut all_starts = ByteSet::single(0);
     while let Some(&state) = states.get(changes.len()) {
         deadline::check()?;
         fill_row(languages, state)?;
-        let border = languages.arena.border(state).union(&ByteSet::single(0));
-        borders = borders.union(&border);
+        let starts = languages.arena.run_starts(state).union(&ByteSet::single(0));
+        all_starts = all_starts.union(&starts);
         let row = languages.arena.row(state);
         let mut change = SmallVec::new();
-        for byte in border.iter() {
+        for byte in starts.iter() {
             let after = row.map_or(Language::EMPTY, |row| row[usize::from(byte)]);
             let id = match after {
                 Language::EMPTY => NO_STATE,
@@ -68,12 +68,12 @@ pub(crate) fn transition_table(
         }
     }
     let accepts: Vec<bool> = states.iter().map(|&state| languages.is_nullable(state)).collect();
-    Ok(TransitionTable::new(&changes, borders).minimal(&accepts, usize::MAX))
+    Ok(TransitionTable::new(&changes, all_starts).minimal(&accepts, usize::MAX))
 }
 
 /// By state: whether every text of units can be continued to acceptance. A greatest fixed point
 /// over pairs of a state and a place within a unit.
-pub(crate) fn total_states(
+pub(crate) fn states_accepting_every_prefix(
     languages: &mut Languages,
     rows: &TransitionTable,
     unit: Language,
@@ -98,27 +98,27 @@ pub(crate) fn total_states(
         steps.push(step);
     }
     let width = places.len();
-    let mut total = vec![true; rows.len() * width];
+    let mut holds = vec![true; rows.len() * width];
     let mut changed = true;
     while changed {
         changed = false;
         for state in 0..rows.len() {
             for (place, step) in steps.iter().enumerate() {
-                if !total[state * width + place] {
+                if !holds[state * width + place] {
                     continue;
                 }
-                let holds = step.iter().all(|&(byte, after)| {
+                let still_holds = step.iter().all(|&(byte, after)| {
                     let next = rows.row(state)[usize::from(rows.classes[usize::from(byte)])];
-                    next != NO_STATE && total[next as usize * width + after]
+                    next != NO_STATE && holds[next as usize * width + after]
                 });
-                if !holds {
-                    total[state * width + place] = false;
+                if !still_holds {
+                    holds[state * width + place] = false;
                     changed = true;
                 }
             }
         }
     }
-    Ok((0..rows.len()).map(|state| total[state * width]).collect())
+    Ok((0..rows.len()).map(|state| holds[state * width]).collect())
 }
 
 #[cfg(test)]
@@ -147,8 +147,8 @@ mod tests {
             );
         }
         assert!(!table.accepts_every_prefix(0));
-        let endless = l.repeat(digit, 0, None);
-        let without = l.difference(endless, seven);
+        let unbounded = l.repeat(digit, 0, None);
+        let without = l.difference(unbounded, seven);
         let table = determinized(&mut l, without, Some(digit), 100, MAX_WORK).unwrap().unwrap();
         assert!(table.accepts_every_prefix(0));
         assert!(determinized(&mut l, Language::EMPTY, None, 10, MAX_WORK).unwrap().is_none());

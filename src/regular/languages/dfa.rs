@@ -27,7 +27,7 @@ pub(crate) struct Dfa {
     pub(super) first_bytes: Box<[ByteSet]>,
     /// By state: whether every text over the unit given at compilation can be continued to
     /// acceptance.
-    pub(super) every_prefix: Box<[bool]>,
+    pub(super) accepts_every_prefix: Box<[bool]>,
     /// By state: the length of the shortest accepted string.
     pub(super) shortest_lengths: Box<[u32]>,
     /// By state, on demand: the classes on some path to acceptance.
@@ -65,7 +65,7 @@ impl Dfa {
 
     /// Whether every text over the unit given at compilation can be continued to acceptance.
     pub(crate) fn accepts_every_prefix(&self, state: u32) -> bool {
-        self.every_prefix[state as usize]
+        self.accepts_every_prefix[state as usize]
     }
 
     /// The length of the shortest string accepted from a state.
@@ -75,7 +75,7 @@ impl Dfa {
 
     /// The bytes that occur in strings accepted from a state.
     pub(crate) fn possible_bytes(&self, state: u32) -> ByteSet {
-        let any = self.classes_on_some_path.get_or_init(|| self.ways().any());
+        let any = self.classes_on_some_path.get_or_init(|| self.transitions().any());
         let classes = any[state as usize];
         (0..=u8::MAX).filter(|&byte| classes.contains(self.classes[usize::from(byte)])).collect()
     }
@@ -85,7 +85,7 @@ impl Dfa {
     pub(crate) fn required_byte_sets(&self, state: u32) -> impl Iterator<Item = ByteSet> + '_ {
         let every = self.classes_on_every_path.get_or_init(|| {
             if self.next.len() * self.width <= MAX_REQUIRED_BYTE_STEPS {
-                self.ways().every(&self.accepts)
+                self.transitions().every(&self.accepts)
             } else {
                 vec![ByteSet::EMPTY; self.len()].into()
             }
@@ -95,7 +95,7 @@ impl Dfa {
         })
     }
 
-    fn ways(&self) -> Transitions<'_> {
+    fn transitions(&self) -> Transitions<'_> {
         Transitions { next: &self.next, width: self.width }
     }
 

@@ -1,7 +1,7 @@
 //! Emptiness: whether a language has any string.
 //!
 //! Structure decides it where neither intersection nor complement occurs. Otherwise, in this order:
-//! proofs by structure (`surely_live`, [`some_length`]), completions that automata offer,
+//! proofs by structure (`provably_live`, [`some_length`]), completions that automata offer,
 //! arithmetic of lengths (`unit_counts`), and a best-first search for a live state. The search
 //! skips states that are provably empty (`required_bytes`). Every answer is stored: on success for
 //! the states on the path, on failure for all that were met.
@@ -12,10 +12,10 @@ use smallvec::SmallVec;
 use super::derivative::{derivative, fill_row};
 use super::expression::{Expression, Language};
 use super::lengths::some_length;
+use super::provably_live::is_provably_live;
 use super::required_bytes::is_provably_empty;
 use super::search_queue::SearchQueue;
 use super::store::Languages;
-use super::surely_live::is_provably_live;
 use super::unit_counts::has_counted_string;
 use crate::deadline;
 use crate::error::Result;
@@ -73,8 +73,8 @@ pub(crate) fn is_live_within(
         }
         fill_row(languages, state)?;
         let Some(row) = languages.arena.row(state) else { continue };
-        let border = languages.arena.border(state);
-        let firsts = border.iter().chain((!border.contains(0)).then_some(0));
+        let run_starts = languages.arena.run_starts(state);
+        let firsts = run_starts.iter().chain((!run_starts.contains(0)).then_some(0));
         let mut nexts: SmallVec<[Language; 16]> =
             firsts.map(|byte| row[usize::from(byte)]).collect();
         nexts.dedup();
@@ -110,7 +110,7 @@ pub(crate) fn is_live_within(
     Ok(Some(false))
 }
 
-/// Whether the completion that an endless automaton offers is accepted by all other parts of an
+/// Whether the completion that an infinite-state automaton offers is accepted by all other parts of an
 /// intersection.
 fn has_known_rest(languages: &mut Languages, x: Language) -> Result<bool> {
     let Expression::Intersect(xs) = languages.arena.expr(x) else { return Ok(false) };
@@ -118,7 +118,7 @@ fn has_known_rest(languages: &mut Languages, x: Language) -> Result<bool> {
         return Ok(false);
     }
     let rest = xs.iter().find_map(|&part| match languages.arena.expr(part) {
-        Expression::Computed(running) if running.automaton.is_endless() => {
+        Expression::Computed(running) if running.automaton.is_infinite_state() => {
             Some((part, running.automaton.rest(&running.state)?))
         }
         _ => None,

@@ -21,7 +21,7 @@ pub(crate) fn accepts_every_prefix(
     if let Some(&known) = known.get(&x) {
         return known;
     }
-    let total = match languages.arena.expr(x) {
+    let holds = match languages.arena.expr(x) {
         Expression::Repeat(..) => is_unbounded_repeat(languages, x, unit),
         // What follows has strings of units.
         &Expression::Concat(a, b) => {
@@ -53,8 +53,8 @@ pub(crate) fn accepts_every_prefix(
         | Expression::Computed(_)
         | Expression::Unescaped(_) => false,
     };
-    known.insert(x, total);
-    total
+    known.insert(x, holds);
+    holds
 }
 
 /// Whether it is a repeat of the unit without an upper bound.

@@ -6,8 +6,8 @@
 use super::computed_parts::starts_with_sparse;
 use super::derivative::{derivative, fill_row, known_derivatives, over_limit};
 use super::expression::{Expression, Language, Row};
+use super::provably_live::{is_provably_live, unit_of_every_prefix};
 use super::store::Languages;
-use super::surely_live::{is_provably_live, unit_of_total_text};
 use crate::error::Result;
 use crate::regular::ByteSet;
 use crate::regular::automaton::RunningAutomaton;
@@ -26,9 +26,9 @@ impl Languages {
     pub fn row(&mut self, x: Language) -> Result<&Row> {
         if self.arena.clean_row(x).is_none() {
             fill_row(self, x)?;
-            let (mut row, border) = (known_derivatives(self, x), self.arena.border(x));
+            let (mut row, run_starts) = (known_derivatives(self, x), self.arena.run_starts(x));
             let (mut first, mut changed) = (ByteSet::EMPTY, false);
-            let mut starts = border.union(&ByteSet::single(0));
+            let mut starts = run_starts.union(&ByteSet::single(0));
             while let Some(start) = starts.first() {
                 starts.remove(start);
                 let end = starts.first().map_or(u8::MAX, |next| next - 1);
@@ -44,7 +44,7 @@ impl Languages {
             self.arena.set_first(x, first);
             // Searches may have forgotten it.
             if changed || self.arena.row(x).is_none() {
-                self.arena.set_row(x, row, border, true);
+                self.arena.set_row(x, row, run_starts, true);
             } else {
                 self.arena.mark_clean(x);
             }
@@ -136,7 +136,7 @@ fn structural_first_bytes(languages: &Languages, x: Language, depth: u32) -> Opt
         &Expression::Repeat(inner, ..) => structural_first_bytes(languages, inner, depth),
         &Expression::DfaState(dfa, state) => Some(languages.dfas[dfa as usize].first(state)),
         Expression::Intersect(_) => {
-            structural_first_bytes(languages, unit_of_total_text(languages, x)?, depth)
+            structural_first_bytes(languages, unit_of_every_prefix(languages, x)?, depth)
         }
         Expression::Computed(RunningAutomaton { automaton, state }) => automaton.first(state),
         Expression::Complement(_) | Expression::Variable(_) | Expression::Unescaped(_) => None,

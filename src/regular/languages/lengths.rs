@@ -7,8 +7,8 @@
 //! | [`max_length`] | no string is longer | by the caller |
 //! | [`some_length`] | there is a string that is no longer | by what it calls |
 //!
-//! Lengths of actual strings are in `witness_length`, the longest way to the end from any state in
-//! `spans`, numbers of units in `unit_counts`.
+//! Lengths of actual strings are in `witness_length`, the span (the longest shortest string over all
+//! states) in `span`, numbers of units in `unit_counts`.
 
 use std::collections::BTreeSet;
 

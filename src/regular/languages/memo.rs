@@ -26,15 +26,15 @@ pub(crate) enum WitnessKind {
 }
 
 /// The numbers of units that the strings reachable from a state can have. The state lies within a
-/// unit or between two.
+/// unit or between two. `state_pairs` is the number of pairs of states that were visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnitCounts {
     /// There is no string.
     None,
-    /// The greatest number of units, and the number of states.
-    UpTo(u32, u32),
-    /// No greatest number; the number of states.
-    Unbounded(u32),
+    /// There is a greatest number of units.
+    UpTo { greatest: u32, state_pairs: u32 },
+    /// There is no greatest number.
+    Unbounded { state_pairs: u32 },
 }
 
 /// A state of a text, and the state of `unit*` after the same bytes.

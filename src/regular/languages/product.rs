@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::counted_product::{CountedProduct, NO_PLACE, Product};
-use super::determinize::{total_states, transition_table};
+use super::determinize::{states_accepting_every_prefix, transition_table};
 use super::emptiness::is_live_within;
 use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
@@ -28,7 +28,7 @@ const MAX_PRODUCT_STATES: usize = 40_000;
 /// Looks at a state while one product is minimised.
 const MAX_MINIMIZE_STEPS: usize = 1_500_000;
 
-/// Parts of rows of one pattern.
+/// Work units of determinising one pattern.
 const MAX_PATTERN_WORK: usize = 6_000;
 
 /// States that a search for a text visits before patterns are multiplied.
@@ -115,7 +115,7 @@ fn patterns_and_bounds(
     parts.dedup();
     for part in parts {
         match as_single_repeat(languages, part).filter(|_| part != text) {
-            Some((of, min, max)) if is_within_unit(languages, of, unit)? => {
+            Some((of, min, max)) if is_provably_unit_subset(languages, of, unit)? => {
                 bounds = (bounds.0.max(min), bounds.1.min(max));
                 patterns.push(languages.repeat(of, 0, None));
             }
@@ -159,12 +159,13 @@ fn as_single_repeat(languages: &Languages, x: Language) -> Option<(Language, u32
     found
 }
 
-/// Whether every string of `x` is a unit.
-fn is_within_unit(languages: &mut Languages, x: Language, unit: Language) -> Result<bool> {
+/// Whether every string of `x` is one unit; false, too, where `x` has a counter.
+fn is_provably_unit_subset(languages: &mut Languages, x: Language, unit: Language) -> Result<bool> {
     if x == unit {
         return Ok(true);
     }
-    // Whatever counts is longer than a unit, or not worth a search.
+    // A language with a counter is mostly longer than a unit, and a long search; a nullable one holds
+    // the empty string, which is no unit.
     if languages.arena.properties(x).has_counter || languages.is_nullable(x) {
         return Ok(false);
     }
@@ -232,11 +233,11 @@ fn multiply(
     let (rows, accepts) = product;
     let Some(places) = unit_automaton(languages, unit)? else { return Ok(None) };
     if !counts {
-        let total = total_states(languages, &rows, unit)?;
-        return Ok(Some(Product::Dfa(Arc::new(rows.packed(accepts, total)))));
+        let every_prefix = states_accepting_every_prefix(languages, &rows, unit)?;
+        return Ok(Some(Product::Dfa(Arc::new(rows.packed(accepts, every_prefix)))));
     }
-    let plain = vec![false; rows.len()];
-    let dfa = Arc::new(rows.packed(accepts, plain));
+    let never = vec![false; rows.len()];
+    let dfa = Arc::new(rows.packed(accepts, never));
     let Some(counted) = CountedProduct::new(dfa, places, (min, max))? else { return Ok(None) };
     Ok(Some(if counted.is_live_at(0, 0, 0) {
         Product::Counted(Arc::new(counted))

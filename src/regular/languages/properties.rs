@@ -25,8 +25,9 @@ pub(crate) struct Properties {
     /// Whether it has any string; `None` until that is decided. Known from the start where
     /// `has_boolean` is false.
     pub(crate) live: Option<bool>,
-    /// Estimate of the length of a shortest string: an intersection takes the sum over its parts.
-    /// Searches look at small distances first; nothing else depends on it.
+    /// Length of a shortest string, saturating. Exact where `has_boolean` is false:
+    /// `lengths::some_length` and `computed_parts::slack` rely on that. Elsewhere an estimate that
+    /// only orders searches (an intersection takes the sum over its parts).
     pub(crate) distance: u32,
 }
 

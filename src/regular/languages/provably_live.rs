@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
+use super::every_prefix::accepts_every_prefix;
 use super::expression::{Expression, Language, UNBOUNDED};
-use super::prefix_closure::accepts_every_prefix;
 use super::store::Languages;
 
 /// Nested concatenations that are looked into.
@@ -19,14 +19,14 @@ pub(super) fn is_provably_live(languages: &Languages, x: Language, depth: u32) -
         &Expression::Concat(a, b) => {
             is_provably_live(languages, a, depth + 1) && is_provably_live(languages, b, depth + 1)
         }
-        Expression::Intersect(_) => unit_of_total_text(languages, x).is_some(),
+        Expression::Intersect(_) => unit_of_every_prefix(languages, x).is_some(),
         _ => false,
     }
 }
 
 /// The unit over which [every text](accepts_every_prefix) is a viable prefix of the intersection
 /// `x`.
-pub(super) fn unit_of_total_text(languages: &Languages, x: Language) -> Option<Language> {
+pub(super) fn unit_of_every_prefix(languages: &Languages, x: Language) -> Option<Language> {
     let Expression::Intersect(xs) = languages.arena.expr(x) else { return None };
     let unit = xs.iter().find_map(|&part| match *languages.arena.expr(part) {
         Expression::Repeat(unit, _, UNBOUNDED) => Some(unit),

@@ -1,7 +1,8 @@
 //! Spans: the length of the shortest string from a state, maximised over all states of a language.
 //!
 //! If after any token an ending of the span is still within the bounds of all counters, these
-//! bounds decide nothing: widening asks for it.
+//! bounds decide nothing: widening asks for it. Liveness and budget masks ask for the span as the
+//! most bytes that are needed after a token that ends inside a terminal.
 
 use rustc_hash::FxHashMap;
 
@@ -15,13 +16,13 @@ use super::witness_length::short_length;
 use crate::deadline;
 use crate::error::Result;
 
-/// Spans that were searched for, by language.
+/// Upper bounds on spans, by language: exact for a language that was searched itself; for a state
+/// met in another language's search, that language's span.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SpanMemo {
     /// `None` where the search took too much.
     known: FxHashMap<Language, Option<u32>>,
-    /// Work of searches that found nothing, in parts of rows. Beyond `MAX_WASTED_WORK` none is
-    /// tried any more.
+    /// Work units of searches that found nothing. Beyond `MAX_WASTED_WORK` none is tried any more.
     wasted: usize,
 }
 
@@ -48,7 +49,9 @@ pub(super) fn structural_span(
             Some(a) => structural_span(languages, b, depth + 1)?.map(|b| a.saturating_add(b)),
             None => None,
         },
-        // Of a union of states no more than the shortest way counts.
+        // After any prefix, the state of a union is a union of states of its parts. Its shortest
+        // string is no longer than that of any part, so the largest span of a part is an upper
+        // bound.
         Expression::Union(xs) => {
             let xs = xs.clone();
             let mut longest = 0;
@@ -83,7 +86,8 @@ pub(super) fn structural_span(
     })
 }
 
-/// The span of `x`, by visiting all its states; `None` if that takes too much.
+/// An upper bound on the span of `x`, by visiting all its states; `None` if that takes too much.
+/// Exact unless `x` was met as a state in an earlier search.
 pub(super) fn searched_span(
     languages: &mut Languages,
     x: Language,
@@ -91,9 +95,9 @@ pub(super) fn searched_span(
 ) -> Result<Option<u32>> {
     /// States that are visited.
     const MAX_STATES: usize = 400;
-    /// Parts of rows of one search.
+    /// Work units of one search.
     const MAX_WORK: usize = 10_000;
-    /// Parts of rows of all searches that found nothing.
+    /// Work units of all searches that found nothing.
     const MAX_WASTED_WORK: usize = 30_000;
     if let Some(&known) = spans.known.get(&x) {
         return Ok(known);
@@ -168,7 +172,7 @@ pub(super) fn searched_span(
     Ok(Some(span))
 }
 
-/// The row of a state, if it is found before `most` parts of rows were worked. Which successors
+/// The row of a state, if it is found before the task has spent `most` work units. Which successors
 /// have strings may take a search.
 fn row_within_work(languages: &mut Languages, x: Language, most: usize) -> Result<Option<Row>> {
     let allowed = languages.budget.max_work;
@@ -190,7 +194,7 @@ fn row_within_work(languages: &mut Languages, x: Language, most: usize) -> Resul
 /// An upper bound on the span of `x` by structure, with witnesses of its parts: closer than
 /// [`structural_span`], but it spells witnesses out. `None` where intersections or complements
 /// leave it open.
-pub(crate) fn longest_witness(languages: &mut Languages, x: Language) -> Result<Option<u64>> {
+pub(crate) fn span_bound(languages: &mut Languages, x: Language) -> Result<Option<u64>> {
     let mut bounds: FxHashMap<Language, Option<u64>> = FxHashMap::default();
     for at in subexpressions(languages, x, |_| false) {
         let of = |part: &Language| bounds.get(part).copied().flatten();
@@ -283,7 +287,7 @@ mod tests {
         let either = l.union([short, long]);
         let x = l.repeat(either, 2, Some(3));
         let x = l.concat([x, letter]);
-        let bound = longest_witness(&mut l, x).unwrap().unwrap();
+        let bound = span_bound(&mut l, x).unwrap().unwrap();
         let mut states = vec![x];
         let mut next = 0;
         let mut most = 0;

@@ -1,7 +1,7 @@
 //! The arena of languages: interning, and what is remembered of languages.
 //!
-//! Construction (`construct`), exact reading (`reading`) and emptiness (`emptiness`) are methods of
-//! [`Languages`] in files of their own; analyses are functions over it.
+//! Construction (`construct`), exact derivatives (`exact_derivative`) and emptiness (`emptiness`) are
+//! methods of [`Languages`] in files of their own; analyses are functions over it.
 
 use std::sync::Arc;
 

@@ -46,7 +46,7 @@ struct TableAutomaton {
 
 /// The state of the table.
 fn index(state: &[i64]) -> u32 {
-    // Made here alone.
+    // Only this file encodes states of this automaton, so no other length occurs.
     state.first().map_or(0, |&state| state as u32)
 }
 

@@ -37,19 +37,19 @@ pub(crate) struct TransitionTable {
 
 impl TransitionTable {
     /// The table of states that are given by their changes, with one class for the bytes between
-    /// any two of `borders`, which begin with 0.
-    pub(super) fn new(changes: &[SmallVec<[(u8, u32); 8]>], borders: ByteSet) -> Self {
+    /// any two of `run_starts`, the first of which is 0.
+    pub(super) fn new(changes: &[SmallVec<[(u8, u32); 8]>], run_starts: ByteSet) -> Self {
         let mut classes = [0u8; 256];
         let mut width = 0;
         for byte in 0..=u8::MAX {
-            width += usize::from(borders.contains(byte));
+            width += usize::from(run_starts.contains(byte));
             classes[usize::from(byte)] = (width - 1) as u8;
         }
         let mut next = Vec::with_capacity(changes.len() * width);
         for change in changes {
             let mut from = change.iter().peekable();
             let mut last = NO_STATE;
-            for byte in borders.iter() {
+            for byte in run_starts.iter() {
                 if let Some(&(_, to)) = from.next_if(|&&(at, _)| at == byte) {
                     last = to;
                 }
@@ -226,8 +226,8 @@ impl TransitionTable {
         rest
     }
 
-    /// The finished automaton.
-    pub(crate) fn packed(self, accepts: Vec<bool>, total: Vec<bool>) -> Dfa {
+    /// The finished automaton; `accepts_every_prefix` is that of [`Dfa`].
+    pub(crate) fn packed(self, accepts: Vec<bool>, accepts_every_prefix: Vec<bool>) -> Dfa {
         let mut members = vec![ByteSet::EMPTY; self.width];
         (0..=u8::MAX).for_each(|b| members[usize::from(self.classes[usize::from(b)])].insert(b));
         let first = (0..self.len()).map(|state| {
@@ -243,7 +243,7 @@ impl TransitionTable {
             first_bytes: first,
             next: self.next.into(),
             accepts: accepts.into(),
-            every_prefix: total.into(),
+            accepts_every_prefix: accepts_every_prefix.into(),
             classes_on_some_path: OnceLock::new(),
             classes_on_every_path: OnceLock::new(),
             identity,

@@ -64,7 +64,7 @@ pub(crate) fn with_unit_bounds(
         return Ok(None);
     }
     for &(part, ..) in &parts {
-        if !is_subset_of_unit(languages, part, unit)? {
+        if !is_provably_unit_subset(languages, part, unit)? {
             return Ok(None);
         }
     }
@@ -90,8 +90,8 @@ pub(crate) fn with_unit_bounds(
     Ok(Some(languages.concat(parts)))
 }
 
-/// Whether every string of `x` is a unit; false, too, where that takes more than a few states.
-fn is_subset_of_unit(languages: &mut Languages, x: Language, unit: Language) -> Result<bool> {
+/// Whether every string of `x` is one unit; false, too, where that takes more than a few states.
+fn is_provably_unit_subset(languages: &mut Languages, x: Language, unit: Language) -> Result<bool> {
     /// Pairs of states that are compared.
     const MAX_PAIRS: usize = 64;
     if languages.is_nullable(x) {

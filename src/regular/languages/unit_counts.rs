@@ -53,9 +53,9 @@ pub(crate) fn has_counted_string(languages: &mut Languages, x: Language) -> Resu
     let begun = languages.concat2(begun, units);
     Ok(match unit_counts(languages, (text, begun), units)? {
         Some(UnitCounts::None) => Some(false),
-        Some(UnitCounts::UpTo(greatest, _)) if greatest < least => Some(false),
-        Some(UnitCounts::UpTo(_, states) | UnitCounts::Unbounded(states)) => {
-            (most == UNBOUNDED || most - least >= states).then_some(true)
+        Some(UnitCounts::UpTo { greatest, .. }) if greatest < least => Some(false),
+        Some(UnitCounts::UpTo { state_pairs, .. } | UnitCounts::Unbounded { state_pairs }) => {
+            (most == UNBOUNDED || most - least >= state_pairs).then_some(true)
         }
         None => None,
     })
@@ -75,11 +75,11 @@ pub(super) fn unit_counts(
     let mut ids: FxHashMap<StatePair, usize> = FxHashMap::from_iter([(from, 0)]);
     // By pair: the pairs before it, each with the units that begin on the way.
     let mut before: Vec<SmallVec<[(usize, u32); 4]>> = vec![SmallVec::new()];
-    let mut after: Vec<usize> = Vec::new();
-    while let Some(&(text, unit)) = pairs.get(after.len()) {
+    let mut unresolved_successors: Vec<usize> = Vec::new();
+    while let Some(&(text, unit)) = pairs.get(unresolved_successors.len()) {
         deadline::check()?;
         let (row, unit_row) = (*languages.row(text)?, *languages.row(unit)?);
-        let (at, begins) = (after.len(), u32::from(unit == units));
+        let (at, begins) = (unresolved_successors.len(), u32::from(unit == units));
         let mut nexts: SmallVec<[StatePair; 16]> = row.into_iter().zip(unit_row).collect();
         nexts.dedup();
         nexts.retain(|next| next.0 != Language::EMPTY && next.1 != Language::EMPTY);
@@ -93,48 +93,50 @@ pub(super) fn unit_counts(
             });
             before[id].push((at, begins));
         }
-        after.push(nexts.len());
+        unresolved_successors.push(nexts.len());
         if pairs.len() > MAX_STATE_PAIRS {
             languages.memo.unit_counts.insert(from, None);
             return Ok(None);
         }
     }
-    // Of the pairs that lead to the end, those of which all that follow are known, last first;
-    // what is left leads into a cycle.
-    let mut leads: Vec<bool> = vec![false; pairs.len()];
+    // 1. Backward reachability: `accepts[p]` where acceptance is reachable from pair `p`.
+    let mut accepts: Vec<bool> = vec![false; pairs.len()];
     let mut todo: Vec<usize> = (0..pairs.len())
         .filter(|&at| languages.is_nullable(pairs[at].0) && languages.is_nullable(pairs[at].1))
         .collect();
-    todo.iter().for_each(|&at| leads[at] = true);
+    todo.iter().for_each(|&at| accepts[at] = true);
     while let Some(at) = todo.pop() {
         for &(previous, _) in &before[at] {
-            if !std::mem::replace(&mut leads[previous], true) {
+            if !std::mem::replace(&mut accepts[previous], true) {
                 todo.push(previous);
             }
         }
     }
+    // 2. In reverse topological order, the greatest number of units from each pair; pairs that this
+    // never reaches lead into a cycle.
     let mut greatest: Vec<Option<u32>> = vec![None; pairs.len()];
-    let mut found = vec![0; pairs.len()];
-    let mut done: Vec<usize> = (0..pairs.len()).filter(|&at| after[at] == 0).collect();
-    while let Some(at) = done.pop() {
-        let most = if leads[at] { found[at] } else { 0 };
+    let mut greatest_so_far = vec![0; pairs.len()];
+    let mut ready: Vec<usize> =
+        (0..pairs.len()).filter(|&at| unresolved_successors[at] == 0).collect();
+    while let Some(at) = ready.pop() {
+        let most = if accepts[at] { greatest_so_far[at] } else { 0 };
         greatest[at] = Some(most);
         for &(previous, begins) in &before[at] {
-            if leads[at] {
-                found[previous] = found[previous].max(most + begins);
+            if accepts[at] {
+                greatest_so_far[previous] = greatest_so_far[previous].max(most + begins);
             }
-            after[previous] -= 1;
-            if after[previous] == 0 {
-                done.push(previous);
+            unresolved_successors[previous] -= 1;
+            if unresolved_successors[previous] == 0 {
+                ready.push(previous);
             }
         }
     }
-    let states = pairs.len() as u32;
+    let state_pairs = pairs.len() as u32;
     for (at, &pair) in pairs.iter().enumerate() {
         let counts = match greatest[at] {
-            _ if !leads[at] => UnitCounts::None,
-            Some(most) => UnitCounts::UpTo(most, states),
-            None => UnitCounts::Unbounded(states),
+            _ if !accepts[at] => UnitCounts::None,
+            Some(greatest) => UnitCounts::UpTo { greatest, state_pairs },
+            None => UnitCounts::Unbounded { state_pairs },
         };
         languages.memo.unit_counts.insert(pair, Some(counts));
     }
@@ -169,13 +171,15 @@ mod tests {
         ] {
             let counts = counts(pattern).unwrap();
             match counts {
-                UnitCounts::UpTo(most, _) => assert_eq!(Some(most), greatest, "{pattern}"),
-                UnitCounts::Unbounded(_) => assert_eq!(None, greatest, "{pattern}"),
+                UnitCounts::UpTo { greatest: most, .. } => {
+                    assert_eq!(Some(most), greatest, "{pattern}");
+                }
+                UnitCounts::Unbounded { .. } => assert_eq!(None, greatest, "{pattern}"),
                 UnitCounts::None => panic!("{pattern} has strings"),
             }
         }
         // Another cycle leads to no end.
-        assert!(matches!(counts("a|[b&&c]b*"), Some(UnitCounts::UpTo(1, _))));
+        assert!(matches!(counts("a|[b&&c]b*"), Some(UnitCounts::UpTo { greatest: 1, .. })));
     }
 
     #[test]

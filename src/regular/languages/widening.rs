@@ -15,8 +15,8 @@ use smallvec::SmallVec;
 use super::counted_text::without_redundant_texts;
 use super::expression::{Expression, Language, UNBOUNDED};
 use super::lengths::min_length_bound;
-use super::longest_witness::{SpanMemo, searched_span, structural_span};
 use super::shape::leading_counter;
+use super::span::{SpanMemo, searched_span, structural_span};
 use super::store::Languages;
 use super::subexpressions::subexpressions;
 use crate::error::Result;
@@ -53,23 +53,23 @@ pub(crate) fn widened(
     }
     let mut least = 0;
     loop {
-        let (free, slack) = without_bounds(languages, x, least, reach)?;
-        let Some(slack) = slack else { return Ok(x) };
-        let plain = structural_span(languages, free, 0)?;
-        if plain.is_some_and(|span| span <= slack) {
+        let (free, units_out_of_reach) = without_bounds(languages, x, least, reach)?;
+        let Some(units_out_of_reach) = units_out_of_reach else { return Ok(x) };
+        let structural = structural_span(languages, free, 0)?;
+        if structural.is_some_and(|span| span <= units_out_of_reach) {
             return Ok(free);
         }
-        // The shortest text is one of these ways.
-        if min_length_bound(languages, free) <= slack.into() {
+        // The span is at least the shortest string, so a longer one rules the search out.
+        if min_length_bound(languages, free) <= units_out_of_reach.into() {
             match searched_span(languages, free, spans)? {
-                Some(span) if span <= slack => return Ok(free),
+                Some(span) if span <= units_out_of_reach => return Ok(free),
                 Some(_) => {}
-                // With more bounds it has more states.
+                // Putting bounds back only adds states: a further search would fail, too.
                 None => return Ok(x),
             }
         }
-        // Perhaps the narrowest of them does decide something.
-        least = slack.saturating_add(1);
+        // Keep the narrowest bound and try again.
+        least = units_out_of_reach.saturating_add(1);
     }
 }
 
@@ -148,10 +148,10 @@ pub(crate) fn without_far_bounds(
             0
         };
         let (free, narrowest) = without_bounds(languages, x, least, &mut reach)?;
-        // What is repeated keeps its own.
+        // No bound was dropped, or only ones inside a repeated part, which stays as it is.
         let Some(narrowest) = narrowest.filter(|_| free != x) else { return Ok(None) };
         let Some(span) = structural_span(languages, free, 0)? else { return Ok(None) };
-        // So many units begin, and one may have begun before.
+        // `span + 1`: the units of the shortest ending, and one unit begun before the text.
         match narrowest.checked_sub(span.saturating_add(1)) {
             Some(far) if far >= MIN_FREE_CHARACTERS => {
                 for unit in units {
@@ -167,9 +167,9 @@ pub(crate) fn without_far_bounds(
     }
 }
 
-/// The language without the upper bounds of its repeats that leave at least `least` units beyond
-/// the reach of a token, and the number that the narrowest of these leaves. Complements stay as
-/// they are.
+/// Drops the upper bounds of repeats that leave at least `least` units out of reach of a token.
+/// Returns also the smallest number of units that a dropped bound leaves. Complements stay as they
+/// are.
 fn without_bounds(
     languages: &mut Languages,
     x: Language,
@@ -194,8 +194,8 @@ fn without_bounds(
             Expression::Repeat(part, min, max) if max != UNBOUNDED => {
                 let unit = unit_of(languages, part);
                 match max.checked_sub(reach(part, unit)) {
-                    Some(slack) if slack >= least => {
-                        narrowest = Some(narrowest.map_or(slack, |least| least.min(slack)));
+                    Some(left) if left >= least => {
+                        narrowest = Some(narrowest.map_or(left, |least| least.min(left)));
                         languages.repeat(part, min, None)
                     }
                     _ => at,

@@ -6,15 +6,15 @@
 //! [context](LeftContexts): every language is computed once for each context. A repeat of parts
 //! with assertions becomes a system of right-linear equations, with one variable for each context.
 
-mod in_text;
 mod lookbehind;
 mod preferred_match;
+mod with_context;
 
 use rustc_hash::FxHashMap;
 
-pub(crate) use self::in_text::compile_in_text;
 use self::lookbehind::LeftContexts;
 pub(crate) use self::preferred_match::compile_preferred;
+pub(crate) use self::with_context::compile_with_context;
 use super::options::Anchoring;
 use super::pattern::{AssertionSource, Look, Pattern};
 use super::pattern_error::error_at;
@@ -38,8 +38,8 @@ pub(crate) fn compile(
     let language = match anchoring {
         Anchoring::Whole => compiler.language(pattern, None, Language::EPSILON)?,
         Anchoring::Search => {
-            // After a match anything may follow, and `ALL` swallows what else is still searched
-            // for, so that no state tells one match from two. It is no text by itself.
+            // `ALL` absorbs whatever else the search could still find, so states after a match are
+            // one. It also holds byte strings that are no texts, hence the intersection.
             let exact = compiler.language(pattern, Some(text), text)?;
             let open = compiler.language(pattern, Some(text), Language::ALL)?;
             if open == exact { exact } else { compiler.languages.intersect([text, open]) }
@@ -60,7 +60,7 @@ struct PatternCompiler<'a> {
     /// Whether alternatives and repeats are kept in their order of preference.
     is_ordered: bool,
     /// Languages that must be empty; otherwise an atomic group changes what is matched.
-    duties: Vec<(Language, AssertionSource)>,
+    atomic_obligations: Vec<(Language, AssertionSource)>,
     /// Where the pattern is compiled within a text: its marks, and the part that is being lowered.
     marks: Option<(MarkedText, Part)>,
 }
@@ -121,8 +121,17 @@ impl<'a> PatternCompiler<'a> {
     ) -> PatternCompiler<'a> {
         let any = spelling.class(languages, &[(0, 0x10_FFFF)]);
         let text = languages.repeat(any, 0, None);
-        let (classes, duties) = (FxHashMap::default(), Vec::new());
-        Self { languages, spelling, text, classes, unrolled: 0, is_ordered, duties, marks: None }
+        let (classes, atomic_obligations) = (FxHashMap::default(), Vec::new());
+        Self {
+            languages,
+            spelling,
+            text,
+            classes,
+            unrolled: 0,
+            is_ordered,
+            atomic_obligations,
+            marks: None,
+        }
     }
 }
 
@@ -141,7 +150,7 @@ impl PatternCompiler<'_> {
         let contexts = LeftContexts::new(self.languages, &prefixes, self.text)?;
         let rest = vec![after; contexts.len()];
         let mut scope = ContextScope { compiler: self, contexts, variables: Vec::new() };
-        let all = scope.full(&Lowered::Concat(parts), &rest)?;
+        let all = scope.matches_then(&Lowered::Concat(parts), &rest)?;
         let ContextScope { contexts, variables, .. } = scope;
         self.finish(&contexts, variables, all[0])
     }
@@ -155,7 +164,7 @@ impl PatternCompiler<'_> {
     ) -> Result<Language> {
         variables.extend_from_slice(contexts.variables());
         let settled = variables::settle(self.languages, &variables, language);
-        for (changed, at) in std::mem::take(&mut self.duties) {
+        for (changed, at) in std::mem::take(&mut self.atomic_obligations) {
             if self.languages.is_live(changed)? {
                 return Err(error_at(at.byte, format!("{} changes what is matched here", at.name))
                     .with_help("let what follows begin with other characters, or write it as an ordinary group"));
@@ -366,50 +375,53 @@ impl ContextScope<'_, '_> {
     }
 
     /// The intersection, context by context.
-    fn both(&mut self, a: &[Language], b: &[Language]) -> ByContext {
+    fn intersect(&mut self, a: &[Language], b: &[Language]) -> ByContext {
         a.iter().zip(b).map(|(&a, &b)| self.languages().intersect([a, b])).collect()
     }
 
     /// The empty language in each context.
-    fn none(&self) -> ByContext {
+    fn empty_by_context(&self) -> ByContext {
         vec![Language::EMPTY; self.contexts.len()]
     }
 
     /// A match of the part, then `rest`.
-    fn full(&mut self, part: &Lowered, rest: &[Language]) -> Result<ByContext> {
+    fn matches_then(&mut self, part: &Lowered, rest: &[Language]) -> Result<ByContext> {
         self.count()?;
         match part {
             Lowered::Plain(language) => {
                 if rest.iter().all(|&r| r == rest[0]) {
                     return Ok(vec![self.languages().concat([*language, rest[0]]); rest.len()]);
                 }
-                let some = self.some(part, rest)?;
+                let nonempty = self.nonempty_matches_then(part, rest)?;
                 if self.languages().is_nullable(*language) {
-                    return Ok(self.unite(&some, rest));
+                    return Ok(self.unite(&nonempty, rest));
                 }
-                Ok(some)
+                Ok(nonempty)
             }
-            Lowered::Concat(parts) => {
-                parts.iter().rev().try_fold(rest.to_vec(), |rest, part| self.full(part, &rest))
+            Lowered::Concat(parts) => parts
+                .iter()
+                .rev()
+                .try_fold(rest.to_vec(), |rest, part| self.matches_then(part, &rest)),
+            Lowered::Alternate(parts) => {
+                parts.iter().try_fold(self.empty_by_context(), |all, part| {
+                    let one = self.matches_then(part, rest)?;
+                    Ok(self.unite(&all, &one))
+                })
             }
-            Lowered::Alternate(parts) => parts.iter().try_fold(self.none(), |all, part| {
-                let one = self.full(part, rest)?;
-                Ok(self.unite(&all, &one))
-            }),
             Lowered::Repeat { body, min, max, .. } => Ok(self.repeat(body, *min, *max, rest)?.0),
             Lowered::Atomic { language, atomic, at } => {
-                self.keep(*atomic, *at, rest)?;
-                self.full(&Lowered::Plain(*language), rest)
+                self.require_same_as_ordinary(*atomic, *at, rest)?;
+                self.matches_then(&Lowered::Plain(*language), rest)
             }
             Lowered::End | Lowered::Ahead { .. } | Lowered::Behind { .. } => {
-                let condition = self.none_consumed(part)?;
-                Ok(self.both(&condition, rest))
+                let condition = self.empty_match_condition(part)?;
+                Ok(self.intersect(&condition, rest))
             }
         }
     }
 
     /// A match of at least one character, then `rest`.
-    fn some(&mut self, part: &Lowered, rest: &[Language]) -> Result<ByContext> {
+    fn nonempty_matches_then(&mut self, part: &Lowered, rest: &[Language]) -> Result<ByContext> {
         self.count()?;
         match part {
             Lowered::Plain(language) => {
@@ -419,31 +431,40 @@ impl ContextScope<'_, '_> {
             }
             Lowered::Concat(parts) => {
                 // Of what follows in the sequence: matches that consume something, and all.
-                let (mut some, mut full) = (self.none(), rest.to_vec());
+                let (mut nonempty, mut full) = (self.empty_by_context(), rest.to_vec());
                 for part in parts.iter().rev() {
-                    let here = self.some(part, &full)?;
-                    let condition = self.none_consumed(part)?;
-                    let later = self.both(&condition, &some);
-                    some = self.unite(&here, &later);
-                    full = self.full(part, &full)?;
+                    let here = self.nonempty_matches_then(part, &full)?;
+                    let condition = self.empty_match_condition(part)?;
+                    let later = self.intersect(&condition, &nonempty);
+                    nonempty = self.unite(&here, &later);
+                    full = self.matches_then(part, &full)?;
                 }
-                Ok(some)
+                Ok(nonempty)
             }
-            Lowered::Alternate(parts) => parts.iter().try_fold(self.none(), |all, part| {
-                let one = self.some(part, rest)?;
-                Ok(self.unite(&all, &one))
-            }),
+            Lowered::Alternate(parts) => {
+                parts.iter().try_fold(self.empty_by_context(), |all, part| {
+                    let one = self.nonempty_matches_then(part, rest)?;
+                    Ok(self.unite(&all, &one))
+                })
+            }
             Lowered::Repeat { body, min, max, .. } => Ok(self.repeat(body, *min, *max, rest)?.1),
             Lowered::Atomic { language, atomic, at } => {
-                self.keep(*atomic, *at, rest)?;
-                self.some(&Lowered::Plain(*language), rest)
+                self.require_same_as_ordinary(*atomic, *at, rest)?;
+                self.nonempty_matches_then(&Lowered::Plain(*language), rest)
             }
-            Lowered::End | Lowered::Ahead { .. } | Lowered::Behind { .. } => Ok(self.none()),
+            Lowered::End | Lowered::Ahead { .. } | Lowered::Behind { .. } => {
+                Ok(self.empty_by_context())
+            }
         }
     }
 
     /// Requires that an atomic group before `rest` matches what an ordinary group does.
-    fn keep(&mut self, atomic: AtomicChoice, at: AssertionSource, rest: &[Language]) -> Result<()> {
+    fn require_same_as_ordinary(
+        &mut self,
+        atomic: AtomicChoice,
+        at: AssertionSource,
+        rest: &[Language],
+    ) -> Result<()> {
         let AtomicChoice::Longest { class, min, max } = atomic else { return Ok(()) };
         let first = rest[0];
         if rest.iter().any(|&r| r != first) {
@@ -470,37 +491,39 @@ impl ContextScope<'_, '_> {
         };
         let longest = languages.union([stopped, most]);
         let changed = languages.difference(ordinary, longest);
-        self.compiler.duties.push((changed, at));
+        self.compiler.atomic_obligations.push((changed, at));
         Ok(())
     }
 
-    /// The condition on the rest under which the part matches the empty string.
-    fn none_consumed(&mut self, part: &Lowered) -> Result<ByContext> {
+    /// The condition on the rest, context by context, under which the part matches the empty string.
+    fn empty_match_condition(&mut self, part: &Lowered) -> Result<ByContext> {
         self.count()?;
         let count = self.contexts.len();
-        let both = |yes| if yes { Language::ALL } else { Language::EMPTY };
+        let all_or_nothing = |yes| if yes { Language::ALL } else { Language::EMPTY };
         Ok(match part {
             Lowered::Plain(language) | Lowered::Atomic { language, .. } => {
-                vec![both(self.languages().is_nullable(*language)); count]
+                vec![all_or_nothing(self.languages().is_nullable(*language)); count]
             }
             Lowered::Concat(parts) => {
                 parts.iter().try_fold(vec![Language::ALL; count], |all, part| {
-                    let one = self.none_consumed(part)?;
-                    Ok(self.both(&all, &one))
+                    let one = self.empty_match_condition(part)?;
+                    Ok(self.intersect(&all, &one))
                 })?
             }
-            Lowered::Alternate(parts) => parts.iter().try_fold(self.none(), |all, part| {
-                let one = self.none_consumed(part)?;
-                Ok(self.unite(&all, &one))
-            })?,
+            Lowered::Alternate(parts) => {
+                parts.iter().try_fold(self.empty_by_context(), |all, part| {
+                    let one = self.empty_match_condition(part)?;
+                    Ok(self.unite(&all, &one))
+                })?
+            }
             Lowered::Repeat { min: 0, .. } => vec![Language::ALL; count],
-            Lowered::Repeat { body, .. } => self.none_consumed(body)?,
+            Lowered::Repeat { body, .. } => self.empty_match_condition(body)?,
             Lowered::End => {
                 let end = self.compiler.behind_match();
                 vec![end; count]
             }
             Lowered::Ahead { body, negated } => {
-                let mut found = self.full(body, &vec![Language::ALL; count])?;
+                let mut found = self.matches_then(body, &vec![Language::ALL; count])?;
                 if *negated {
                     for language in &mut found {
                         *language = self.languages().complement(*language);
@@ -509,13 +532,13 @@ impl ContextScope<'_, '_> {
                 found
             }
             Lowered::Behind { prefix, negated } => (0..count)
-                .map(|context| both(self.contexts.holds(context, *prefix) != *negated))
+                .map(|context| all_or_nothing(self.contexts.holds(context, *prefix) != *negated))
                 .collect(),
         })
     }
 
     /// A repeat of a body with assertions, then `rest`: all matches, and those that consume
-    /// something. Rounds that consume nothing only add conditions, so that they matter only
+    /// something. Iterations that consume nothing only add conditions, so that they matter only
     /// where `min` asks for them.
     fn repeat(
         &mut self,
@@ -524,23 +547,23 @@ impl ContextScope<'_, '_> {
         max: Option<u32>,
         rest: &[Language],
     ) -> Result<(ByContext, ByContext)> {
-        let (mut full, mut some) = match max {
-            Some(_) => (rest.to_vec(), self.none()),
+        let (mut full, mut nonempty) = match max {
+            Some(_) => (rest.to_vec(), self.empty_by_context()),
             None => self.star(body, rest)?,
         };
-        let condition = self.none_consumed(body)?;
-        // From the last round to the first.
-        for round in (0..max.unwrap_or(min)).rev() {
-            let here = self.some(body, &full)?;
-            (full, some) = if round < min {
-                let (idle_full, idle_some) =
-                    (self.both(&condition, &full), self.both(&condition, &some));
-                (self.unite(&here, &idle_full), self.unite(&here, &idle_some))
+        let condition = self.empty_match_condition(body)?;
+        // From the last iteration to the first.
+        for iteration in (0..max.unwrap_or(min)).rev() {
+            let here = self.nonempty_matches_then(body, &full)?;
+            (full, nonempty) = if iteration < min {
+                let (idle_full, idle_nonempty) =
+                    (self.intersect(&condition, &full), self.intersect(&condition, &nonempty));
+                (self.unite(&here, &idle_full), self.unite(&here, &idle_nonempty))
             } else {
                 (self.unite(&here, rest), here)
             };
         }
-        Ok((full, some))
+        Ok((full, nonempty))
     }
 
     /// An unbounded repeat of a body with assertions, then `rest`: all matches, and those that
@@ -553,12 +576,12 @@ impl ContextScope<'_, '_> {
                 variables::new_variable(self.languages(), nullable)
             })
             .collect();
-        let some = self.some(body, &variables)?;
-        let full = self.unite(&some, rest);
+        let nonempty = self.nonempty_matches_then(body, &variables)?;
+        let full = self.unite(&nonempty, rest);
         for (&variable, &full) in variables.iter().zip(&full) {
             variables::define(self.languages(), variable, full);
         }
         self.variables.extend(variables);
-        Ok((full, some))
+        Ok((full, nonempty))
     }
 }

@@ -7,14 +7,14 @@
 //! dividing band and 0 below it, so that one pass sums all tokens and those above the division.
 
 use super::row_scan::BLOCK;
-use crate::sampling::exp::EXP_REACH;
+use crate::sampling::exp::EXP_REACH_NATS;
 
 /// Least number of bands to a unit of the exponent: the series is exact to 1e-13 then.
 const MIN_BANDS_PER_UNIT: f64 = 128.0;
-/// Entries of the table; those beyond [`EXP_REACH`] are 0. A power of two, so that an index is
+/// Entries of the table; those beyond [`EXP_REACH_NATS`] are 0. A power of two, so that an index is
 /// bounded by a mask.
 pub(super) const ENTRIES: usize =
-    (EXP_REACH * 2 * MIN_BANDS_PER_UNIT as usize + 2).next_power_of_two();
+    (EXP_REACH_NATS * 2 * MIN_BANDS_PER_UNIT as usize + 2).next_power_of_two();
 /// Number of bands over which the logits of a row are spread, if they lie closer together.
 const SPREAD_BANDS: f64 = 2048.0;
 /// Number of entries for which the exponential is called once; the others are products.
@@ -36,14 +36,14 @@ pub(super) struct BandTable {
     temperature: f64,
     /// Number of entries that are not 0.
     pub(super) count: usize,
-    /// Whether the table ends before [`EXP_REACH`], so that deeper tokens must be weighed singly.
+    /// Whether the table ends before [`EXP_REACH_NATS`], so that deeper tokens must be weighed singly.
     pub(super) is_short: bool,
     /// Bands to a unit of the logits, a power of two.
     bands: f32,
     /// The uppermost band, counted from the logit 0.
-    top: f32,
-    /// The bits of `top` after rounding.
-    top_bits: u32,
+    uppermost_band: f32,
+    /// The bits of `uppermost_band` after rounding.
+    uppermost_bits: u32,
     /// The middle of the uppermost band after the temperature.
     pub(super) start: f64,
     /// Logits up to this one are in the first band that is 0.
@@ -61,8 +61,8 @@ impl BandTable {
             count: 0,
             is_short: false,
             bands: 1.0,
-            top: 0.0,
-            top_bits: 0,
+            uppermost_band: 0.0,
+            uppermost_bits: 0,
             start: 0.0,
             floor: 0.0,
             coefficients: [0.0; 4],
@@ -85,10 +85,10 @@ impl BandTable {
             self.fill(temperature, bands);
         }
         let uppermost = (best * bands).round_ties_even();
-        self.top = uppermost as f32;
-        self.top_bits = (self.top + ROUND_TO_INTEGER).to_bits();
+        self.uppermost_band = uppermost as f32;
+        self.uppermost_bits = (self.uppermost_band + ROUND_TO_INTEGER).to_bits();
         self.start = uppermost / bands / temperature;
-        self.floor = (self.top - self.count as f32) / self.bands;
+        self.floor = (self.uppermost_band - self.count as f32) / self.bands;
         true
     }
 
@@ -97,9 +97,9 @@ impl BandTable {
         (self.temperature, self.bands) = (temperature, bands as f32);
         // A band's width, in units of the exponent.
         let width = 1.0 / (bands * temperature);
-        let whole = (EXP_REACH as f64 / width).ceil();
-        self.is_short = whole >= (ENTRIES - 1) as f64;
-        self.count = if self.is_short { ENTRIES - 1 } else { whole as usize };
+        let band_count = (EXP_REACH_NATS as f64 / width).ceil();
+        self.is_short = band_count >= (ENTRIES - 1) as f64;
+        self.count = if self.is_short { ENTRIES - 1 } else { band_count as usize };
         let steps: [f64; STRIDE] = std::array::from_fn(|i| (-(i as f64) * width).exp());
         for (index, entries) in self.table[..self.count].chunks_mut(STRIDE).enumerate() {
             let first = (-((index * STRIDE) as f64) * width).exp();
@@ -121,7 +121,7 @@ impl BandTable {
     /// The depth of a logit in bands, with a fraction; `None` if rounding leaves open which of two
     /// bands it is in.
     pub(super) fn depth(&self, logit: f64) -> Option<f64> {
-        let depth = f64::from(self.top) - logit * f64::from(self.bands);
+        let depth = f64::from(self.uppermost_band) - logit * f64::from(self.bands);
         ((depth.fract().abs() - 0.5).abs() > 1e-6).then_some(depth)
     }
 
@@ -139,7 +139,7 @@ impl BandTable {
         for ((&logit, band), remainder) in block.iter().zip(bands).zip(&mut remainders) {
             let logit = if logit > self.floor { logit } else { self.floor };
             let rounded = logit * self.bands + ROUND_TO_INTEGER;
-            *band = self.top_bits.wrapping_sub(rounded.to_bits());
+            *band = self.uppermost_bits.wrapping_sub(rounded.to_bits());
             // Exact, all being multiples of the logit's last bit.
             *remainder = logit - (rounded - ROUND_TO_INTEGER) * inverse;
         }

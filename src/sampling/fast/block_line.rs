@@ -20,7 +20,7 @@ use crate::sampling::steps::{self, Candidate};
 #[derive(Clone, Debug)]
 pub(crate) struct BlockLine<'a> {
     row: MaskedRow<'a>,
-    top: f64,
+    max_logit: f64,
     /// Candidates that a step has changed: ascending, and not among the row's allowed tokens.
     changed: Vec<Candidate>,
     removed: Vec<u32>,
@@ -29,15 +29,15 @@ pub(crate) struct BlockLine<'a> {
 }
 
 impl<'a> BlockLine<'a> {
-    /// The line of a row and its changed candidates. No logit is above `top`, the logit whose
+    /// The line of a row and its changed candidates. No logit is above `max_logit`, the logit whose
     /// exponential counts as 1.
-    pub(crate) fn new(row: &MaskedRow<'a>, top: f64, changed: Vec<Candidate>) -> Self {
+    pub(crate) fn new(row: &MaskedRow<'a>, max_logit: f64, changed: Vec<Candidate>) -> Self {
         let mut lengths = vec![0.0; row.logits.len().div_ceil(BLOCK)];
-        row.weigh(top, |start, _, weights| lengths[start / BLOCK] = weights.iter().sum());
+        row.weigh(max_logit, |start, _, weights| lengths[start / BLOCK] = weights.iter().sum());
         for c in &changed {
-            lengths[c.token as usize / BLOCK] += exp(c.logit - top);
+            lengths[c.token as usize / BLOCK] += exp(c.logit - max_logit);
         }
-        Self { row: *row, top, changed, removed: Vec::new(), lengths }
+        Self { row: *row, max_logit, changed, removed: Vec::new(), lengths }
     }
 
     /// The length of the whole line.
@@ -49,7 +49,7 @@ impl<'a> BlockLine<'a> {
     /// nothing is left.
     pub(crate) fn at(&self, point: f64) -> Option<(u32, f64)> {
         let (block, rest) = block_at(&self.lengths, point)?;
-        let (chosen, weight) = steps::at_point(&self.block(block), self.top, rest)?;
+        let (chosen, weight) = steps::at_point(&self.block(block), self.max_logit, rest)?;
         Some((chosen.token, weight))
     }
 
@@ -58,7 +58,7 @@ impl<'a> BlockLine<'a> {
         self.removed.push(token);
         let index = token as usize / BLOCK;
         // Summed anew, so that a block without tokens has a length of exactly 0.
-        self.lengths[index] = self.block(index).iter().map(|c| exp(c.logit - self.top)).sum();
+        self.lengths[index] = self.block(index).iter().map(|c| exp(c.logit - self.max_logit)).sum();
     }
 
     /// The candidates of a block that are left.

@@ -19,15 +19,16 @@ use super::masked_row::MaskedRow;
 use super::row_scan::{self, BLOCK};
 use crate::sampling::exp::{BANDS_PER_UNIT, exp};
 use crate::sampling::steps::{self, Candidate, CandidateKey};
-use crate::sampling::weighted_select::reach;
+use crate::sampling::weighted_select::select_by_weight;
 
 /// Bands of distances from the expected surprise.
 const DISTANCE_BANDS: usize = 4096;
 /// Bands of distances to one unit (nat).
 const DISTANCE_BANDS_PER_UNIT: f64 = 64.0;
 /// A depth below the greatest logit at which every exponential is 0.
-const WEIGHTLESS_DEPTH: f64 = 1e6;
-/// Least threshold of XTC whose top choices are listed: there are at most a thousand.
+const WEIGHTLESS_DEPTH_NATS: f64 = 1e6;
+/// Least XTC threshold for this fast path: at most 1 / threshold tokens reach it, a thousand here, and
+/// they are listed.
 const MIN_STREAMED_XTC_THRESHOLD: f64 = 1e-3;
 /// Number of ranks of logits: those of one rank agree in their upper 16 bits.
 const LOGIT_RANKS: usize = 1 << 16;
@@ -37,11 +38,10 @@ const LOGIT_RANKS: usize = 1 << 16;
 pub(crate) enum KeptRange {
     /// From the first to the last in order of probability, both included; `None` for no bound.
     Between(Option<Candidate>, Option<Candidate>),
-    /// Candidates whose surprise is no farther from the expected one (`entropy`) than the last's;
-    /// `whole` is the log-sum-exp of all.
-    Near { whole: f64, entropy: f64, last: (u64, CandidateKey) },
-    /// Candidates whose surprise is at most `most` bits, and the most probable one.
-    Surprising { whole: f64, most: f64, top: Candidate },
+    /// Candidates whose surprise is no farther from the expected one (`entropy`) than the last's.
+    Typical { log_sum_exp: f64, entropy: f64, last: (u64, CandidateKey) },
+    /// Candidates whose surprise is at most `max_bits`, and the most probable one.
+    SurpriseAtMost { log_sum_exp: f64, max_bits: f64, best: Candidate },
 }
 
 /// A kept range with the sums of its blocks.
@@ -64,9 +64,12 @@ impl KeptRange {
                 first.is_none_or(|first| steps::by_probability(c, &first).is_ge())
                     && last.is_none_or(|last| steps::by_probability(c, &last).is_le())
             }
-            Self::Near { whole, entropy, last } => typicality_order(c, *whole, *entropy) <= *last,
-            Self::Surprising { whole, most, top } => {
-                c.token == top.token || (whole - c.logit) / std::f64::consts::LN_2 <= *most
+            Self::Typical { log_sum_exp, entropy, last } => {
+                typicality_order(c, *log_sum_exp, *entropy) <= *last
+            }
+            Self::SurpriseAtMost { log_sum_exp, max_bits, best } => {
+                let bits = (log_sum_exp - c.logit) / std::f64::consts::LN_2;
+                c.token == best.token || bits <= *max_bits
             }
         }
     }
@@ -78,12 +81,12 @@ impl KeptRange {
                 last.map_or(f64::NEG_INFINITY, |c| c.logit),
                 first.map_or(f64::INFINITY, |c| c.logit),
             ),
-            Self::Near { whole, entropy, last } => {
-                let reach = f64::from_bits(last.0);
-                (whole - entropy - reach, whole - entropy + reach)
+            Self::Typical { log_sum_exp, entropy, last } => {
+                let max_distance = f64::from_bits(last.0);
+                (log_sum_exp - entropy - max_distance, log_sum_exp - entropy + max_distance)
             }
-            Self::Surprising { whole, most, top } => {
-                (top.logit.min(whole - most * std::f64::consts::LN_2), f64::INFINITY)
+            Self::SurpriseAtMost { log_sum_exp, max_bits, best } => {
+                (best.logit.min(log_sum_exp - max_bits * std::f64::consts::LN_2), f64::INFINITY)
             }
         }
     }
@@ -91,15 +94,15 @@ impl KeptRange {
 
 /// The distance of a candidate's surprise from the expected one, as bits that are ordered as the
 /// distances are; equal ones by probability.
-fn typicality_order(c: &Candidate, whole: f64, entropy: f64) -> (u64, CandidateKey) {
-    ((whole - c.logit - entropy).abs().to_bits(), CandidateKey::new(c))
+fn typicality_order(c: &Candidate, log_sum_exp: f64, entropy: f64) -> (u64, CandidateKey) {
+    ((log_sum_exp - c.logit - entropy).abs().to_bits(), CandidateKey::new(c))
 }
 
-/// Sums the kept candidates for each block. No candidate is above `top`, whose exponential counts
-/// as 1.
+/// Sums the kept candidates for each block. No candidate is above `max_logit`, whose exponential
+/// counts as 1.
 pub(crate) fn weigh(
     row: &MaskedRow<'_>,
-    top: f64,
+    max_logit: f64,
     changed: &[Candidate],
     keep: KeptRange,
 ) -> RangeWeights {
@@ -110,19 +113,19 @@ pub(crate) fn weigh(
     let near = (below(row, low).max(f32::MIN), above(row, high));
     let is_inside = |logit: f32| (logit > inside.0) & (logit < inside.1);
     let is_near = |logit: f32| (logit >= near.0) & (logit <= near.1);
-    let (inverse, start) = (BANDS_PER_UNIT / row.temperature, top * BANDS_PER_UNIT);
+    let (inverse, start) = (BANDS_PER_UNIT / row.temperature, max_logit * BANDS_PER_UNIT);
     let (mut bands, mut weights) = ([0; BLOCK], [0.0; BLOCK]);
     let mut blocks = vec![0.0; row.logits.len().div_ceil(BLOCK)];
     let mut count = 0;
     for (first, block, words) in row_scan::blocks(row.logits, row.words, row.maxima, near.0) {
         let mut block = row_scan::masked(block, words);
-        let (mut whole, mut open) = (0u32, 0u32);
+        let (mut inside_count, mut near_count) = (0u32, 0u32);
         for &logit in &block {
-            whole += u32::from(is_inside(logit));
-            open += u32::from(is_near(logit));
+            inside_count += u32::from(is_inside(logit));
+            near_count += u32::from(is_near(logit));
         }
-        let mut kept = whole as usize;
-        if open != whole {
+        let mut kept = inside_count as usize;
+        if near_count != inside_count {
             for (at, logit) in block.iter_mut().enumerate() {
                 if is_inside(*logit) {
                     continue;
@@ -135,7 +138,7 @@ pub(crate) fn weigh(
                     *logit = f32::NEG_INFINITY;
                 }
             }
-        } else if whole as usize != BLOCK {
+        } else if inside_count as usize != BLOCK {
             for logit in &mut block {
                 *logit = if is_inside(*logit) { *logit } else { f32::NEG_INFINITY };
             }
@@ -147,7 +150,7 @@ pub(crate) fn weigh(
         }
     }
     for c in changed.iter().filter(|c| keep.keeps(c)) {
-        blocks[c.token as usize / BLOCK] += exp(c.logit - top);
+        blocks[c.token as usize / BLOCK] += exp(c.logit - max_logit);
         count += 1;
     }
     RangeWeights { keep, sum: blocks.iter().sum(), blocks, count }
@@ -202,37 +205,38 @@ pub(crate) fn top_k(row: &MaskedRow<'_>, k: usize) -> KeptRange {
 /// The range of [`steps::typical_p`]; `None` if it must be found by a list.
 pub(crate) fn typical_p(
     row: &MaskedRow<'_>,
-    top: f64,
+    max_logit: f64,
     changed: &[Candidate],
     p: f64,
 ) -> Option<KeptRange> {
     let inverse = 1.0 / row.temperature;
-    let (mut total, mut depths) = (0.0, 0.0);
+    let (mut total, mut weighted_depths) = (0.0, 0.0);
     let mut products = [0.0; BLOCK];
-    for_each_block(row, top, |block, weights| {
+    for_each_block(row, max_logit, |block, weights| {
         for ((&logit, &weight), product) in block.iter().zip(weights).zip(&mut products) {
-            let depth = top - f64::from(logit) * inverse;
+            let nats = max_logit - f64::from(logit) * inverse;
             // Deeper tokens and forbidden ones have the weight 0.
-            *product = weight * if depth < WEIGHTLESS_DEPTH { depth } else { WEIGHTLESS_DEPTH };
+            let nats = if nats < WEIGHTLESS_DEPTH_NATS { nats } else { WEIGHTLESS_DEPTH_NATS };
+            *product = weight * nats;
         }
         total += sum(weights);
-        depths += sum(&products);
+        weighted_depths += sum(&products);
     });
     for c in changed {
-        let weight = exp(c.logit - top);
+        let weight = exp(c.logit - max_logit);
         total += weight;
-        depths += weight * (top - c.logit).min(WEIGHTLESS_DEPTH);
+        weighted_depths += weight * (max_logit - c.logit).min(WEIGHTLESS_DEPTH_NATS);
     }
-    let (whole, entropy) = (top + total.ln(), total.ln() + depths / total);
-    let band = |x: f64| ((whole - x - entropy).abs() * DISTANCE_BANDS_PER_UNIT) as usize;
+    let (log_sum_exp, entropy) = (max_logit + total.ln(), total.ln() + weighted_depths / total);
+    let band = |x: f64| ((log_sum_exp - x - entropy).abs() * DISTANCE_BANDS_PER_UNIT) as usize;
     let mut weights_of = vec![0.0; DISTANCE_BANDS];
-    for_each_block(row, top, |block, weights| {
+    for_each_block(row, max_logit, |block, weights| {
         for (&logit, &weight) in block.iter().zip(weights) {
             weights_of[band(f64::from(logit) * inverse).min(DISTANCE_BANDS - 1)] += weight;
         }
     });
     for c in changed {
-        weights_of[band(c.logit).min(DISTANCE_BANDS - 1)] += exp(c.logit - top);
+        weights_of[band(c.logit).min(DISTANCE_BANDS - 1)] += exp(c.logit - max_logit);
     }
     let mut rest = p * total;
     let end = weights_of.iter().position(|&weight| {
@@ -243,12 +247,12 @@ pub(crate) fn typical_p(
     let end = end.filter(|&end| end < DISTANCE_BANDS - 1)?;
     let mut found: Vec<((u64, CandidateKey), f64)> = Vec::new();
     let mut find = |c: Candidate| {
-        found.push((typicality_order(&c, whole, entropy), exp(c.logit - top)));
+        found.push((typicality_order(&c, log_sum_exp, entropy), exp(c.logit - max_logit)));
     };
     // The band is one range of logits above the expected one and one below.
     let [near, far] = [end, end + 1].map(|band| band as f64 / DISTANCE_BANDS_PER_UNIT);
     let range = |low: f64, high: f64| (below(row, low), above(row, high));
-    let expected = whole - entropy;
+    let expected = log_sum_exp - entropy;
     let (above, below) =
         (range(expected + near, expected + far), range(expected - far, expected - near));
     let is_near = |logit: f32| {
@@ -266,24 +270,24 @@ pub(crate) fn typical_p(
         }
     }
     changed.iter().filter(|c| band(c.logit) == end).for_each(|c| find(*c));
-    let (last, _) = reach(&mut found, rest)?;
-    Some(KeptRange::Near { whole, entropy, last })
+    let (last, _) = select_by_weight(&mut found, rest)?;
+    Some(KeptRange::Typical { log_sum_exp, entropy, last })
 }
 
 /// The range of [`steps::xtc`]; `None` if it must be found by a list.
 pub(crate) fn xtc(
     row: &MaskedRow<'_>,
-    top: f64,
+    max_logit: f64,
     changed: &[Candidate],
     threshold: f64,
 ) -> Option<KeptRange> {
     if threshold < MIN_STREAMED_XTC_THRESHOLD {
         return None;
     }
-    let least = threshold * sum_of_all(row, top, changed);
+    let least = threshold * sum_of_all(row, max_logit, changed);
     let mut tops = Vec::new();
-    row.list(row.down_to(top, -least.ln()), changed, &mut tops);
-    tops.retain(|c| (c.logit - top).exp() >= least);
+    row.list(row.down_to(max_logit, -least.ln()), changed, &mut tops);
+    tops.retain(|c| (c.logit - max_logit).exp() >= least);
     Some(KeptRange::Between(tops.into_iter().max_by(steps::by_probability), None))
 }
 
@@ -292,25 +296,26 @@ pub(crate) fn mirostat(
     row: &MaskedRow<'_>,
     best: Candidate,
     changed: &[Candidate],
-    most: f64,
+    max_bits: f64,
 ) -> KeptRange {
-    let whole = best.logit + sum_of_all(row, best.logit, changed).ln();
-    KeptRange::Surprising { whole, most, top: best }
+    let log_sum_exp = best.logit + sum_of_all(row, best.logit, changed).ln();
+    KeptRange::SurpriseAtMost { log_sum_exp, max_bits, best }
 }
 
 /// The sum of all candidates' exponentials.
-fn sum_of_all(row: &MaskedRow<'_>, top: f64, changed: &[Candidate]) -> f64 {
-    row.sum_of_exponentials(top) + changed.iter().map(|c| exp(c.logit - top)).sum::<f64>()
+fn sum_of_all(row: &MaskedRow<'_>, max_logit: f64, changed: &[Candidate]) -> f64 {
+    row.sum_of_exponentials(max_logit)
+        + changed.iter().map(|c| exp(c.logit - max_logit)).sum::<f64>()
 }
 
 /// Calls `each` with the logits and the exponentials of every block with an allowed token.
 /// Forbidden tokens have the logit −∞ or NaN and the weight 0.
 fn for_each_block(
     row: &MaskedRow<'_>,
-    top: f64,
+    max_logit: f64,
     mut each: impl FnMut(&[f32; BLOCK], &[f64; BLOCK]),
 ) {
-    let (inverse, start) = (BANDS_PER_UNIT / row.temperature, top * BANDS_PER_UNIT);
+    let (inverse, start) = (BANDS_PER_UNIT / row.temperature, max_logit * BANDS_PER_UNIT);
     let (mut bands, mut weights) = ([0; BLOCK], [0.0; BLOCK]);
     for (_, block, words) in row_scan::blocks(row.logits, row.words, row.maxima, f32::MIN) {
         let block = row_scan::masked(block, words);
@@ -328,6 +333,7 @@ fn below(row: &MaskedRow<'_>, end: f64) -> f32 {
 fn above(row: &MaskedRow<'_>, end: f64) -> f32 {
     -below(row, -end)
 }
+
 /// The sum of a block's weights by independent sums, which need not wait for each other.
 fn sum(weights: &[f64; BLOCK]) -> f64 {
     let mut sums = [0.0; 8];
@@ -349,13 +355,13 @@ impl RangeWeights {
     pub(crate) fn at(
         &self,
         row: &MaskedRow<'_>,
-        (top, changed): (f64, &[Candidate]),
+        (max_logit, changed): (f64, &[Candidate]),
         point: f64,
     ) -> Option<(u32, f64)> {
         let (block, rest) = block_at(&self.blocks, point)?;
         let mut candidates = row.block(block, changed);
         candidates.retain(|c| self.keep.keeps(c));
-        let (chosen, weight) = steps::at_point(&candidates, top, rest)?;
+        let (chosen, weight) = steps::at_point(&candidates, max_logit, rest)?;
         Some((chosen.token, weight))
     }
 
@@ -374,21 +380,21 @@ mod tests {
 
     fn assert_same(
         row: &MaskedRow<'_>,
-        (top, changed): (f64, &[Candidate]),
+        (max_logit, changed): (f64, &[Candidate]),
         keep: KeptRange,
         expected: &[Candidate],
     ) {
         let mut listed = Vec::new();
         list(row, &keep, changed, &mut listed);
         assert_eq!(listed, expected, "{keep:?}");
-        let part = weigh(row, top, changed, keep);
-        let sum: f64 = expected.iter().map(|c| (c.logit - top).exp()).sum();
+        let part = weigh(row, max_logit, changed, keep);
+        let sum: f64 = expected.iter().map(|c| (c.logit - max_logit).exp()).sum();
         assert_eq!(part.count, expected.len(), "{keep:?}");
         assert!((part.sum / sum - 1.0).abs() < 1e-11, "{keep:?} {} {sum}", part.sum);
         for u in [0.0, 0.3, 0.999] {
             let point = u * part.sum;
-            let (token, _) = part.at(row, (top, changed), point).unwrap();
-            let (plain, _) = steps::at_point(expected, top, point).unwrap();
+            let (token, _) = part.at(row, (max_logit, changed), point).unwrap();
+            let (plain, _) = steps::at_point(expected, max_logit, point).unwrap();
             // Sums in another order may differ by the last bits at a border.
             let near = |token| expected.iter().position(|c| c.token == token).unwrap();
             assert!(near(token).abs_diff(near(plain.token)) <= 1);
@@ -405,29 +411,29 @@ mod tests {
             p in 0.0f64..1.0,
             temperature in 0.05f64..30.0,
         ) {
-            with_row((seed, width, deviation, temperature), |row, top, changed, all| {
+            with_row((seed, width, deviation, temperature), |row, max_logit, changed, all| {
                 let mut plain = all.to_vec();
                 steps::typical_p(&mut plain, p);
-                if let Some(keep) = typical_p(row, top, changed, p) {
-                    assert_same(row, (top, changed), keep, &plain);
+                if let Some(keep) = typical_p(row, max_logit, changed, p) {
+                    assert_same(row, (max_logit, changed), keep, &plain);
                 }
                 for threshold in [p, p / 100.0] {
                     let mut plain = all.to_vec();
                     steps::xtc(&mut plain, threshold);
-                    if let Some(keep) = xtc(row, top, changed, threshold) {
-                        assert_same(row, (top, changed), keep, &plain);
+                    if let Some(keep) = xtc(row, max_logit, changed, threshold) {
+                        assert_same(row, (max_logit, changed), keep, &plain);
                     }
                 }
                 let mut plain = all.to_vec();
                 let best = steps::greedy(all).unwrap();
                 let most = p * 20.0 - 1.0;
                 steps::mirostat(&mut plain, most);
-                assert_same(row, (top, changed), mirostat(row, best, changed, most), &plain);
+                assert_same(row, (max_logit, changed), mirostat(row, best, changed, most), &plain);
                 if changed.is_empty() {
                     let k = 1 + (p * 1.1 * all.len() as f64) as usize;
                     let mut plain = all.to_vec();
                     steps::top_k(&mut plain, k);
-                    assert_same(row, (top, changed), top_k(row, k), &plain);
+                    assert_same(row, (max_logit, changed), top_k(row, k), &plain);
                 }
             });
         }

@@ -8,7 +8,7 @@
 
 use super::block_exp::{ROUND_TO_INTEGER, block_exponentials};
 use super::row_scan::{self, BLOCK, LaneMaxima};
-use crate::sampling::exp::{BANDS_PER_UNIT, BEYOND_TABLE, EXP_REACH, exp};
+use crate::sampling::exp::{BANDS_PER_UNIT, BEYOND_TABLE, EXP_REACH_NATS, exp};
 use crate::sampling::steps::{self, Candidate};
 
 /// Least number of allowed tokens of a block whose exponentials are computed for the block as a
@@ -30,10 +30,10 @@ pub(crate) struct MaskedRow<'a> {
 }
 
 impl MaskedRow<'_> {
-    /// The least logit of the row that lies at most `reach` below `top` after the temperature,
-    /// minus a little, so that rounding leaves no token out.
-    pub(crate) fn down_to(&self, top: f64, reach: f64) -> f32 {
-        let least = (top - reach) * self.temperature;
+    /// The least logit of the row that lies at most `distance` (in nats) below `start` after the
+    /// temperature, minus a little, so that rounding leaves no token out.
+    pub(crate) fn down_to(&self, start: f64, distance: f64) -> f32 {
+        let least = (start - distance) * self.temperature;
         let least = least - least.abs() * 1e-6 - 1e-30;
         (least as f32).clamp(f32::MIN, f32::MAX)
     }
@@ -95,11 +95,11 @@ impl MaskedRow<'_> {
         candidates.retain(|c| steps::by_probability(c, last).is_le());
     }
 
-    /// The sum of e^(logit / temperature − top) over the allowed tokens, none of them above `top`,
-    /// with a relative error below 1e-12.
-    pub(crate) fn sum_of_exponentials(&self, top: f64) -> f64 {
+    /// The sum of e^(logit / temperature − `max_logit`) over the allowed tokens, none of them above
+    /// `max_logit`, with a relative error below 1e-12.
+    pub(crate) fn sum_of_exponentials(&self, max_logit: f64) -> f64 {
         let mut sums = [0.0; 4];
-        self.weigh(top, |_, bands, weights| {
+        self.weigh(max_logit, |_, bands, weights| {
             for (band, weight) in bands.iter().zip(weights) {
                 sums[(band % 4) as usize] += weight;
             }
@@ -107,12 +107,13 @@ impl MaskedRow<'_> {
         sums.iter().sum()
     }
 
-    /// The standard deviation of the `count` candidates, none of them above `top`.
-    pub(crate) fn deviation(&self, (top, count): (f64, usize), changed: &[Candidate]) -> f64 {
+    /// The standard deviation of the `count` candidates, none of them above `max_logit`.
+    pub(crate) fn deviation(&self, (max_logit, count): (f64, usize), changed: &[Candidate]) -> f64 {
         let count = count as f64;
         let of_all = |term: &dyn Fn(f64) -> f64| changed.iter().map(|c| term(c.logit)).sum::<f64>();
-        let distances = self.sum(top, |distance| distance) + of_all(&|logit| logit - top);
-        let mean = top + distances / count;
+        let distances =
+            self.sum(max_logit, |distance| distance) + of_all(&|logit| logit - max_logit);
+        let mean = max_logit + distances / count;
         let squares = self.sum(mean, |distance| distance * distance)
             + of_all(&|logit| (logit - mean).powi(2));
         (squares / count).sqrt()
@@ -149,19 +150,20 @@ impl MaskedRow<'_> {
     /// token within the table's reach. Forbidden tokens and tokens beyond reach have the weight 0.
     pub(crate) fn weigh(
         &self,
-        top: f64,
+        max_logit: f64,
         mut each: impl FnMut(usize, &[u32; BLOCK], &[f64; BLOCK]),
     ) {
-        let (inverse, top) = (BANDS_PER_UNIT / self.temperature, top * BANDS_PER_UNIT);
+        let (inverse, max_logit_bands) =
+            (BANDS_PER_UNIT / self.temperature, max_logit * BANDS_PER_UNIT);
         let (mut bands, mut weights) = ([0; BLOCK], [0.0; BLOCK]);
-        let least = self.down_to(top / BANDS_PER_UNIT, EXP_REACH as f64);
+        let least = self.down_to(max_logit_bands / BANDS_PER_UNIT, EXP_REACH_NATS as f64);
         for (start, block, words) in row_scan::blocks(self.logits, self.words, self.maxima, least) {
             if <&[u32; 4]>::try_from(words)
                 .is_ok_and(|words| row_scan::count(words) < MIN_VECTOR_TOKENS)
             {
                 weights = [0.0; BLOCK];
                 row_scan::for_each(block, words, |at, logit| {
-                    let depth = top - f64::from(logit) * inverse;
+                    let depth = max_logit_bands - f64::from(logit) * inverse;
                     bands[at] = (depth.min(BEYOND_TABLE) + ROUND_TO_INTEGER).to_bits() as u32;
                     weights[at] = exp(-depth / BANDS_PER_UNIT);
                 });
@@ -171,7 +173,7 @@ impl MaskedRow<'_> {
             block_exponentials(
                 &row_scan::masked(block, words),
                 inverse,
-                top,
+                max_logit_bands,
                 &mut bands,
                 &mut weights,
             );
@@ -192,14 +194,15 @@ mod tests {
         let best = row_scan::scan(&logits, &words, &mut maxima, row_scan::MaximaPrecision::Exact)
             .best
             .map(|b| f64::from(b.1));
-        let top = best.unwrap();
+        let max_logit = best.unwrap();
         for temperature in [0.05, 0.7, 1.0, 30.0] {
             let row = MaskedRow { logits: &logits, words: &words, maxima: &maxima, temperature };
-            let top = top / temperature;
+            let max_logit = max_logit / temperature;
             let allowed = |i: &usize| words[i / 32] >> (i % 32) & 1 == 1;
-            let each = (0..300).filter(allowed).map(|i| f64::from(logits[i]) / temperature - top);
+            let each =
+                (0..300).filter(allowed).map(|i| f64::from(logits[i]) / temperature - max_logit);
             let expected: f64 = each.map(f64::exp).sum();
-            assert!((row.sum_of_exponentials(top) / expected - 1.0).abs() < 1e-12);
+            assert!((row.sum_of_exponentials(max_logit) / expected - 1.0).abs() < 1e-12);
         }
     }
 }

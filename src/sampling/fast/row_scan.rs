@@ -18,7 +18,7 @@ const LANES: usize = 4;
 const CHAINS: usize = 4;
 
 /// The words of a block that is allowed as a whole.
-pub(crate) const WHOLE: [u32; BLOCK / WORD] = [u32::MAX; BLOCK / WORD];
+pub(crate) const ALL_ALLOWED: [u32; BLOCK / WORD] = [u32::MAX; BLOCK / WORD];
 /// Least number of allowed tokens of a block that is read as a whole; fewer are read one by one.
 const MIN_VECTOR_TOKENS: usize = 8;
 /// Blocks that are read exactly after one whose upper bound did not settle it: where the model
@@ -163,7 +163,7 @@ fn split<'a>(logits: &'a [f32], words: &'a [u32]) -> impl Iterator<Item = (&'a [
 
 /// The number of tokens that four words allow.
 pub(crate) fn count(words: &[u32; BLOCK / WORD]) -> usize {
-    if *words == WHOLE {
+    if *words == ALL_ALLOWED {
         return BLOCK;
     }
     // Two counts of twice the width: not every processor has an instruction for it.
@@ -232,7 +232,7 @@ fn partial_block(block: &[f32; BLOCK], words: &[u32], sums: &mut [Lanes; CHAINS]
 pub(crate) fn masked(block: &[f32], words: &[u32]) -> [f32; BLOCK] {
     let mut masked = [f32::NEG_INFINITY; BLOCK];
     masked[..block.len()].copy_from_slice(block);
-    if words != WHOLE {
+    if words != ALL_ALLOWED {
         for (part, word) in masked.as_chunks_mut::<LANES>().0.chunks_mut(8).zip(words) {
             let bytes = word.to_le_bytes();
             for (i, lanes) in part.iter_mut().enumerate() {

@@ -43,8 +43,8 @@ pub(crate) fn with_row(
     let scan = row_scan::scan(&logits, mask.words(), &mut maxima, MaximaPrecision::Exact);
     let row = MaskedRow { logits: &logits, words: mask.words(), maxima: &maxima, temperature };
     let best = f64::from(scan.best.unwrap().1) / temperature;
-    let top = changed.iter().map(|c| c.logit).fold(best, f64::max);
+    let max_logit = changed.iter().map(|c| c.logit).fold(best, f64::max);
     let mut plain = Vec::new();
     row.list(f32::NEG_INFINITY, &changed, &mut plain);
-    check(&row, top, &changed, &plain);
+    check(&row, max_logit, &changed, &plain);
 }

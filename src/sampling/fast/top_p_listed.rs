@@ -39,7 +39,7 @@ const ROUGH_SHARE: f64 = 0.5;
 /// Number of tokens from which a nucleus is streamed instead of listed, if that is possible.
 const MAX_LISTED_TOKENS: usize = 12_000;
 
-/// TopPScratch.
+/// Buffers of [`top_p`], kept from one draw to the next.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TopPScratch {
     /// Listed tokens with their logits, ascending by token.
@@ -65,28 +65,28 @@ struct ApproximateSum {
 
 /// Finds the nucleus of probability `p` among the `count` candidates: the row's tokens and the
 /// changed ones. Appends it to `candidates`, in order of token id, unless it is streamed. No
-/// candidate is above `top`, whose exponential counts as 1. The row's maxima are exact.
+/// candidate is above `max_logit`, whose exponential counts as 1. The row's maxima are exact.
 pub(crate) fn top_p(
     row: &MaskedRow<'_>,
-    (top, count): (f64, usize),
+    (max_logit, count): (f64, usize),
     changed: &[Candidate],
     p: f64,
     TopPScratch { above, streamed }: &mut TopPScratch,
     candidates: &mut Vec<Candidate>,
 ) -> TopP {
-    let known = weight_of_maxima(row, top, changed);
-    let proven = row.down_to(top, -((1.0 - p) * known / count as f64).ln());
-    let guessed = likely_below(row, top, (1.0 - p) * known).max(proven);
+    let known = weight_of_maxima(row, max_logit, changed);
+    let proven = row.down_to(max_logit, -((1.0 - p) * known / count as f64).ln());
+    let guessed = likely_below(row, max_logit, (1.0 - p) * known).max(proven);
     if likely_count(row, guessed) > MAX_LISTED_TOKENS
-        && let Some(kept) = streamed.find(row, (top, greatest_logit(row)), changed, p)
+        && let Some(kept) = streamed.find(row, (max_logit, greatest_logit(row)), changed, p)
     {
         return TopP::Streamed(kept);
     }
     for least in [guessed, proven, f32::MIN] {
         above.clear();
         row.for_each_from(least, |token, logit| above.push((token, logit)));
-        let below = roughly_below(row, least, top);
-        if let Some((last, sum)) = nucleus_end(row, above, below, top, changed, p) {
+        let below = roughly_below(row, least, max_logit);
+        if let Some((last, sum)) = nucleus_end(row, above, below, max_logit, changed, p) {
             list_nucleus(row, above, last, changed, candidates);
             return TopP::Listed(Some(sum));
         }
@@ -107,7 +107,7 @@ fn likely_count(row: &MaskedRow<'_>, least: f32) -> usize {
 }
 
 /// A lower bound of the weight of all candidates: that of the blocks' maxima.
-fn weight_of_maxima(row: &MaskedRow<'_>, top: f64, changed: &[Candidate]) -> f64 {
+fn weight_of_maxima(row: &MaskedRow<'_>, max_logit: f64, changed: &[Candidate]) -> f64 {
     let (best, mut sum) = (greatest_logit(row), 0.0);
     for maxima in row.maxima.as_flattened().chunks(BLOCK) {
         let mut block = [f32::NEG_INFINITY; BLOCK];
@@ -115,14 +115,14 @@ fn weight_of_maxima(row: &MaskedRow<'_>, top: f64, changed: &[Candidate]) -> f64
         sum += roughly(&block, best, octaves_per_logit(row), f32::INFINITY);
     }
     // The factor covers the error of the rough sum.
-    sum * weight(row, best, top) * (1.0 - 10.0 * ROUGH_RELATIVE_ERROR)
-        + changed.iter().map(|c| exp(c.logit - top)).sum::<f64>()
+    sum * weight(row, best, max_logit) * (1.0 - 10.0 * ROUGH_RELATIVE_ERROR)
+        + changed.iter().map(|c| exp(c.logit - max_logit)).sum::<f64>()
 }
 
 /// An estimate, by the sample, of the logit below which [`ROUGH_SHARE`] of `outside` lies, the
 /// weight outside the nucleus. −∞ if the sample holds less.
-fn likely_below(row: &MaskedRow<'_>, top: f64, outside: f64) -> f32 {
-    let (inverse, start) = (BANDS_PER_UNIT / row.temperature, top * BANDS_PER_UNIT);
+fn likely_below(row: &MaskedRow<'_>, max_logit: f64, outside: f64) -> f32 {
+    let (inverse, start) = (BANDS_PER_UNIT / row.temperature, max_logit * BANDS_PER_UNIT);
     let (mut bands, mut weights) = ([0; BLOCK], [0.0; BLOCK]);
     let mut spectrum = [0.0; TABLE_SIZE];
     let all = row_scan::blocks(row.logits, row.words, row.maxima, f32::MIN);
@@ -138,22 +138,24 @@ fn likely_below(row: &MaskedRow<'_>, top: f64, outside: f64) -> f32 {
         rest -= weight;
         rest < 0.0
     });
-    reached.map_or(f32::NEG_INFINITY, |band| row.down_to(top, (band as f64 + 0.5) / BANDS_PER_UNIT))
+    reached.map_or(f32::NEG_INFINITY, |band| {
+        row.down_to(max_logit, (band as f64 + 0.5) / BANDS_PER_UNIT)
+    })
 }
 
 /// The sum of the exponentials of the allowed logits below `end`.
-fn roughly_below(row: &MaskedRow<'_>, end: f32, top: f64) -> ApproximateSum {
+fn roughly_below(row: &MaskedRow<'_>, end: f32, max_logit: f64) -> ApproximateSum {
     if end <= f32::MIN {
         return ApproximateSum { sum: 0.0, error: 0.0 };
     }
     let (best, inverse, mut sum) = (greatest_logit(row), octaves_per_logit(row), 0.0);
     for (_, block, words) in row_scan::blocks(row.logits, row.words, row.maxima, f32::MIN) {
         sum += match <&[f32; BLOCK]>::try_from(block) {
-            Ok(block) if *words == row_scan::WHOLE => roughly(block, best, inverse, end),
+            Ok(block) if *words == row_scan::ALL_ALLOWED => roughly(block, best, inverse, end),
             _ => roughly(&row_scan::masked(block, words), best, inverse, end),
         };
     }
-    let weight = weight(row, best, top);
+    let weight = weight(row, best, max_logit);
     let error = (sum * ROUGH_RELATIVE_ERROR + row.logits.len() as f64 * DEEP_TOKEN_ERROR) * weight;
     ApproximateSum { sum: sum * weight, error }
 }
@@ -171,8 +173,8 @@ fn octaves_per_logit(row: &MaskedRow<'_>) -> f32 {
 }
 
 /// The exponential of a logit.
-fn weight(row: &MaskedRow<'_>, logit: f32, top: f64) -> f64 {
-    exp(f64::from(logit) / row.temperature - top)
+fn weight(row: &MaskedRow<'_>, logit: f32, max_logit: f64) -> f64 {
+    exp(f64::from(logit) / row.temperature - max_logit)
 }
 
 /// The last token of the nucleus and the sum of the nucleus's exponentials; `None` if the error
@@ -181,11 +183,11 @@ fn nucleus_end(
     row: &MaskedRow<'_>,
     above: &[(u32, f32)],
     below: ApproximateSum,
-    top: f64,
+    max_logit: f64,
     changed: &[Candidate],
     p: f64,
 ) -> Option<(Candidate, f64)> {
-    let (inverse, start) = (BANDS_PER_UNIT / row.temperature, top * BANDS_PER_UNIT);
+    let (inverse, start) = (BANDS_PER_UNIT / row.temperature, max_logit * BANDS_PER_UNIT);
     let mut spectrum = [0.0; TABLE_SIZE];
     let (mut bands, mut weights) = ([0; BLOCK], [0.0; BLOCK]);
     for tokens in above.chunks(BLOCK) {
@@ -197,9 +199,9 @@ fn nucleus_end(
         }
     }
     let band_of =
-        |c: &Candidate| ((top - c.logit) * BANDS_PER_UNIT).min(BEYOND_TABLE).round() as usize;
+        |c: &Candidate| ((max_logit - c.logit) * BANDS_PER_UNIT).min(BEYOND_TABLE).round() as usize;
     for c in changed {
-        spectrum[band_of(c)] += exp(c.logit - top);
+        spectrum[band_of(c)] += exp(c.logit - max_logit);
     }
     let total = spectrum.iter().sum::<f64>() + below.sum;
     let error = match below.error {
@@ -216,8 +218,8 @@ fn nucleus_end(
     // Rounding may put the end into the next band.
     for band in first..TABLE_SIZE {
         let mut ranked: Vec<_> = changed.iter().copied().filter(|c| band_of(c) == band).collect();
-        let end = row.down_to(top, (band as f64 + 1.0) / BANDS_PER_UNIT);
-        let above_it = row.down_to(top, (band as f64 - 1.0) / BANDS_PER_UNIT);
+        let end = row.down_to(max_logit, (band as f64 + 1.0) / BANDS_PER_UNIT);
+        let above_it = row.down_to(max_logit, (band as f64 - 1.0) / BANDS_PER_UNIT);
         for &(token, logit) in above {
             if !(end..=above_it).contains(&logit) {
                 continue;
@@ -229,7 +231,7 @@ fn nucleus_end(
         }
         ranked.sort_unstable_by(steps::by_probability);
         for c in ranked {
-            sum += exp(c.logit - top);
+            sum += exp(c.logit - max_logit);
             if sum >= least {
                 return (sum >= wanted).then_some((c, sum));
             }
@@ -258,6 +260,7 @@ fn list_nucleus(
     }
     candidates.extend(changed);
 }
+
 /// The sum in `f32` of 2^((logit − `best`) · `inverse`) over a block's logits below `end`, where
 /// `inverse` is the number of octaves to a unit of the logits. A loop that becomes vector
 /// instructions: a power of two with an integer exponent, times a short series.
@@ -266,8 +269,8 @@ fn roughly(block: &[f32; BLOCK], best: f32, inverse: f32, end: f32) -> f64 {
     const LANES: usize = 16;
     /// 1.5 · 2^23: added to a number below 2^22, it leaves the nearest integer in the last bits.
     const ROUND: f32 = 12_582_912.0;
-    /// Depth, in octaves, that stands for all greater ones, for −∞ and for NaN of forbidden tokens.
-    const DEEPEST: f32 = 126.0;
+    /// The depth that stands for all greater ones, for −∞ and for NaN of forbidden tokens.
+    const MAX_DEPTH_OCTAVES: f32 = 126.0;
     /// Exponent bias of `f32`.
     const BIAS: u32 = 127;
     /// ln 2, to the power of k, by k factorial.
@@ -283,10 +286,10 @@ fn roughly(block: &[f32; BLOCK], best: f32, inverse: f32, end: f32) -> f64 {
     let mut sums = [0.0f32; LANES];
     for lanes in block.as_chunks::<LANES>().0 {
         for (&logit, sum) in lanes.iter().zip(&mut sums) {
-            let depth = (best - logit) * inverse;
-            let depth = if depth < DEEPEST { depth } else { DEEPEST };
-            let rounded = depth + ROUND;
-            let r = (rounded - ROUND) - depth;
+            let octaves = (best - logit) * inverse;
+            let octaves = if octaves < MAX_DEPTH_OCTAVES { octaves } else { MAX_DEPTH_OCTAVES };
+            let rounded = octaves + ROUND;
+            let r = (rounded - ROUND) - octaves;
             let [a, b, c, d, e, f, g] = SERIES;
             let series = a + r * (b + r * (c + r * (d + r * (e + r * (f + r * g)))));
             let power = f32::from_bits(BIAS.wrapping_sub(rounded.to_bits()) << 23);
@@ -305,23 +308,23 @@ mod tests {
 
     /// Hands to `check` the nucleus by the definition and by the fast path.
     fn both(of: (u64, usize, f64, f64), p: f64, check: impl Fn(Vec<Candidate>, Vec<Candidate>)) {
-        with_row(of, |row, top, changed, all| {
-            let end = row.down_to(top, 3.0);
-            let below = roughly_below(row, end, top);
+        with_row(of, |row, max_logit, changed, all| {
+            let end = row.down_to(max_logit, 3.0);
+            let below = roughly_below(row, end, max_logit);
             let unchanged = all.iter().filter(|c| changed.iter().all(|x| x.token != c.token));
             let exact: f64 = unchanged
                 .filter(|c| row.logits[c.token as usize] < end)
-                .map(|c| (c.logit - top).exp())
+                .map(|c| (c.logit - max_logit).exp())
                 .sum();
             assert!((below.sum - exact).abs() <= below.error, "{below:?} {exact}");
             let (mut plain, mut kept) = (all.to_vec(), Vec::new());
-            let counted = (top, all.len());
+            let counted = (max_logit, all.len());
             let found = top_p(row, counted, changed, p, &mut TopPScratch::default(), &mut kept);
             steps::top_p(&mut plain, p);
             if let TopP::Streamed(wide) = found {
                 row.list_down_to(&wide.last, f32::MIN, changed, &mut kept);
                 assert_eq!(wide.count, kept.len());
-                let sum: f64 = kept.iter().map(|c| (c.logit - top).exp()).sum();
+                let sum: f64 = kept.iter().map(|c| (c.logit - max_logit).exp()).sum();
                 assert!((wide.sum / sum - 1.0).abs() < 1e-12, "{wide:?} {sum}");
             }
             check(plain, kept);

@@ -21,7 +21,7 @@ use super::masked_row::MaskedRow;
 use super::row_scan::{self, BLOCK};
 use crate::sampling::exp::exp;
 use crate::sampling::steps::{self, Candidate, CandidateKey};
-use crate::sampling::weighted_select::reach;
+use crate::sampling::weighted_select::select_by_weight;
 
 /// Distance of the blocks of the sample: one block of this number is weighed in advance.
 const SAMPLE_INTERVAL: usize = 16;
@@ -95,12 +95,12 @@ enum KeyScale {
 
 impl StreamedTopP {
     /// Finds the nucleus of probability `p` of the row and the changed candidates. `best` is the
-    /// row's greatest logit; no candidate is above `top`, whose exponential counts as 1. `None` if
+    /// row's greatest logit; no candidate is above `max_logit`, whose exponential counts as 1. `None` if
     /// the nucleus is not wide, or if the sample misled.
     pub(crate) fn find(
         &mut self,
         row: &MaskedRow<'_>,
-        (top, best): (f64, f32),
+        (max_logit, best): (f64, f32),
         changed: &[Candidate],
         p: f64,
     ) -> Option<NucleusBound> {
@@ -110,7 +110,7 @@ impl StreamedTopP {
         } else {
             None
         };
-        let scale = (table.start - top).exp();
+        let scale = (table.start - max_logit).exp();
         self.blocks.iter_mut().for_each(|weight| *weight *= scale);
         self.table = Some(table);
         kept.map(|kept| NucleusBound { sum: kept.sum * scale, ..kept })
@@ -165,7 +165,7 @@ impl StreamedTopP {
         for (start, block, words) in row_scan::blocks(row.logits, row.words, row.maxima, least) {
             let copy;
             let block = match <&[f32; BLOCK]>::try_from(block) {
-                Ok(block) if *words == row_scan::WHOLE => block,
+                Ok(block) if *words == row_scan::ALL_ALLOWED => block,
                 _ => {
                     copy = row_scan::masked(block, words);
                     &copy
@@ -309,7 +309,7 @@ impl StreamedTopP {
     /// Selects the token in the bracket at which the sum reaches `wanted`; returns it with the
     /// number of tokens of the bracket that stay, and adds their weights to their blocks.
     fn select(&mut self, wanted: f64) -> Option<(Candidate, usize)> {
-        let (last, _) = reach(&mut self.between, wanted)?;
+        let (last, _) = select_by_weight(&mut self.between, wanted)?;
         let mut count = 0;
         for (key, weight) in self.between.iter().filter(|(key, _)| *key <= last) {
             count += 1;
@@ -360,13 +360,13 @@ impl StreamedTopP {
         &self,
         row: &MaskedRow<'_>,
         kept: &NucleusBound,
-        (top, changed): (f64, &[Candidate]),
+        (max_logit, changed): (f64, &[Candidate]),
         point: f64,
     ) -> Option<(u32, f64)> {
         let (block, rest) = block_at(&self.blocks, point)?;
         let mut candidates = row.block(block, changed);
         candidates.retain(|c| steps::by_probability(c, &kept.last).is_le());
-        let (chosen, weight) = steps::at_point(&candidates, top, rest)?;
+        let (chosen, weight) = steps::at_point(&candidates, max_logit, rest)?;
         Some((chosen.token, weight))
     }
 }
@@ -440,11 +440,11 @@ mod tests {
                 MaskedRow { logits: &logits, words: mask.words(), maxima: &maxima, temperature };
             let best = scan.best.unwrap().1;
             let of_row = f64::from(best) / temperature;
-            let top = changed.iter().map(|c| c.logit).fold(of_row, f64::max);
+            let max_logit = changed.iter().map(|c| c.logit).fold(of_row, f64::max);
             let mut plain = Vec::new();
             row.list(f32::NEG_INFINITY, &changed, &mut plain);
             steps::top_p(&mut plain, p);
-            let Some(kept) = wide.find(&row, (top, best), &changed, p) else { continue };
+            let Some(kept) = wide.find(&row, (max_logit, best), &changed, p) else { continue };
             found += 1;
             let mut listed = Vec::new();
             row.list_down_to(&kept.last, f32::MIN, &changed, &mut listed);
@@ -452,7 +452,7 @@ mod tests {
             assert_eq!(listed, plain, "{round}");
             for point in [0.0, uniform(), uniform(), 1.0 - 1e-9] {
                 let (expected, probability) = steps::pick(&plain, point).unwrap();
-                let drawn = wide.at(&row, &kept, (top, &changed), point * kept.sum).unwrap();
+                let drawn = wide.at(&row, &kept, (max_logit, &changed), point * kept.sum).unwrap();
                 assert_eq!(drawn.0, expected.token, "{round}");
                 assert!((drawn.1 / kept.sum / probability - 1.0).abs() < 1e-11, "{round}");
             }

@@ -32,7 +32,7 @@ pub(super) struct AdjustedRow {
     /// The temperature that divides the unchanged tokens' logits.
     pub(super) temperature: f64,
     /// The greatest logit of all.
-    pub(super) top: f64,
+    pub(super) max_logit: f64,
 }
 
 impl AllowedRow {
@@ -85,8 +85,8 @@ impl AllowedRow {
         let unchanged = scan.best.map(|(_, logit)| f64::from(logit) / temperature);
         let greatest_changed = steps::greedy(&changed).map(|c| c.logit);
         let logits = unchanged.into_iter().chain(greatest_changed);
-        let top = logits.fold(f64::NEG_INFINITY, f64::max);
-        AdjustedRow { scan, changed, temperature, top }
+        let max_logit = logits.fold(f64::NEG_INFINITY, f64::max);
+        AdjustedRow { scan, changed, temperature, max_logit }
     }
 
     /// The most probable token after the steps that change logits; of equal ones the lowest id.

@@ -79,8 +79,8 @@ impl Sampler {
         let Self { chain, scratch, random, estimate_random, .. } = self;
         let adjusted = allowed.adjust(chain);
         let row = adjusted.unchanged(logits, &scratch.words, &scratch.maxima);
-        let mut line = BlockLine::new(&row, adjusted.top, adjusted.changed);
-        let whole = line.length();
+        let mut line = BlockLine::new(&row, adjusted.max_logit, adjusted.changed);
+        let total = line.length();
         let mut checks = 0;
         let mut shares = vec![1.0];
         let (first, weight) = loop {
@@ -92,7 +92,7 @@ impl Sampler {
                 break (token, weight);
             }
             line.remove(token);
-            shares.push(line.length() / whole);
+            shares.push(line.length() / total);
         };
         let mut accepted = usize::from(!weigh);
         while accepted == 0 {
@@ -103,11 +103,11 @@ impl Sampler {
                 accepted += 1;
             } else {
                 line.remove(token);
-                shares.push(line.length() / whole);
+                shares.push(line.length() / total);
             }
         }
         let mass = weigh.then(|| 1.0 / shares.iter().map(|share| 1.0 / share).sum::<f64>());
-        Ok(Some(Checked { token: first, probability: weight / whole, checks, mass }))
+        Ok(Some(Checked { token: first, probability: weight / total, checks, mass }))
     }
 
     /// Asks about tokens from the most probable one down; returns the first that is accepted.

@@ -39,7 +39,7 @@ pub(super) fn draw_from_all(
 ) -> Result<(u32, f64)> {
     let adjusted = allowed.adjust(chain);
     let row = adjusted.unchanged(logits, &scratch.words, &scratch.maxima);
-    let line = BlockLine::new(&row, adjusted.top, adjusted.changed);
+    let line = BlockLine::new(&row, adjusted.max_logit, adjusted.changed);
     let point = random.fraction() * line.length();
     let (token, weight) = line.at(point).ok_or_else(steps::nothing_to_draw)?;
     Ok((token, weight / line.length()))
@@ -57,7 +57,7 @@ pub(super) fn truncate(
     let SamplerScratch { words, maxima, candidates, top_p: top_p_scratch } = scratch;
     candidates.clear();
     let (params, steps) = (chain.params(), chain.steps());
-    let (top, changed) = (adjusted.top, &adjusted.changed[..]);
+    let (max_logit, changed) = (adjusted.max_logit, &adjusted.changed[..]);
     let row = adjusted.unchanged(logits, words, maxima);
     let mut rest = chain.local_steps();
     let is_long = adjusted.scan.allowed > MAX_PLAIN_TOKENS;
@@ -68,7 +68,7 @@ pub(super) fn truncate(
     if let Some(range) = first.and_then(|step| kept_range(chain, step, excludes, &adjusted, &row)) {
         rest += 1;
         if rest == steps.len() {
-            let range = logit_ranges::weigh(&row, top, changed, range);
+            let range = logit_ranges::weigh(&row, max_logit, changed, range);
             return TruncatedRow::Range { range, row: adjusted };
         }
         logit_ranges::list(&row, &range, changed, candidates);
@@ -76,33 +76,35 @@ pub(super) fn truncate(
         match first {
             Some(ChainStep::TopP) => {
                 rest += 1;
-                let start = (top, adjusted.count());
+                let start = (max_logit, adjusted.count());
                 match top_p(&row, start, changed, exact(params.top_p), top_p_scratch, candidates) {
-                    TopP::Listed(total) => known = total.map(|total| (top, total)),
+                    TopP::Listed(total) => known = total.map(|total| (max_logit, total)),
                     TopP::Streamed(bound) if rest == steps.len() => {
                         return TruncatedRow::Nucleus { bound, row: adjusted };
                     }
                     TopP::Streamed(bound) => {
                         // The most probable token stays, so what min-p removes is known.
                         let next = steps.get(rest).filter(|step| **step == ChainStep::MinP);
-                        let least = least_kept_logit(&row, top, next.copied(), params);
+                        let least = least_kept_logit(&row, max_logit, next.copied(), params);
                         row.list_down_to(&bound.last, least, changed, candidates);
                     }
                 }
             }
             Some(ChainStep::TopNSigma) => {
                 rest += 1;
-                let deviation = row.deviation((top, adjusted.count()), changed);
-                let reach = exact(params.top_n_sigma) * deviation;
-                row.list(row.down_to(top, reach), changed, candidates);
-                candidates.retain(|c| top - c.logit <= reach);
+                let deviation = row.deviation((max_logit, adjusted.count()), changed);
+                let max_distance = exact(params.top_n_sigma) * deviation;
+                row.list(row.down_to(max_logit, max_distance), changed, candidates);
+                candidates.retain(|c| max_logit - c.logit <= max_distance);
             }
             Some(ChainStep::Xtc) => {
                 rest += 1;
                 row.list(f32::NEG_INFINITY, changed, candidates);
                 steps::xtc(candidates, exact(params.xtc_threshold));
             }
-            first => row.list(least_kept_logit(&row, top, first, params), changed, candidates),
+            first => {
+                row.list(least_kept_logit(&row, max_logit, first, params), changed, candidates)
+            }
         }
     }
     for &step in &steps[rest..] {
@@ -121,16 +123,18 @@ fn kept_range(
     adjusted: &AdjustedRow,
     row: &MaskedRow<'_>,
 ) -> Option<KeptRange> {
-    let (params, top, changed) = (chain.params(), adjusted.top, &adjusted.changed[..]);
+    let (params, max_logit, changed) = (chain.params(), adjusted.max_logit, &adjusted.changed[..]);
     match step {
         ChainStep::TopK if changed.is_empty() => {
             let k = params.top_k.unwrap_or(usize::MAX);
             let is_few = row.least_of_most_probable(k) != f32::NEG_INFINITY;
             (!is_few).then(|| logit_ranges::top_k(row, k))
         }
-        ChainStep::TypicalP => logit_ranges::typical_p(row, top, changed, exact(params.typical_p)),
+        ChainStep::TypicalP => {
+            logit_ranges::typical_p(row, max_logit, changed, exact(params.typical_p))
+        }
         ChainStep::Xtc if !excludes => Some(KeptRange::Between(None, None)),
-        ChainStep::Xtc => logit_ranges::xtc(row, top, changed, exact(params.xtc_threshold)),
+        ChainStep::Xtc => logit_ranges::xtc(row, max_logit, changed, exact(params.xtc_threshold)),
         ChainStep::Mirostat => adjusted
             .most_probable()
             .map(|best| logit_ranges::mirostat(row, best, changed, chain.max_surprise())),
@@ -141,13 +145,13 @@ fn kept_range(
 /// A logit below which the step `first` removes every unchanged token.
 fn least_kept_logit(
     row: &MaskedRow<'_>,
-    top: f64,
+    max_logit: f64,
     first: Option<ChainStep>,
     params: &SamplingParams,
 ) -> f32 {
     match first {
         Some(ChainStep::TopK) => row.least_of_most_probable(params.top_k.unwrap_or(usize::MAX)),
-        Some(ChainStep::MinP) => row.down_to(top, -exact(params.min_p).ln()),
+        Some(ChainStep::MinP) => row.down_to(max_logit, -exact(params.min_p).ln()),
         _ => f32::NEG_INFINITY,
     }
 }

@@ -52,8 +52,8 @@ pub fn greedy(candidates: &[Candidate]) -> Option<Candidate> {
 /// Natural logarithm of the sum of the candidates' exponentials: a candidate's log-probability is
 /// its logit minus this.
 pub fn log_sum_exp(candidates: &[Candidate]) -> f64 {
-    let Some(top) = greedy(candidates) else {
+    let Some(best) = greedy(candidates) else {
         return f64::NEG_INFINITY;
     };
-    top.logit + candidates.iter().map(|c| exp(c.logit - top.logit)).sum::<f64>().ln()
+    best.logit + candidates.iter().map(|c| exp(c.logit - best.logit)).sum::<f64>().ln()
 }

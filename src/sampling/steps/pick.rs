@@ -9,19 +9,23 @@ use crate::sampling::exp::exp;
 /// of token id, has its probability for length; with that probability. `None` only for an empty
 /// list.
 pub fn pick(candidates: &[Candidate], u: f64) -> Option<(Candidate, f64)> {
-    let top = greedy(candidates)?.logit;
-    let total: f64 = candidates.iter().map(|c| exp(c.logit - top)).sum();
-    let (chosen, weight) = at_point(candidates, top, u * total)?;
+    let max_logit = greedy(candidates)?.logit;
+    let total: f64 = candidates.iter().map(|c| exp(c.logit - max_logit)).sum();
+    let (chosen, weight) = at_point(candidates, max_logit, u * total)?;
     Some((chosen, weight / total))
 }
 
-/// The candidate at the point `rest` of a line on which each has its exponential from `top` on for
-/// length, with that. Where rounding leaves the line too short, its last candidate is chosen.
-pub(crate) fn at_point(candidates: &[Candidate], top: f64, rest: f64) -> Option<(Candidate, f64)> {
+/// The candidate at the point `rest` of a line on which each has its exponential from `max_logit` on
+/// for length, with that. Where rounding leaves the line too short, its last candidate is chosen.
+pub(crate) fn at_point(
+    candidates: &[Candidate],
+    max_logit: f64,
+    rest: f64,
+) -> Option<(Candidate, f64)> {
     let mut end = 0.0;
     let mut chosen = None;
     for c in candidates {
-        let weight = exp(c.logit - top);
+        let weight = exp(c.logit - max_logit);
         if weight > 0.0 {
             chosen = Some((*c, weight));
             end += weight;
@@ -39,11 +43,11 @@ pub fn top_log_probabilities(candidates: &[Candidate], n: usize) -> Vec<(u32, f6
     if n == 0 {
         return Vec::new();
     }
-    let whole = log_sum_exp(candidates);
+    let log_sum_exp = log_sum_exp(candidates);
     let mut best = candidates.to_vec();
     top_k(&mut best, n);
     best.sort_unstable_by(by_probability);
-    best.into_iter().map(|c| (c.token, c.logit - whole)).collect()
+    best.into_iter().map(|c| (c.token, c.logit - log_sum_exp)).collect()
 }
 
 /// An error for a list without candidates, which no step leaves.

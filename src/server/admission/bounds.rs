@@ -48,7 +48,8 @@ pub struct ServerBounds {
 #[non_exhaustive]
 pub struct GenerationBounds {
     /// Choices of a prompt, beams, and texts of which the best are answered: `n`, `num_beams` and
-    /// `best_of`. Each takes a place among the texts that are written.
+    /// `best_of`. Texts of `n` and `best_of` take a place each among the running ones; beams of one search
+    /// share one.
     pub max_choices: usize,
     /// Stop strings, and as many stop regexes; OpenAI's limit is four.
     pub max_stops: usize,

@@ -69,7 +69,7 @@ pub(crate) struct GenerationFields {
     pub(crate) choices: usize,
     pub(crate) stream: bool,
     pub(crate) stream_options: StreamOptions,
-    /// Alternatives to the tokens of the prompt, which are told of by themselves.
+    /// Number of alternatives to each token of the prompt, for the field `prompt_logprobs` of the answer.
     pub(crate) prompt_logprobs: Option<usize>,
 }
 

@@ -12,7 +12,7 @@ use crate::grammar::{Grammar, GrammarBuilder, NodeId, SpecialToken, TokenSet};
 use crate::json_schema::{PropertyOrder, Schema, Style, Whitespace};
 use crate::recognizer::program::find_token;
 use crate::regular::{self, Anchoring, CodePoints as _, Language, Triggers, Utf8, any_text};
-use crate::vocabulary::{SpecialNames, TextPart};
+use crate::vocabulary::{SpecialTokenNames, TextPart};
 
 /// The end of the innermost tag around a format.
 #[derive(Clone, Copy)]
@@ -27,12 +27,12 @@ enum EndOfTag<'a> {
 pub(super) struct TagLowering<'a> {
     builder: GrammarBuilder,
     compiler: &'a Compiler,
-    names: SpecialNames,
+    names: SpecialTokenNames,
 }
 
 impl<'a> TagLowering<'a> {
     pub(super) fn new(compiler: &'a Compiler) -> Self {
-        let names = SpecialNames::new(compiler.vocabulary());
+        let names = SpecialTokenNames::new(compiler.vocabulary());
         Self { builder: GrammarBuilder::new(), compiler, names }
     }
 

@@ -22,7 +22,7 @@ use super::terminal_languages::TerminalLanguages;
 use crate::ebnf::expression::{RuleAttribute, RuleExpr, RuleExprKind};
 use crate::ebnf::rule_table::RuleTable;
 use crate::error::Result;
-use crate::regular::marked_text::TerminalInText;
+use crate::regular::marked_text::LookaroundTerminal;
 use crate::regular::{Dialect, Language};
 
 /// States of ignored text that are looked at for what makes it longer.
@@ -33,7 +33,7 @@ const MAX_STATES: usize = 200;
 pub(super) struct OpenText {
     matches: Language,
     /// The same where it looks at the text around it.
-    in_text: Option<TerminalInText>,
+    lookaround: Option<LookaroundTerminal>,
     /// The texts that begin with what makes a match longer.
     longer: Language,
     /// Whether it is marked as ignored, for captures to leave it out.
@@ -47,8 +47,8 @@ impl OpenText {
     }
 
     fn expr(&self, at: usize) -> RuleExpr {
-        let kind = match self.in_text {
-            Some(terminal) => RuleExprKind::InText(terminal, self.matches),
+        let kind = match self.lookaround {
+            Some(terminal) => RuleExprKind::Lookaround(terminal, self.matches),
             None => RuleExprKind::Regular(self.matches),
         };
         RuleExpr::new(at, kind).with(self.is_marked.then_some(RuleAttribute::Ignored))
@@ -82,17 +82,17 @@ impl IgnoredText {
                 None => None,
             };
             // Of several terminals that look at different texts around them, each stays by itself.
-            let in_text = match more {
-                Some(_) => match &terminals.in_text(rules, expr, group)?[..] {
+            let lookaround = match more {
+                Some(_) => match &terminals.lookaround(rules, expr, group)?[..] {
                     &[one] => Some(one),
                     several => several.iter().all(Option::is_none).then_some(None),
                 },
                 None => None,
             };
-            match (found, more, in_text) {
-                (Some(matches), Some(more), Some(in_text)) => {
+            match (found, more, lookaround) {
+                (Some(matches), Some(more), Some(lookaround)) => {
                     let longer = rules.builder.languages().concat([more, Language::ALL]);
-                    open.push(OpenText { matches, in_text, longer, is_marked: false });
+                    open.push(OpenText { matches, lookaround, longer, is_marked: false });
                 }
                 _ => closed.push(expr.clone()),
             }

@@ -17,9 +17,9 @@ use crate::ebnf::expression::{RuleExpr, RuleExprKind};
 use crate::ebnf::grammar_text::GrammarText;
 use crate::ebnf::rule_table::{CaseFolding, RuleTable};
 use crate::error::{Error, Result};
-use crate::regular::marked_text::TerminalInText;
+use crate::regular::marked_text::LookaroundTerminal;
 use crate::regular::{Anchoring, Dialect, Language, Pattern, Utf8, any_text};
-use crate::regular::{compile_in_text, compile_pattern, compile_preferred, parse_pattern};
+use crate::regular::{compile_pattern, compile_preferred, compile_with_context, parse_pattern};
 
 /// Terminals within terminals.
 const MAX_NESTING: usize = 100;
@@ -60,7 +60,7 @@ pub(super) fn written_out(
 /// The language of an expression that is one.
 fn regular(item: RuleExpr) -> Option<Language> {
     match item.kind {
-        RuleExprKind::Regular(language) | RuleExprKind::InText(_, language) => Some(language),
+        RuleExprKind::Regular(language) | RuleExprKind::Lookaround(_, language) => Some(language),
         _ => None,
     }
 }
@@ -107,14 +107,14 @@ impl<'a> TerminalLanguages<'a> {
         }
     }
 
-    /// The terminals of a choice, or of a terminal by its name, of which each looks at the text around it or does
-    /// not (`None`).
-    pub(super) fn in_text(
+    /// The terminals of a choice, or of a terminal by its name, of which each looks at the text around it
+    /// or does not (`None`).
+    pub(super) fn lookaround(
         &self,
         rules: &mut RuleTable<'_>,
         expr: &LarkExpr,
         group: usize,
-    ) -> Result<Vec<Option<TerminalInText>>> {
+    ) -> Result<Vec<Option<LookaroundTerminal>>> {
         let (mut found, mut todo, mut parts) = (Vec::new(), vec![(expr, group)], 0);
         while let Some((expr, group)) = todo.pop() {
             parts += 1;
@@ -129,7 +129,7 @@ impl<'a> TerminalLanguages<'a> {
             } else {
                 let joined = self.joined(rules, expr, group)?;
                 found.push(match joined.map(|item| item.kind) {
-                    Some(RuleExprKind::InText(terminal, _)) => Some(terminal),
+                    Some(RuleExprKind::Lookaround(terminal, _)) => Some(terminal),
                     _ => None,
                 });
             }
@@ -165,22 +165,22 @@ impl<'a> TerminalLanguages<'a> {
             return Ok(Some(RuleExpr::new(at, RuleExprKind::Regular(alone))));
         }
         let l = rules.builder.languages();
-        let mut in_text = |is_preferred| {
-            let places = compile_in_text(l, tree, is_preferred, &Utf8);
-            let places = places.map_err(|error| self.text.embed(at, &error))?;
-            let terminal = TerminalInText::new(l, places)?;
+        let mut lookaround = |is_preferred| {
+            let marked_texts = compile_with_context(l, tree, is_preferred, &Utf8);
+            let marked_texts = marked_texts.map_err(|error| self.text.embed(at, &error))?;
+            let terminal = LookaroundTerminal::new(l, marked_texts)?;
             let reads = terminal.map_or(Language::ALL, |terminal| terminal.strings);
             let reads = l.difference(reads, Language::EPSILON);
             Ok::<_, Error>((terminal, l.is_live(reads)?))
         };
-        let (mut terminal, reads_text) = in_text(tree.is_lazy())?;
+        let (mut terminal, reads_text) = lookaround(tree.is_lazy())?;
         if tree.is_lazy() && !reads_text {
-            (terminal, _) = in_text(false)?;
+            (terminal, _) = lookaround(false)?;
         }
         let Some(terminal) = terminal else {
             return Ok(Some(RuleExpr::new(at, RuleExprKind::Regular(alone))));
         };
-        Ok(Some(RuleExpr::new(at, RuleExprKind::InText(terminal, alone))))
+        Ok(Some(RuleExpr::new(at, RuleExprKind::Lookaround(terminal, alone))))
     }
 
     /// The texts of a terminal that is one pattern; none where its parts may be read by themselves.

@@ -57,7 +57,7 @@ impl Emitter<'_> {
         };
         let further = self.call_array(id, ArrayState { progress, layout, ..start });
         let node = self.builder.sequence(open.into_iter().chain([further]));
-        Ok(Some(self.mark(node, &array.sources)))
+        Ok(Some(self.mark(node, &array.origins)))
     }
 
     /// An array whose rules are to be made, and the state in which it begins; `None` if it is
@@ -155,7 +155,7 @@ impl Emitter<'_> {
             }
             if states.len() > MAX_ARRAY_STATES {
                 let message = format!("counting items takes more than {MAX_ARRAY_STATES} states");
-                let place = self.arrays.automata[id as usize].set.sources.0.first().copied();
+                let place = self.arrays.automata[id as usize].set.origins.0.first().copied();
                 let place = place.unwrap_or_else(|| self.sets.document.root());
                 let error = self.sets.document.error(ErrorKind::Limit, place, message);
                 let help = "lower `minContains` and `maxContains`, or count fewer kinds of items";
@@ -346,7 +346,7 @@ impl Emitter<'_> {
         }
         for language in scalars {
             let node = self.builder.add(Node::Capture(language, tag));
-            nodes.push(self.mark(node, &shape.sources));
+            nodes.push(self.mark(node, &shape.origins));
         }
         // The same after any items.
         let inside = state.layout.inside();
@@ -355,7 +355,7 @@ impl Emitter<'_> {
             Some(known) => known,
             None => {
                 let mut structures = Vec::new();
-                let name = self.origin(&shape.sources.0);
+                let name = self.origin(&shape.origins.0);
                 for array in &shape.arrays {
                     structures.extend(self.array(array, &name, inside)?);
                 }

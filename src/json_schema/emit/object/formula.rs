@@ -1,4 +1,4 @@
-//! Whether the condition on an object's members can still be met.
+//! Whether the formula over an object's members can still be met.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,38 +21,38 @@ use crate::json_schema::set::{Set, Sets};
 use crate::regular::Language;
 
 impl<'d> Emitter<'d> {
-    /// Those ways that have values and lead on, after a key of this class if it has no name.
+    /// Those alternatives that have values and lead on, after a key of this class if it has no name.
     pub(crate) fn completable(
         &mut self,
         id: u32,
         after: ObjectState,
-        ways: Vec<(Set, MemberFormula)>,
+        alternatives: Vec<(Set, MemberFormula)>,
         class: Option<usize>,
     ) -> Result<Vec<(Set, ObjectState)>> {
         let mut alive = Vec::new();
-        for (set, condition) in ways {
-            let condition = self.sets.conditions.counted(condition, after.count);
-            let next = ObjectState { condition, ..after };
-            if self.has_value(set)? && self.can_meet_condition(id, next, class)? {
+        for (set, formula) in alternatives {
+            let formula = self.sets.formulas.counted(formula, after.count);
+            let next = ObjectState { formula, ..after };
+            if self.has_value(set)? && self.can_meet_formula(id, next, class)? {
                 alive.push((set, next));
             }
         }
         Ok(alive)
     }
 
-    /// The condition once some of the named members do not come any more.
+    /// The formula once some of the named members do not come any more.
     pub(crate) fn without(
         &mut self,
         id: u32,
-        condition: MemberFormula,
+        formula: MemberFormula,
         passed: Range<u32>,
     ) -> MemberFormula {
-        if condition == MemberFormula::HOLDS {
-            return condition;
+        if formula == MemberFormula::HOLDS {
+            return formula;
         }
         let indices = &self.objects.automata[id as usize].indices;
         let passed = |key: &str| indices.get(key).is_some_and(|index| passed.contains(index));
-        self.sets.conditions.without(condition, passed)
+        self.sets.formulas.without(formula, passed)
     }
 
     /// The number of keys left of each class, once one more of `class` is written.
@@ -79,22 +79,22 @@ impl<'d> Emitter<'d> {
         Ok(left.into())
     }
 
-    /// Whether the condition of a state can still be met, within the most members, after a key of
+    /// Whether the formula of a state can still be met, within the most members, after a key of
     /// this class.
-    pub(crate) fn can_meet_condition(
+    pub(crate) fn can_meet_formula(
         &mut self,
         id: u32,
         state: ObjectState,
         class: Option<usize>,
     ) -> Result<bool> {
-        match state.condition {
+        match state.formula {
             MemberFormula::HOLDS => Ok(true),
             MemberFormula::FAILS => Ok(false),
-            _ => Ok(self.meet_condition(id, state, class)?.is_some()),
+            _ => Ok(self.meet_formula(id, state, class)?.is_some()),
         }
     }
 
-    pub(crate) fn meet_condition(
+    pub(crate) fn meet_formula(
         &mut self,
         id: u32,
         state: ObjectState,
@@ -110,13 +110,13 @@ impl<'d> Emitter<'d> {
         let each = left.iter().map(|&i| &members[i as usize]);
         let each = each.map(|member| (&member.key, member.set, member.required));
         let counted = (others.clone(), Arc::clone(&keys));
-        let (search, start) = self.sets.search(state.condition, state.count, max, each, counted)?;
+        let (search, start) = self.sets.search(state.formula, state.count, max, each, counted)?;
         // Nor do names that nothing is asked of.
         let indices = &self.objects.automata[id as usize].indices;
         let asked = search.names().filter_map(|name| indices.get(name).copied());
         let asked: Box<[u32]> = asked.collect();
         let key = (id, start, asked.clone(), keys);
-        if let Some(&known) = self.objects.condition_answers.get(&key) {
+        if let Some(&known) = self.objects.formula_answers.get(&key) {
             return Ok(known);
         }
         let has_value = &mut |sets: &mut Sets<'d>, set| Ok(!sets.is_empty(set)?);
@@ -141,7 +141,7 @@ impl<'d> Emitter<'d> {
                 let object = ObjectSet {
                     named: named.collect(),
                     classes: classes.collect(),
-                    condition: self.sets.conditions.after(state.condition, state.count),
+                    formula: self.sets.formulas.after(state.formula, state.count),
                     max: max.map(|max| max.saturating_sub(state.count)),
                     ..ObjectSet::any(Language::EMPTY)
                 };
@@ -149,14 +149,14 @@ impl<'d> Emitter<'d> {
                 any.then_some(Satisfiable { by: None })
             }
         };
-        self.objects.condition_answers.insert(key, met);
+        self.objects.formula_answers.insert(key, met);
         Ok(met)
     }
 
     /// Whether the object can still be completed after this named member.
     pub(crate) fn can_follow(&mut self, id: u32, state: ObjectState, index: u32) -> Result<bool> {
         let member = &self.objects.automata[id as usize].members[index as usize];
-        if state.condition == MemberFormula::HOLDS {
+        if state.formula == MemberFormula::HOLDS {
             let set = member.set;
             return self.has_value(set);
         }
@@ -167,14 +167,19 @@ impl<'d> Emitter<'d> {
             let member = &self.objects.automata[id as usize].members[index as usize];
             let key = MemberKey::Named(&member.key, &member.spelled);
             let mut found = None;
-            self.sets.ways_until(after.condition, key, member.set, &mut |sets, set, left| {
-                let is_new = !passed.contains(&(set, left));
-                let leads = is_new && (set == Set::ANY || !sets.is_empty(set)?);
-                if leads {
-                    found = Some((set, left));
-                }
-                Ok(leads)
-            })?;
+            self.sets.member_alternatives_until(
+                after.formula,
+                key,
+                member.set,
+                &mut |sets, set, left| {
+                    let is_new = !passed.contains(&(set, left));
+                    let leads = is_new && (set == Set::ANY || !sets.is_empty(set)?);
+                    if leads {
+                        found = Some((set, left));
+                    }
+                    Ok(leads)
+                },
+            )?;
             let Some(way) = found else { return Ok(false) };
             passed.insert(way);
             if !self.completable(id, after, vec![way], None)?.is_empty() {

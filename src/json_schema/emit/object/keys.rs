@@ -32,9 +32,9 @@ impl Emitter<'_> {
         let required = ranks.iter().copied().find(|&rank| member(rank).required);
         let names = Names::new(Arc::clone(&object.trie), ranks.iter().copied(), tag);
         let needed = match required {
-            None if !self.sets.conditions.at_end(state.condition) => {
+            None if !self.sets.formulas.holds_at_end(state.formula) => {
                 // Found when the state was entered, within the limits.
-                let met = self.meet_condition(id, state, None).ok().flatten();
+                let met = self.meet_formula(id, state, None).ok().flatten();
                 let object = &self.objects.automata[id as usize];
                 let by = met.and_then(|met| met.by).map(|index| object.ranks[index as usize]);
                 by.filter(|rank| ranks.contains(rank))
@@ -77,7 +77,7 @@ impl Emitter<'_> {
         match self.captures[self.numbering.index(tag)] {
             Captured::Key(id, state, _) => {
                 let least = self.objects.automata[id as usize].min;
-                least > 1 || self.sets.conditions.count_cap(state.condition) > 1
+                least > 1 || self.sets.formulas.count_cap(state.formula) > 1
             }
             Captured::Name(_) | Captured::Item(..) => false,
         }
@@ -136,14 +136,8 @@ impl Emitter<'_> {
             }
             PropertyOrder::Schema => {
                 // What was passed over will not come any more.
-                let condition = self.without(id, state.condition, state.at..index);
-                ObjectState {
-                    at: index + 1,
-                    count,
-                    progress: Progress::NotEmpty,
-                    condition,
-                    ..state
-                }
+                let formula = self.without(id, state.formula, state.at..index);
+                ObjectState { at: index + 1, count, progress: Progress::NotEmpty, formula, ..state }
             }
         }
     }
@@ -215,11 +209,12 @@ impl Emitter<'_> {
         let mut after = ObjectState { count, progress: Progress::NotEmpty, ..state };
         if self.sets.options.property_order == PropertyOrder::Schema {
             // Named members do not come any more.
-            after.condition = self.without(id, state.condition, state.at..end);
+            after.formula = self.without(id, state.formula, state.at..end);
             after.at = end;
         }
-        let ways = self.sets.ways(after.condition, MemberKey::Other(&other.inside), other.set)?;
-        self.completable(id, after, ways, Some(class))
+        let key = MemberKey::Other(&other.inside);
+        let alternatives = self.sets.member_alternatives(after.formula, key, other.set)?;
+        self.completable(id, after, alternatives, Some(class))
     }
 
     /// The sets that the value of a named member may be in, each with the state after it.
@@ -232,7 +227,7 @@ impl Emitter<'_> {
         let after = self.state_after_named(id, state, index);
         let member = &self.objects.automata[id as usize].members[index as usize];
         let key = MemberKey::Named(&member.key, &member.spelled);
-        let ways = self.sets.ways(after.condition, key, member.set)?;
-        self.completable(id, after, ways, None)
+        let alternatives = self.sets.member_alternatives(after.formula, key, member.set)?;
+        self.completable(id, after, alternatives, None)
     }
 }

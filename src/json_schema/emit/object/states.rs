@@ -17,7 +17,7 @@ impl Emitter<'_> {
         let left = self.required_left(id, state);
         let object = &self.objects.automata[id as usize];
         let enough = state.count >= object.min.min(object.cap);
-        left == 0 && enough && self.sets.conditions.at_end(state.condition)
+        left == 0 && enough && self.sets.formulas.holds_at_end(state.formula)
     }
 
     pub(crate) fn call_object(&mut self, object: u32, state: ObjectState) -> NodeId {
@@ -34,7 +34,7 @@ impl Emitter<'_> {
     pub(crate) fn object_state(&mut self, id: u32, state: ObjectState) -> Result<NodeId> {
         let allowed = self.next_names(id, state)?;
         let others = self.next_keys(id, state)?;
-        let sources = self.objects.automata[id as usize].sources.clone();
+        let origins = self.objects.automata[id as usize].origins.clone();
         let closes = state.progress != Progress::AfterGap && self.may_close_object(id, state);
         let signs = self.punctuation(state.layout).object;
         // A key on the same line chooses between the styles that take one.
@@ -49,11 +49,11 @@ impl Emitter<'_> {
             let ranks = allowed.iter().map(|&index| ranks[index as usize]).collect();
             self.objects.choices.push((id, within, ranks));
             let names = self.builder.add(Node::Names(tag));
-            members.push(self.mark(names, &sources));
+            members.push(self.mark(names, &origins));
             let is_styled = matches!(state.layout, Layout::Styled(_));
             if self.sets.options.spelling != Spelling::Canonical && !is_styled {
                 let names = self.escaped_names(id, &allowed, tag)?;
-                members.extend(names.map(|names| self.mark(names, &sources)));
+                members.extend(names.map(|names| self.mark(names, &origins)));
             }
         }
         let fresh = self.objects.used.get(state.used).is_empty();
@@ -67,7 +67,7 @@ impl Emitter<'_> {
             let tag = self.numbering.tag(self.captures.len());
             self.captures.push(Captured::Key(id, within, class));
             let key = self.builder.add(Node::Capture(keys, tag));
-            members.push(self.mark(key, &sources));
+            members.push(self.mark(key, &origins));
         }
         let mut ways = Vec::new();
         if closes {

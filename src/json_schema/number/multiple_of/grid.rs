@@ -89,8 +89,10 @@ impl MultipleGrid {
         (&self.step, self.places)
     }
 
-    /// Whether its remainders are too many to search among.
-    pub(crate) fn is_fine(&self) -> bool {
+    /// Whether literals of this grid are decided by arithmetic on the digits read ([`Literals`])
+    /// instead of a remainder automaton: with a condition, if its period fits a table; without one,
+    /// if remainders times places exceed [`MAX_SEARCHED_STATES`].
+    pub(crate) fn uses_digit_arithmetic(&self) -> bool {
         let period = || self.pick.as_ref().map(|pick| pick.period(&self.step, self.places));
         if self.step == BigInt::ZERO {
             false
@@ -102,8 +104,9 @@ impl MultipleGrid {
         }
     }
 
-    /// Whether its bounds leave numbers of any size, so that far out only the divisor counts.
-    fn is_endless(&self) -> bool {
+    /// Whether it has no bounds and may write a point, so that the divisor and the condition alone
+    /// decide.
+    fn is_unbounded(&self) -> bool {
         self.low.is_none() && self.high.is_none() && !self.plain
     }
 
@@ -117,7 +120,7 @@ impl MultipleGrid {
 
     /// Numbers of either; `None` where they are no grid.
     pub(crate) fn or(&self, other: &Self) -> Option<Self> {
-        if !self.is_endless() || !other.is_endless() {
+        if !self.is_unbounded() || !other.is_unbounded() {
             return None;
         }
         let places = self.places.max(other.places);
@@ -134,7 +137,7 @@ impl MultipleGrid {
 
     /// All other numbers; `None` where they are no grid.
     pub(crate) fn not(&self) -> Option<Self> {
-        if !self.is_endless() {
+        if !self.is_unbounded() {
             return None;
         }
         let pick = Some(DivisorCondition::not(self.condition()?)?);

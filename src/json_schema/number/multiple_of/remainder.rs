@@ -109,8 +109,8 @@ impl Numbers {
     pub(crate) fn multiples(&mut self, l: &mut Languages, decimal: &Decimal) -> Option<NumberSet> {
         let grid = MultipleGrid::multiples(decimal)?;
         let formula = self.formula(|formulas| formulas.multiple(&grid));
-        let set = if grid.is_fine() {
-            // What is too fine for the automaton is made of the grid.
+        let set = if grid.uses_digit_arithmetic() {
+            // `and` makes the literals from the grid.
             self.all()
         } else {
             let literals =
@@ -119,7 +119,7 @@ impl Numbers {
         };
         let grid = Some(self.grid(grid));
         let set = NumberSet { formula, grid, ..set };
-        Some(self.and(l, set, NumberSet { exponents: false, ..set }))
+        Some(self.and(l, set, NumberSet { exponents_are_exact: false, ..set }))
     }
 }
 

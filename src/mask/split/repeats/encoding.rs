@@ -5,12 +5,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::exits::{ExitsByByte, RepeatExits};
-use super::{Border, BorderTokens, RepeatRun, RepeatSplit};
+use super::{ExitGroup, ExitTokens, RepeatRun, RepeatSplit};
 use crate::mask::split::new_trie_id;
 use crate::mask::split::split_tables::SplitTables;
 use crate::vocabulary::{IndexReader, IndexWriter, Trie, Vocabulary};
 
-/// Kinds of [`BorderTokens`].
+/// Kinds of [`ExitTokens`].
 const NODE: u8 = 0;
 const SHAPE: u8 = 1;
 const TOKEN: u8 = 2;
@@ -21,23 +21,23 @@ impl RepeatSplit {
         to.number(self.node);
         to.list(self.inside.iter().copied());
         to.list(self.upto.iter().copied());
-        let mut borders: Vec<_> = self.exits.borders.iter().collect();
-        borders.sort_unstable_by_key(|&(&byte, _)| byte);
-        to.list(borders.iter().map(|&(&byte, _)| byte));
-        for (_, list) in borders {
-            let kind = |border: &Border| match border.tokens {
-                BorderTokens::BelowNode(_) => NODE,
-                BorderTokens::BelowShape(_) => SHAPE,
-                BorderTokens::Token(_) => TOKEN,
+        let mut exit_groups: Vec<_> = self.exits.exit_groups.iter().collect();
+        exit_groups.sort_unstable_by_key(|&(&byte, _)| byte);
+        to.list(exit_groups.iter().map(|&(&byte, _)| byte));
+        for (_, list) in exit_groups {
+            let kind = |group: &ExitGroup| match group.tokens {
+                ExitTokens::BelowNode(_) => NODE,
+                ExitTokens::BelowShape(_) => SHAPE,
+                ExitTokens::Token(_) => TOKEN,
             };
-            let number = |border: &Border| match border.tokens {
-                BorderTokens::BelowNode(number)
-                | BorderTokens::BelowShape(number)
-                | BorderTokens::Token(number) => number,
+            let number = |group: &ExitGroup| match group.tokens {
+                ExitTokens::BelowNode(number)
+                | ExitTokens::BelowShape(number)
+                | ExitTokens::Token(number) => number,
             };
             to.list(list.iter().map(kind));
             to.list(list.iter().map(number));
-            put_runs(to, list.iter().map(|border| border.run));
+            put_runs(to, list.iter().map(|group| group.run));
         }
         let known = self.exits.sorted();
         let mut exits: Vec<_> = known.iter().collect();
@@ -67,24 +67,24 @@ impl RepeatSplit {
         if !sound {
             return None;
         }
-        let mut borders = FxHashMap::default();
+        let mut exit_groups = FxHashMap::default();
         for byte in from.list::<u8>()? {
             let (kinds, numbers) = (from.list::<u8>()?, from.list::<u32>()?);
             let runs = get_runs(from)?;
             if numbers.len() != runs.len() || kinds.len() != runs.len() {
                 return None;
             }
-            let border = |((kind, number), run): ((u8, u32), RepeatRun)| {
+            let group = |((kind, number), run): ((u8, u32), RepeatRun)| {
                 let (tokens, count) = match kind {
-                    NODE => (BorderTokens::BelowNode(number), vocabulary.trie().nodes().len()),
-                    SHAPE => (BorderTokens::BelowShape(number), tables.shapes.trie().nodes().len()),
-                    TOKEN => (BorderTokens::Token(number), vocabulary.len()),
+                    NODE => (ExitTokens::BelowNode(number), vocabulary.trie().nodes().len()),
+                    SHAPE => (ExitTokens::BelowShape(number), tables.shapes.trie().nodes().len()),
+                    TOKEN => (ExitTokens::Token(number), vocabulary.len()),
                     _ => return None,
                 };
-                ((number as usize) < count).then_some(Border { tokens, run })
+                ((number as usize) < count).then_some(ExitGroup { tokens, run })
             };
-            let list: Option<Vec<Border>> = kinds.zip(numbers).zip(runs).map(border).collect();
-            borders.insert(byte, list?);
+            let list: Option<Vec<ExitGroup>> = kinds.zip(numbers).zip(runs).map(group).collect();
+            exit_groups.insert(byte, list?);
         }
         let mut exits = FxHashMap::default();
         for byte in from.list::<u8>()? {
@@ -95,7 +95,7 @@ impl RepeatSplit {
             }
             exits.insert(byte, Arc::new(RepeatExits { tails, runs, id: new_trie_id() }));
         }
-        let exits = ExitsByByte::new(borders, top, exits);
+        let exits = ExitsByByte::new(exit_groups, top, exits);
         Some(Self::of(inside, upto, exits, node, vocabulary))
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::{Border, BorderTokens, RepeatRun};
+use super::{ExitGroup, ExitTokens, RepeatRun};
 use crate::mask::split::byte_classes::class_of;
 use crate::mask::split::split_tables::SplitTables;
 use crate::mask::split::{TrieId, new_trie_id};
@@ -38,8 +38,8 @@ struct ClassTokens {
 /// All tokens that leave a repeat.
 #[derive(Debug)]
 pub(in crate::mask) struct ExitsByByte {
-    /// By the class of the byte at which they leave.
-    pub(in crate::mask) borders: FxHashMap<u8, Vec<Border>>,
+    /// By the class of the byte at which they leave, in groups that leave behind the same units.
+    pub(in crate::mask) exit_groups: FxHashMap<u8, Vec<ExitGroup>>,
     /// The bytes of a token before the repeat.
     top: usize,
     by_byte: Mutex<FxHashMap<u8, Arc<RepeatExits>>>,
@@ -50,11 +50,11 @@ pub(in crate::mask) struct ExitsByByte {
 
 impl ExitsByByte {
     pub(in crate::mask) fn new(
-        borders: FxHashMap<u8, Vec<Border>>,
+        exit_groups: FxHashMap<u8, Vec<ExitGroup>>,
         top: usize,
         by_byte: FxHashMap<u8, Arc<RepeatExits>>,
     ) -> Self {
-        Self { borders, top, by_byte: Mutex::new(by_byte), by_class: Mutex::default() }
+        Self { exit_groups, top, by_byte: Mutex::new(by_byte), by_class: Mutex::default() }
     }
 
     /// Those sorted already.
@@ -92,21 +92,21 @@ impl ExitsByByte {
             (first_eight_bytes(tail), tail, token, run)
         };
         let mut tails: Vec<(u64, &[u8], u32, RepeatRun)> = tokens.iter().map(tail).collect();
-        // Stable, since the tokens of one border come sorted, and most have few borders.
+        // Stable, since the tokens of one group come sorted, and most have few groups.
         tails.sort_by_key(|&(head, tail, token, _)| (head, tail, token));
         let runs = tails.iter().map(|tail| tail.3).collect();
         let tails = Trie::from_sorted(tails.iter().map(|&(_, tail, token, _)| (tail, token)));
         Arc::new(RepeatExits { tails, runs, id: new_trie_id() })
     }
 
-    /// The tokens that leave at each byte of a class, in the order of their texts within one border.
+    /// The tokens that leave at each byte of a class, in the order of their texts within one group.
     fn of_class(&self, vocabulary: &Vocabulary, tables: &SplitTables, class: u8) -> ClassTokens {
         let mut found = ClassTokens::default();
-        for &Border { tokens, run } in self.borders.get(&class).into_iter().flatten() {
+        for &ExitGroup { tokens, run } in self.exit_groups.get(&class).into_iter().flatten() {
             let from = self.top + usize::from(run.bytes);
             let tokens = match &tokens {
-                BorderTokens::BelowNode(node) => vocabulary.trie().subtree_tokens(*node as usize),
-                BorderTokens::BelowShape(node) => {
+                ExitTokens::BelowNode(node) => vocabulary.trie().subtree_tokens(*node as usize),
+                ExitTokens::BelowShape(node) => {
                     if tables.strategies.has(Strategy::BorderNodes)
                         && let Some(before) = tables.shapes.same_parent(vocabulary, *node)
                     {
@@ -115,7 +115,7 @@ impl ExitsByByte {
                     }
                     tables.shapes.trie().subtree_tokens(*node as usize)
                 }
-                BorderTokens::Token(token) => std::slice::from_ref(token),
+                ExitTokens::Token(token) => std::slice::from_ref(token),
             };
             for &token in tokens {
                 let text = vocabulary.token_bytes(token).unwrap_or_default();
@@ -128,7 +128,7 @@ impl ExitsByByte {
     }
 
     pub(in crate::mask) fn bytes(&self) -> usize {
-        let borders: usize = self.borders.values().map(Vec::len).sum();
+        let exit_groups: usize = self.exit_groups.values().map(Vec::len).sum();
         let sorted = self.sorted();
         let sorted = sorted.values().map(|l| l.tails.bytes() + size_of_val(&*l.runs));
         let by_class = self.by_class.lock().unwrap_or_else(PoisonError::into_inner);
@@ -136,6 +136,6 @@ impl ExitsByByte {
             let listed: usize = class.by_byte.values().map(Vec::capacity).sum();
             (listed + class.before.capacity()) * size_of::<(u32, RepeatRun)>()
         });
-        borders * size_of::<Border>() + sorted.sum::<usize>() + waiting.sum::<usize>()
+        exit_groups * size_of::<ExitGroup>() + sorted.sum::<usize>() + waiting.sum::<usize>()
     }
 }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Border, BorderTokens, RepeatRun};
+use super::{ExitGroup, ExitTokens, RepeatRun};
 use crate::error::Result;
 use crate::mask::split::byte_classes::{class_of, uniform_classes};
 use crate::mask::split::byte_shapes::ShapeTrie;
@@ -28,7 +28,7 @@ pub(in crate::mask) struct RepeatWalk<'a> {
     unit: Language,
     /// Tokens, and the units that they need.
     pub(in crate::mask) inside: Vec<(u16, u32)>,
-    pub(in crate::mask) borders: FxHashMap<u8, Vec<Border>>,
+    pub(in crate::mask) exit_groups: FxHashMap<u8, Vec<ExitGroup>>,
     /// By state within the unit: the classes of which it treats the bytes alike.
     uniform: FxHashMap<Language, ByteSet>,
     /// By depth.
@@ -46,7 +46,7 @@ impl<'a> RepeatWalk<'a> {
             languages,
             unit,
             inside: Vec::new(),
-            borders: FxHashMap::default(),
+            exit_groups: FxHashMap::default(),
             uniform: FxHashMap::default(),
             path: Vec::new(),
         }
@@ -74,11 +74,11 @@ impl<'a> RepeatWalk<'a> {
     }
 
     /// Notes tokens that leave the repeat behind whole units.
-    fn leave(&mut self, at: RepeatPosition, byte: u8, tokens: BorderTokens) {
+    fn leave(&mut self, at: RepeatPosition, byte: u8, tokens: ExitTokens) {
         if at.state == self.unit && at.units > 0 {
             let run = RepeatRun { units: at.units, bytes: at.bytes };
-            let border = Border { tokens, run };
-            self.borders.entry(class_of(byte)).or_default().push(border);
+            let group = ExitGroup { tokens, run };
+            self.exit_groups.entry(class_of(byte)).or_default().push(group);
         }
     }
 
@@ -111,9 +111,9 @@ impl<'a> RepeatWalk<'a> {
             }
             let Some(next) = self.step(before, here.byte, depth)? else {
                 let tokens = if shapes.is_some() {
-                    BorderTokens::BelowShape(node as u32)
+                    ExitTokens::BelowShape(node as u32)
                 } else {
-                    BorderTokens::BelowNode(node as u32)
+                    ExitTokens::BelowNode(node as u32)
                 };
                 self.leave(before, here.byte, tokens);
                 node = here.subtree_end as usize;
@@ -134,7 +134,7 @@ impl<'a> RepeatWalk<'a> {
         let mut needed = at.units;
         for (depth, &byte) in (1..).zip(bytes).skip(from.into()) {
             let Some(next) = self.step(at, byte, depth)? else {
-                self.leave(at, byte, BorderTokens::Token(token));
+                self.leave(at, byte, ExitTokens::Token(token));
                 return Ok(());
             };
             (needed, at) = (at.units + 1, next);

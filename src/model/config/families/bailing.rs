@@ -1,13 +1,13 @@
-//! Ling and Ring (Bailing): queries, keys and values in one matrix; experts by a softmax (Ling 1), or by corrected
-//! sigmoids in groups, with half of each head turning (Ling 2).
+//! Ling and Ring (Bailing): queries, keys and values in one matrix; experts by a softmax (Ling 1), or by
+//! biased sigmoids in groups, with half of each head rotated (Ling 2).
 
 use super::experts::{IN_MLP, chosen};
 use super::plain::{self, Defaults};
 use super::qwen::add_head_norms;
-use super::routed::{LEAST_SUM, SHARED_EXPERTS, groups};
+use super::routed::{MIN_WEIGHT_SUM, SHARED_EXPERTS, groups};
 use crate::error::Result;
 use crate::model::config::decoder::{
-    Config, CorrectedChoice, ExpertScores, ExpertWeighting, ExpertsConfig, GatedConfig,
+    BiasedRouting, Config, ExpertScores, ExpertWeighting, ExpertsConfig, GatedConfig,
     HeadNormExtent, MlpConfig, ProjectionLayout, SharedExpert, TensorNames,
 };
 use crate::model::config::errors::refused;
@@ -73,24 +73,24 @@ fn scores(fields: &ConfigFields<'_>) -> Result<ExpertScores> {
     }
 }
 
-/// The part of a head that turns: of Ling 1 the whole, of Ling 2 as the file says.
+/// The part of a head that is rotated: of Ling 1 the whole, of Ling 2 as the file says.
 fn read_rope(config: &mut Config, fields: &ConfigFields<'_>, scores: ExpertScores) -> Result<()> {
     let width = config.head_width;
     let dimensions = fields.size("rotary_dim")?;
-    if let Some(turning) = dimensions.filter(|turning| *turning > width) {
+    if let Some(rotary_dim) = dimensions.filter(|rotary_dim| *rotary_dim > width) {
         let why = format!("is more than the {width} dimensions of a head");
-        return Err(refused("rotary_dim", &turning.into(), &why));
+        return Err(refused("rotary_dim", &rotary_dim.into(), &why));
     }
     let part = fields.positive("partial_rotary_factor")?;
-    if let (Some(part), Some(turning)) = (part, dimensions)
-        && (width as f64 * part) as usize != turning
+    if let (Some(part), Some(rotary_dim)) = (part, dimensions)
+        && (width as f64 * part) as usize != rotary_dim
     {
         return Err(fields.wrong("rotary_dim", "`partial_rotary_factor` says otherwise"));
     }
     if scores == ExpertScores::Sigmoid && part.is_none() && dimensions.is_none() {
         return Err(fields.wrong("partial_rotary_factor", "a model with a sigmoid router needs it"));
     }
-    let partial = dimensions.map_or(1.0, |turning| turning as f64 / width as f64);
+    let partial = dimensions.map_or(1.0, |rotary_dim| rotary_dim as f64 / width as f64);
     plain::set_rope(
         config,
         fields,
@@ -112,8 +112,8 @@ fn add_experts(
     let shared_inner = fields.size("moe_shared_expert_intermediate_size")?.unwrap_or(inner);
     let has_shared = fields.flag("moe_router_enable_shared_expert")?.unwrap_or(true) && shared > 0;
     let dense = fields.integer("first_k_dense_replace", 0)?.unwrap_or(0);
-    let has_correction = fields.flag("moe_router_enable_expert_bias")?.unwrap_or(false);
-    let factor = fields.positive("routed_scaling_factor")?.unwrap_or(1.0);
+    let has_score_bias = fields.flag("moe_router_enable_expert_bias")?.unwrap_or(false);
+    let scaling_factor = fields.positive("routed_scaling_factor")?.unwrap_or(1.0);
     let is_normed = fields.flag("norm_topk_prob")?;
     let group_count = fields.size("n_group")?;
     let groups = match group_count {
@@ -124,10 +124,10 @@ fn add_experts(
             None
         }
     };
-    let weighting = match (scores, has_correction) {
+    let weighting = match (scores, has_score_bias) {
         (ExpertScores::Sigmoid, false) => {
             let key = "moe_router_enable_expert_bias";
-            return Err(fields.wrong(key, "a sigmoid router without a correction is not supported"));
+            return Err(fields.wrong(key, "a sigmoid router without a bias is not supported"));
         }
         (ExpertScores::Sigmoid, true) if group_count.is_none() => {
             return Err(fields.wrong("n_group", "a model with a sigmoid router needs it"));
@@ -136,9 +136,9 @@ fn add_experts(
         (ExpertScores::Sigmoid, true) if is_normed == Some(false) => {
             return Err(fields.wrong("norm_topk_prob", "a sigmoid router is normed"));
         }
-        (ExpertScores::Softmax, false) if factor != 1.0 || groups.is_some() => {
+        (ExpertScores::Softmax, false) if scaling_factor != 1.0 || groups.is_some() => {
             let key = if groups.is_some() { "n_group" } else { "routed_scaling_factor" };
-            return Err(fields.wrong(key, "a softmax router without a correction has none"));
+            return Err(fields.wrong(key, "a softmax router without a bias has none"));
         }
         (ExpertScores::Softmax, false) => match is_normed.unwrap_or(false) && chosen > 1 {
             true => ExpertWeighting::OfChosen,
@@ -146,13 +146,13 @@ fn add_experts(
         },
         (_, true) => {
             let is_normed = is_normed.unwrap_or(scores == ExpertScores::Sigmoid) && chosen > 1;
-            ExpertWeighting::Corrected(CorrectedChoice {
+            ExpertWeighting::BiasedTopK(BiasedRouting {
                 scores,
-                correction: "mlp.gate.expert_bias",
-                is_correction_row: false,
+                score_bias: "mlp.gate.expert_bias",
+                is_score_bias_row: false,
                 groups,
-                least_sum: is_normed.then_some(LEAST_SUM),
-                factor,
+                min_weight_sum: is_normed.then_some(MIN_WEIGHT_SUM),
+                scaling_factor,
             })
         }
     };

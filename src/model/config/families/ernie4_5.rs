@@ -7,7 +7,7 @@ use super::plain::{self, Defaults};
 use super::routed::SHARED_EXPERTS;
 use crate::error::Result;
 use crate::model::config::decoder::{
-    Config, CorrectedChoice, ExpertScores, ExpertWeighting, ExpertsConfig, GatedConfig, MlpConfig,
+    BiasedRouting, Config, ExpertScores, ExpertWeighting, ExpertsConfig, GatedConfig, MlpConfig,
     SharedExpert,
 };
 use crate::model::config::fields::ConfigFields;
@@ -44,7 +44,7 @@ pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
     read_with(fields, &DEFAULTS)
 }
 
-/// Ernie 4.5 with experts in some layers, chosen by corrected probabilities.
+/// Ernie 4.5 with experts in some layers, chosen by biased probabilities.
 pub(super) fn read_moe(fields: &ConfigFields<'_>) -> Result<Config> {
     let mut config = read_with(fields, &WITH_EXPERTS)?;
     let bias = fields.flag("use_bias")?.unwrap_or(false);
@@ -64,13 +64,13 @@ pub(super) fn read_moe(fields: &ConfigFields<'_>) -> Result<Config> {
         false => fields.integer("moe_layer_end_index", 0)?.map_or(0, |last| last + 1),
     };
     let step = fields.size("moe_layer_interval")?.unwrap_or(1);
-    let choice = CorrectedChoice {
+    let routing = BiasedRouting {
         scores: ExpertScores::Softmax,
-        correction: "mlp.moe_statics.e_score_correction_bias",
-        is_correction_row: true,
+        score_bias: "mlp.moe_statics.e_score_correction_bias",
+        is_score_bias_row: true,
         groups: None,
-        least_sum: Some(fields.positive("moe_norm_min")?.unwrap_or(1e-12)),
-        factor: 1.0,
+        min_weight_sum: Some(fields.positive("moe_norm_min")?.unwrap_or(1e-12)),
+        scaling_factor: 1.0,
     };
     let shared = SharedExpert { inner: inner * shared, bias, ..SHARED_EXPERTS };
     for (index, layer) in config.decoder.layers.iter_mut().enumerate() {
@@ -81,7 +81,7 @@ pub(super) fn read_moe(fields: &ConfigFields<'_>) -> Result<Config> {
             layer.mlp = MlpConfig::Experts(ExpertsConfig {
                 count,
                 chosen,
-                weighting: ExpertWeighting::Corrected(choice),
+                weighting: ExpertWeighting::BiasedTopK(routing),
                 expert: GatedConfig { inner, bias: false, ..mlp },
                 router: "mlp.gate",
                 router_bias: false,

@@ -110,8 +110,8 @@ pub(super) fn read_olmoe(fields: &ConfigFields<'_>) -> Result<Config> {
     let mut config = plain::read(fields, &OLMOE)?;
     plain::read_attention_bias(&mut config, fields)?;
     add_head_norms(&mut config, HeadNormExtent::AllHeads);
-    let clip = fields.positive("clip_qkv")?;
-    plain::for_attention(&mut config, |attention| attention.clip = clip);
+    let clip_qkv = fields.positive("clip_qkv")?;
+    plain::for_attention(&mut config, |attention| attention.clip_qkv = clip_qkv);
     let inner = fields.required("intermediate_size", 1)?;
     let experts = qwen_experts(fields, (64, 8), inner)?;
     for layer in &mut config.decoder.layers {

@@ -1,6 +1,6 @@
 //! Gemma 4: layers that see everything have wider heads, keys that are values, and rotary positions of their
-//! own; the last layers use the keys and values of earlier ones; each layer has an input of its own; a
-//! mixture of experts beside the feed-forward part.
+//! own; the last layers use the keys and values of earlier ones; per-layer embeddings; a mixture of experts
+//! beside the feed-forward part.
 
 use maskwright_kernels::Activation;
 
@@ -8,8 +8,8 @@ use super::plain::{self, Defaults};
 use super::qwen::add_head_norms;
 use crate::error::Result;
 use crate::model::config::decoder::{
-    Config, ExpertStorage, ExpertWeighting, ExpertsConfig, GatedConfig, HeadNormExtent,
-    LayerInputsConfig, MlpConfig, NormPlaces, ProjectionLayout, StackedExperts,
+    Config, ExpertStorage, ExpertWeighting, ExpertsConfig, GatedConfig, HeadNormExtent, MlpConfig,
+    NormPlaces, PerLayerEmbeddingsConfig, ProjectionLayout, StackedExperts,
 };
 use crate::model::config::errors::{config_error, refused};
 use crate::model::config::fields::ConfigFields;
@@ -63,7 +63,7 @@ pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
     }
     read_heads(&mut config, fields)?;
     share_keys_and_values(&mut config, fields)?;
-    read_layer_inputs(&mut config, fields)?;
+    read_per_layer_embeddings(&mut config, fields)?;
     add_experts(&mut config, fields)?;
     let windowed: Vec<bool> =
         config.decoder.layers.iter().map(|layer| layer.attention.window.is_some()).collect();
@@ -149,8 +149,8 @@ fn share_keys_and_values(config: &mut Config, fields: &ConfigFields<'_>) -> Resu
     Ok(())
 }
 
-/// The inputs of layers.
-fn read_layer_inputs(config: &mut Config, fields: &ConfigFields<'_>) -> Result<()> {
+/// Reads the sizes of per-layer embeddings.
+fn read_per_layer_embeddings(config: &mut Config, fields: &ConfigFields<'_>) -> Result<()> {
     let width = fields.integer("hidden_size_per_layer_input", 0)?;
     let width = if fields.has("hidden_size_per_layer_input") { width } else { Some(256) };
     let tokens = fields.size("vocab_size_per_layer_input")?.unwrap_or(262_144);
@@ -163,7 +163,8 @@ fn read_layer_inputs(config: &mut Config, fields: &ConfigFields<'_>) -> Result<(
         Some(MlpConfig::Gated(mlp)) => mlp.activation,
         _ => Activation::GeluTanh,
     };
-    config.decoder.layer_inputs = Some(LayerInputsConfig { tokens, width, activation });
+    config.decoder.per_layer_embeddings =
+        Some(PerLayerEmbeddingsConfig { tokens, width, activation });
     Ok(())
 }
 

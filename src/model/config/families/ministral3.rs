@@ -1,10 +1,10 @@
-//! Ministral 3: YaRN, and queries that grow with the position.
+//! Ministral 3: YaRN, and attention temperature tuning.
 
 use serde_json::{Map, Value};
 
 use super::plain::{self, Defaults};
 use crate::error::Result;
-use crate::model::config::decoder::{Config, QueryGrowth};
+use crate::model::config::decoder::{AttentionTemperature, Config};
 use crate::model::config::errors::config_error;
 use crate::model::config::fields::ConfigFields;
 use crate::model::config::rope::RopeDefaults;
@@ -37,8 +37,8 @@ pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
     let is_there = |(key, object): (&'static str, Option<&'_ Map<String, Value>>)| {
         object.filter(|object| !object.is_empty()).map(|object| (format!("/{key}"), object.clone()))
     };
-    let growth = match stated.into_iter().find_map(is_there) {
-        None => QueryGrowth { beta: 0.1, original: 16_384 },
+    let tuning = match stated.into_iter().find_map(is_there) {
+        None => AttentionTemperature { beta: 0.1, original: 16_384 },
         Some((at, object)) => {
             let rope = ConfigFields::new(&object, &at);
             let beta = rope.number(BETA, "it must be a number from 0", |x| x >= 0.0)?;
@@ -47,7 +47,7 @@ pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
                     .at_pointer(rope.pointer(key))
                     .with_help("a config.json of this model type states it")
             };
-            QueryGrowth {
+            AttentionTemperature {
                 beta: beta.ok_or_else(|| missing(BETA))?,
                 original: rope.size(ORIGINAL)?.ok_or_else(|| missing(ORIGINAL))?,
             }
@@ -55,7 +55,7 @@ pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
     };
     plain::for_attention(&mut config, |attention| {
         attention.window = window;
-        attention.query_growth = Some(growth);
+        attention.temperature_tuning = Some(tuning);
     });
     Ok(config)
 }

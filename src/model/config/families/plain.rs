@@ -131,12 +131,12 @@ pub(super) fn read_with_inner(
         kv_of_layer: None,
         head_norm: None,
         value_norm: None,
-        clip: None,
+        clip_qkv: None,
         rope: None,
         window: None,
         soft_cap: None,
         scale: 1.0 / (width as f64).sqrt(),
-        query_growth: None,
+        temperature_tuning: None,
         sinks: None,
     };
     let mlp = MlpConfig::Gated(GatedConfig {
@@ -165,7 +165,7 @@ fn decoder(layers: Vec<LayerConfig>, norm: NormConfig) -> DecoderConfig {
         names: TensorNames::LLAMA,
         has_transposed_matrices: false,
         learned_positions: None,
-        layer_inputs: None,
+        per_layer_embeddings: None,
         is_tie_assumed: false,
         head_bias: false,
         mtp_layers: 0,
@@ -299,7 +299,7 @@ pub(super) fn activation(fields: &ConfigFields<'_>, defaults: &Defaults) -> Resu
     let key = defaults.activation_key;
     match fields.text(key)? {
         None => Ok(defaults.activation),
-        // Two names of one function each.
+        // Several names of one function.
         Some("silu" | "swish") => Ok(Activation::Silu),
         Some("gelu_pytorch_tanh" | "gelu_new" | "gelu_fast") => Ok(Activation::GeluTanh),
         Some("gelu") => Ok(Activation::Gelu),

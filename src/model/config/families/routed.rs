@@ -1,12 +1,12 @@
-//! Mixtures whose experts are chosen by corrected scores, as in DeepSeek-V3: GLM-4.5, Solar Open, dots.llm1,
-//! MiniMax-M2.
+//! Mixtures that route by scores with a bias for each expert, as in DeepSeek-V3: GLM-4.5, Solar Open,
+//! dots.llm1, MiniMax-M2.
 
 use super::experts::{IN_MLP, chosen};
 use super::plain::{self, Defaults};
 use super::qwen::add_head_norms;
 use crate::error::Result;
 use crate::model::config::decoder::{
-    Config, CorrectedChoice, ExpertGroups, ExpertScores, ExpertStorage, ExpertWeighting,
+    BiasedRouting, Config, ExpertGroups, ExpertScores, ExpertStorage, ExpertWeighting,
     ExpertsConfig, GatedConfig, HeadNormExtent, MlpConfig, SharedExpert,
 };
 use crate::model::config::errors::refused;
@@ -51,7 +51,7 @@ pub(super) fn read_glm4_moe(fields: &ConfigFields<'_>) -> Result<Config> {
     Ok(config)
 }
 
-/// Solar Open: GLM-4.5 without feed-forward parts and norms of heads.
+/// Solar Open: GLM-4.5 with experts in every layer (no dense ones) and without QK-norm.
 pub(super) fn read_solar_open(fields: &ConfigFields<'_>) -> Result<Config> {
     let inner = fields.size("intermediate_size")?.unwrap_or(1);
     let mut config = plain::read_with_inner(fields, &SOLAR, inner)?;
@@ -96,12 +96,12 @@ pub(super) fn read_minimax_m2(fields: &ConfigFields<'_>) -> Result<Config> {
     ])?;
     fields.ignore(&["shared_moe_mode"]);
     let width = config.head_width;
-    let turning = fields.size("rotary_dim")?.unwrap_or(width);
-    if turning > width {
+    let rotary_dim = fields.size("rotary_dim")?.unwrap_or(width);
+    if rotary_dim > width {
         let why = format!("is more than the {width} dimensions of a head");
-        return Err(refused("rotary_dim", &turning.into(), &why));
+        return Err(refused("rotary_dim", &rotary_dim.into(), &why));
     }
-    let rope = RopeDefaults { partial: turning as f64 / width as f64, ..MINIMAX.rope };
+    let rope = RopeDefaults { partial: rotary_dim as f64 / width as f64, ..MINIMAX.rope };
     plain::set_rope(&mut config, fields, &rope, |_| true)?;
     add_head_norms(&mut config, HeadNormExtent::AllHeads);
     let count = fields.size("num_local_experts")?.unwrap_or(256);
@@ -111,13 +111,13 @@ pub(super) fn read_minimax_m2(fields: &ConfigFields<'_>) -> Result<Config> {
             layer.mlp = MlpConfig::Experts(ExpertsConfig {
                 count,
                 chosen,
-                weighting: ExpertWeighting::Corrected(CorrectedChoice {
+                weighting: ExpertWeighting::BiasedTopK(BiasedRouting {
                     scores: ExpertScores::Sigmoid,
-                    correction: "block_sparse_moe.e_score_correction_bias",
-                    is_correction_row: false,
+                    score_bias: "block_sparse_moe.e_score_correction_bias",
+                    is_score_bias_row: false,
                     groups: None,
-                    least_sum: Some(LEAST_SUM),
-                    factor: 1.0,
+                    min_weight_sum: Some(MIN_WEIGHT_SUM),
+                    scaling_factor: 1.0,
                 }),
                 expert,
                 router: "block_sparse_moe.gate",
@@ -133,8 +133,9 @@ pub(super) fn read_minimax_m2(fields: &ConfigFields<'_>) -> Result<Config> {
     Ok(config)
 }
 
-/// The number that the library adds to sums of weights, which is nothing beside a sum.
-pub(super) const LEAST_SUM: f64 = 1e-20;
+/// Transformers adds this to the sum of the weights against division by 0. Sums are far greater, so that a
+/// lower bound has the same effect.
+pub(super) const MIN_WEIGHT_SUM: f64 = 1e-20;
 
 /// Some experts that every token has, as one.
 pub(super) const SHARED_EXPERTS: SharedExpert = SharedExpert {
@@ -194,13 +195,13 @@ fn add_experts(
     let inner = size("moe_intermediate_size", defaults.inner)?;
     let shared = size("n_shared_experts", defaults.shared)?;
     let is_normed = fields.flag("norm_topk_prob")?.unwrap_or(defaults.is_normed);
-    let choice = CorrectedChoice {
+    let routing = BiasedRouting {
         scores: ExpertScores::Sigmoid,
-        correction: "mlp.gate.e_score_correction_bias",
-        is_correction_row: false,
+        score_bias: "mlp.gate.e_score_correction_bias",
+        is_score_bias_row: false,
         groups: groups(fields, count, chosen)?,
-        least_sum: is_normed.then_some(LEAST_SUM),
-        factor: fields.positive("routed_scaling_factor")?.unwrap_or(1.0),
+        min_weight_sum: is_normed.then_some(MIN_WEIGHT_SUM),
+        scaling_factor: fields.positive("routed_scaling_factor")?.unwrap_or(1.0),
     };
     let shared = SharedExpert { inner: inner * shared, ..SHARED_EXPERTS };
     for layer in config.decoder.layers.iter_mut().skip(dense) {
@@ -208,7 +209,7 @@ fn add_experts(
             layer.mlp = MlpConfig::Experts(ExpertsConfig {
                 count,
                 chosen,
-                weighting: ExpertWeighting::Corrected(choice),
+                weighting: ExpertWeighting::BiasedTopK(routing),
                 expert: GatedConfig { inner, ..mlp },
                 router: "mlp.gate",
                 router_bias: false,

@@ -25,7 +25,7 @@ pub(super) const NOT_STORED: u32 = u32::MAX;
 /// Capacity reserved in a clone: most constraints add no more expressions than this.
 pub(super) const CLONE_HEADROOM: usize = 500;
 
-/// ExpressionStates that are copied together when one of them changes.
+/// Expressions per copy-on-write chunk.
 pub(super) const STATES_PER_CHUNK: usize = 16;
 
 /// The states of all expressions. Of the shared ones, an arena copies the chunks that it changes.

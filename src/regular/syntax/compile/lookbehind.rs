@@ -30,7 +30,7 @@ pub(crate) struct LookbehindDfa {
     /// Successor states of each state, by sets of bytes.
     edges: Vec<Vec<(ByteSet, usize)>>,
     /// By context: its state, which stands between two characters.
-    borders: Vec<usize>,
+    context_states: Vec<usize>,
     /// By context: whether each lookbehind holds.
     holds: Vec<Vec<bool>>,
     /// For each set of target contexts: the languages that lead there, by state.
@@ -59,7 +59,7 @@ impl LeftContexts {
         match self {
             Self::One => 1,
             Self::Start => 2,
-            Self::Many(automaton) => automaton.borders.len(),
+            Self::Many(automaton) => automaton.context_states.len(),
         }
     }
 
@@ -132,13 +132,19 @@ impl LookbehindDfa {
                 return Err(error_at(0, message).with_help("simplify what they look for"));
             }
         }
-        let borders: Vec<usize> =
+        let context_states: Vec<usize> =
             (0..tuples.len()).filter(|&state| tuples[state][0] == text).collect();
-        let holds = borders
+        let holds = context_states
             .iter()
             .map(|&state| tuples[state][1..].iter().map(|&x| languages.is_nullable(x)).collect())
             .collect();
-        Ok(Self { edges, borders, holds, paths: FxHashMap::default(), variables: Vec::new() })
+        Ok(Self {
+            edges,
+            context_states,
+            holds,
+            paths: FxHashMap::default(),
+            variables: Vec::new(),
+        })
     }
 
     fn then(
@@ -147,7 +153,7 @@ impl LookbehindDfa {
         piece: Language,
         rest: &[Language],
     ) -> Vec<Language> {
-        // LeftContexts with the same rest are one target.
+        // Contexts with the same rest form one target.
         let mut rests: Vec<Language> = rest.to_vec();
         rests.sort_unstable();
         rests.dedup();
@@ -159,7 +165,7 @@ impl LookbehindDfa {
             let targets: Vec<bool> = rest.iter().map(|&r| r == target).collect();
             let paths = self.paths(languages, targets);
             for (context, parts) in parts.iter_mut().enumerate() {
-                let path = paths[self.borders[context]];
+                let path = paths[self.context_states[context]];
                 let piece = languages.intersect([piece, path]);
                 parts.push(languages.concat([piece, target]));
             }
@@ -173,7 +179,7 @@ impl LookbehindDfa {
             return known.clone();
         }
         let mut ends = vec![false; self.edges.len()];
-        for (&state, &target) in self.borders.iter().zip(&targets) {
+        for (&state, &target) in self.context_states.iter().zip(&targets) {
             ends[state] = target;
         }
         let states: Vec<_> =

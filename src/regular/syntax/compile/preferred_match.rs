@@ -1,7 +1,7 @@
 //! The texts that are their own preferred match, as a backtracking engine finds it at the start of a text.
 //!
 //! Such an engine tries the ways of matching in an order: the first alternative before the second, one more
-//! round of a greedy repeat before none, none of a lazy one before one more. It takes the first way that
+//! iteration of a greedy repeat before none, none of a lazy one before one more. It takes the first way that
 //! succeeds, wherever that ends. So `a.*?b` finds `ab` in `abab`, and `abab` is not its own match though
 //! the pattern can match it.
 //!
@@ -12,9 +12,9 @@
 //!
 //! At the end of the pattern `any` is everything and `whole` the empty string. Of the alternatives `A|B`,
 //! B is tried where no way through A succeeds: `whole` is `wholeA | (wholeB - anyA)`. A repeat is the
-//! alternatives `x·repeat | rest`, or for a lazy one `rest | x·repeat`. A round that consumes nothing is the last
-//! one. Hence two continuations are carried, `idle` where the round has consumed nothing and `moved`
-//! behind its first character.
+//! alternatives `x·repeat | rest`, or for a lazy one `rest | x·repeat`. An iteration that consumes nothing
+//! is the last one. Hence two continuations are carried, `idle` where the iteration has consumed nothing
+//! and `moved` behind its first character.
 
 use super::{ByContext, ContextScope, LeftContexts, Lowered, PatternCompiler};
 use crate::error::Result;
@@ -53,7 +53,7 @@ pub(super) struct Rest {
     pub(super) any: ByContext,
 }
 
-/// The rests that may follow, by whether the round of the innermost repeat has consumed a character.
+/// The rests that may follow, by whether the iteration of the innermost repeat has consumed a character.
 #[derive(Clone)]
 pub(super) struct Rests {
     pub(super) idle: Rest,
@@ -76,7 +76,7 @@ impl ContextScope<'_, '_> {
             // refused before this.
             Lowered::Plain(_) | Lowered::Atomic { .. } => {
                 let Rest { whole, any } = &rests.moved;
-                let (whole, any) = (self.full(part, whole)?, self.full(part, any)?);
+                let (whole, any) = (self.matches_then(part, whole)?, self.matches_then(part, any)?);
                 Ok(Rests::same(Rest { whole, any }))
             }
             Lowered::Concat(parts) => parts
@@ -84,7 +84,7 @@ impl ContextScope<'_, '_> {
                 .rev()
                 .try_fold(rests.clone(), |rests, part| self.preferred(part, &rests)),
             Lowered::Alternate(parts) => {
-                let none = Rest { whole: self.none(), any: self.none() };
+                let none = Rest { whole: self.empty_by_context(), any: self.empty_by_context() };
                 parts.iter().try_fold(Rests::same(none), |first, part| {
                     let then = self.preferred(part, rests)?;
                     Ok(Rests {
@@ -101,10 +101,10 @@ impl ContextScope<'_, '_> {
                 Ok(Rests { idle, moved })
             }
             Lowered::End | Lowered::Ahead { .. } | Lowered::Behind { .. } => {
-                let condition = self.none_consumed(part)?;
+                let condition = self.empty_match_condition(part)?;
                 let mut under = |rest: &Rest| Rest {
-                    whole: self.both(&condition, &rest.whole),
-                    any: self.both(&condition, &rest.any),
+                    whole: self.intersect(&condition, &rest.whole),
+                    any: self.intersect(&condition, &rest.any),
                 };
                 Ok(Rests { idle: under(&rests.idle), moved: under(&rests.moved) })
             }
@@ -122,8 +122,8 @@ impl ContextScope<'_, '_> {
         Rest { whole: self.unite(&first.whole, &later), any: self.unite(&first.any, &second.any) }
     }
 
-    /// One round more and then `again`, or what follows the repeat.
-    fn turn(&mut self, again: &Rest, rest: &Rest, greedy: bool) -> Rest {
+    /// One iteration more and then `again`, or what follows the repeat.
+    fn iteration(&mut self, again: &Rest, rest: &Rest, greedy: bool) -> Rest {
         if greedy { self.in_order(again, rest) } else { self.in_order(rest, again) }
     }
 
@@ -136,25 +136,25 @@ impl ContextScope<'_, '_> {
         idle: &Rest,
         moved: &Rest,
     ) -> Result<Rest> {
-        // The rests behind the rounds that were read, by whether they consumed anything.
+        // The rests behind the iterations that were read, by whether they consumed anything.
         let mut after = match max {
             Some(_) => Rests { idle: idle.clone(), moved: moved.clone() },
             None => {
                 let loops = self.preferred_star(body, greedy, moved)?;
                 let once = Rests { idle: idle.clone(), moved: loops.clone() };
                 let again = self.preferred(body, &once)?.idle;
-                Rests { idle: self.turn(&again, idle, greedy), moved: loops }
+                Rests { idle: self.iteration(&again, idle, greedy), moved: loops }
             }
         };
-        for round in (0..max.unwrap_or(min)).rev() {
-            let is_optional = round >= min;
+        for iteration in (0..max.unwrap_or(min)).rev() {
+            let is_optional = iteration >= min;
             let one = |idle: &Rest, rests: &Rests, scope: &mut Self| -> Result<Rest> {
                 if !is_optional {
                     return Ok(scope.preferred(body, rests)?.idle);
                 }
                 let once = Rests { idle: idle.clone(), moved: rests.moved.clone() };
                 let again = scope.preferred(body, &once)?.idle;
-                Ok(scope.turn(&again, idle, greedy))
+                Ok(scope.iteration(&again, idle, greedy))
             };
             let behind = Rests { idle: after.moved.clone(), moved: after.moved.clone() };
             let begun = one(moved, &behind, self)?;
@@ -163,11 +163,11 @@ impl ContextScope<'_, '_> {
         Ok(after.idle)
     }
 
-    /// Any number of rounds behind a character, then `rest`.
+    /// Any number of iterations behind a character, then `rest`.
     fn preferred_star(&mut self, body: &Lowered, greedy: bool, rest: &Rest) -> Result<Rest> {
         let (any, _) = self.star(body, &rest.any)?;
-        // The variable has the empty string where the rest has it: on the empty string each round consumes
-        // nothing, and so leads to the rest.
+        // The variable has the empty string where the rest has it: on the empty string each iteration
+        // consumes nothing, and so leads to the rest.
         let nullable: Vec<bool> =
             rest.whole.iter().map(|&x| self.languages().is_nullable(x)).collect();
         let whole: ByContext =
@@ -175,8 +175,8 @@ impl ContextScope<'_, '_> {
         let loops = Rest { whole: whole.clone(), any };
         let once = Rests { idle: rest.clone(), moved: loops.clone() };
         let again = self.preferred(body, &once)?.idle;
-        let turn = self.turn(&again, rest, greedy);
-        for (&variable, &body) in whole.iter().zip(&turn.whole) {
+        let iteration = self.iteration(&again, rest, greedy);
+        for (&variable, &body) in whole.iter().zip(&iteration.whole) {
             variables::define(self.languages(), variable, body);
         }
         self.variables.extend(whole);
@@ -204,7 +204,7 @@ mod tests {
             1 => format!("(?:{first}|{second})"),
             _ => {
                 let quantifier = ["*", "+", "?", "{2}", "{1,2}", "{0,2}", "{2,}"][next(7)];
-                // The oracle takes rounds that consume nothing otherwise than backtracking engines do.
+                // The oracle takes iterations that consume nothing otherwise than backtracking engines do.
                 format!("(?:{first}b){quantifier}{}", ["", "?"][next(2)])
             }
         }

@@ -1,4 +1,4 @@
-//! The places of a pattern's matches in whole texts.
+//! The whole texts in which a pattern matches at a marked place, its look-around conditions included.
 //!
 //! The pattern is compiled between two [marks](crate::regular::marked_text), with any text on both sides. What
 //! it matches holds no marks; what its conditions look at may hold any, as if they were not there. `^` and `$`
@@ -14,7 +14,7 @@ use crate::regular::{Language, Languages};
 
 /// The texts in which a match stands between the marks. `is_preferred`: the one that a backtracking engine
 /// finds, of all within the marks.
-pub(crate) fn compile_in_text(
+pub(crate) fn compile_with_context(
     languages: &mut Languages,
     pattern: &Pattern,
     is_preferred: bool,
@@ -38,12 +38,12 @@ pub(crate) fn compile_in_text(
         let end = Rest { whole: rest, any };
         scope.preferred(&part, &Rests { idle: end.clone(), moved: end })?.idle.whole
     } else {
-        scope.full(&part, &rest)?
+        scope.matches_then(&part, &rest)?
     };
     let before = [marks.around, marks.begin].map(Lowered::Plain).into();
-    let places = scope.full(&Lowered::Concat(before), &matches)?;
+    let marked_texts = scope.matches_then(&Lowered::Concat(before), &matches)?;
     let ContextScope { contexts, variables, .. } = scope;
-    compiler.finish(&contexts, variables, places[0])
+    compiler.finish(&contexts, variables, marked_texts[0])
 }
 
 impl PatternCompiler<'_> {

@@ -1,13 +1,15 @@
 //! Viable prefixes: whether digits begin a number of the set.
 //!
 //! The exponent is free, so digits `D`, of which `left` more may follow, begin the numbers `(D + i
-//! / 10^left) · 10^j`, `i` from 0 to `10^left - 1` and `j` any integer. Bounds split those of one
-//! `j` into a few runs. Within a run the set is one of divisors alone: for each choice of those
-//! which shall divide and those which shall not, the former say that the number is a multiple of
-//! their least common multiple, and of `10^(j - left)`. Divided by that it is any integer of a
-//! range; and that `k` integers greater than 1 do not divide an integer is so for one of any `2^k`
-//! in a row (H.-J. Kanold, "Über eine zahlentheoretische Funktion von Jacobsthal", 1967). So there
-//! is nothing to search for but the first few.
+//! / 10^left) · 10^j`, `i` from 0 to `10^left - 1` and `j` any integer. Bounds and values split those
+//! of one `j` into a few runs.
+//!
+//! Within a run, bounds and values are constant and only divisibility varies. For each assignment of
+//! true or false to the divisors: those that must divide, and the power `10^(j - left)`, make the
+//! number a multiple of their least common multiple `L`. Write the number as `L · t`; `t` ranges over
+//! consecutive integers. The other `k` divisors must not divide, so `t` must avoid the multiples of
+//! `k` integers greater than 1. Any `2^k` consecutive integers hold such a `t` (H.-J. Kanold, "Über
+//! eine zahlentheoretische Funktion von Jacobsthal", 1967), so testing the first `2^k` suffices.
 //!
 //! Of the many digits only their remainder by the common multiple of all divisors need be known: a
 //! number whose last digit other than 0 stands after the places of a divisor is no multiple of it,
@@ -34,16 +36,16 @@ struct NumberRun<'a> {
 /// The parts into which cuts split the places from 0 to `end`, both ends included: each cut, and
 /// what is between two of them.
 fn runs(cuts: &[BigInt], end: BigInt) -> Vec<(BigInt, BigInt)> {
-    let mut borders: Vec<&BigInt> =
+    let mut splits: Vec<&BigInt> =
         cuts.iter().filter(|&cut| (&BigInt::ZERO..=&end).contains(&cut)).collect();
-    borders.sort_unstable();
-    borders.dedup();
-    let mut runs = Vec::with_capacity(2 * borders.len() + 1);
+    splits.sort_unstable();
+    splits.dedup();
+    let mut runs = Vec::with_capacity(2 * splits.len() + 1);
     let mut from = BigInt::ZERO;
-    for border in borders {
-        runs.push((from, border - 1));
-        runs.push((border.clone(), border.clone()));
-        from = border + 1;
+    for split in splits {
+        runs.push((from, split - 1));
+        runs.push((split.clone(), split.clone()));
+        from = split + 1;
     }
     runs.push((from, end));
     runs
@@ -131,7 +133,8 @@ impl Exponents {
         // No less than the last one.
         let first = shift(&m.remainder, known + scale);
         let unit = ten((last + scale) as u32);
-        // The numbers have the even places of a line, what is between two of them the odd one.
+        // Positions on a line: candidate `i` at `2·i`, the gap between `i` and `i + 1` at `2·i + 1`. A
+        // bound or a value is cut at the position of its number.
         let end = ten(left) * 2 - 2;
         let cuts: Vec<BigInt> =
             (0..self.atoms.len()).map(|atom| self.cut(m, atom, left, power, &end)).collect();

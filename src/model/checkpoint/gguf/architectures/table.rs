@@ -10,7 +10,7 @@ const OUTSIDE: OutsideNames = OutsideNames {
         ("token_embd", "model.embed_tokens"),
         ("output_norm", "model.norm"),
         ("output", "lm_head"),
-        // Inputs of layers (Gemma 4).
+        // Per-layer embeddings (Gemma 4).
         ("per_layer_token_embd", "model.embed_tokens_per_layer"),
         ("per_layer_model_proj", "model.per_layer_model_projection"),
         ("per_layer_proj_norm", "model.per_layer_projection_norm"),
@@ -103,8 +103,8 @@ const SHARED_EXPERTS_NAMES: [(&str, &str); 3] = [
     ("ffn_down_shexp", "mlp.shared_experts.down_proj"),
 ];
 
-/// The correction of scores for the choice of experts.
-const CORRECTION: &[(&str, &str)] = &[("exp_probs_b.bias", "mlp.gate.e_score_correction_bias")];
+/// The bias of each expert's score for the choice of experts.
+const SCORE_BIAS: &[(&str, &str)] = &[("exp_probs_b.bias", "mlp.gate.e_score_correction_bias")];
 
 /// The names of norms after each part.
 const POST_NORMS: &[(&str, &str)] = &[
@@ -220,7 +220,7 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
         name: "dots1",
         model_type: "dots1",
         layer_names: &SHARED_EXPERTS_NAMES,
-        whole_names: CORRECTION,
+        whole_names: SCORE_BIAS,
         experts: IN_MLP,
         biases: &[ATTENTION_BIAS],
         ..PLAIN
@@ -324,7 +324,7 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
             SHARED_EXPERTS_NAMES[1],
             SHARED_EXPERTS_NAMES[2],
         ],
-        whole_names: CORRECTION,
+        whole_names: SCORE_BIAS,
         experts: IN_MLP,
         biases: &[("attention_bias", &["attn_q", "attn_qkv"])],
         ..PLAIN

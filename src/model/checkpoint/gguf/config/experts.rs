@@ -106,7 +106,7 @@ fn shared_count(GgufModel { keys, .. }: &GgufModel<'_>) -> Result<usize> {
     Ok(keys.size("expert_shared_count")?.unwrap_or(0))
 }
 
-/// The keys of a router with corrected scores: groups, weights, layers without experts.
+/// The keys of a router with biased scores: groups, weights, layers without experts.
 fn routed(source: &GgufModel<'_>, config: &mut Members) -> Result<()> {
     must_score(source, SIGMOID)?;
     let GgufModel { architecture, .. } = source;
@@ -149,8 +149,8 @@ fn bailing(
     let is_first = architecture.model_type == "bailing_moe";
     must_score(source, if is_first { SOFTMAX } else { SIGMOID })?;
     config.set("score_function", json!(if is_first { "softmax" } else { "sigmoid" }));
-    let has_correction = directory.tensors.iter().any(|t| t.name.ends_with(".exp_probs_b.bias"));
-    config.set("moe_router_enable_expert_bias", json!(has_correction));
+    let has_score_bias = directory.tensors.iter().any(|t| t.name.ends_with(".exp_probs_b.bias"));
+    config.set("moe_router_enable_expert_bias", json!(has_score_bias));
     config.set("use_qk_norm", json!(source.has_in_layer("attn_q_norm.weight")));
     let shared = shared_count(source)?;
     config.set("num_shared_experts", json!(shared));

@@ -1,5 +1,5 @@
 //! Gemma 4: heads of other widths and rotary positions in layers that see everything, shared keys and
-//! values, inputs of layers.
+//! values, per-layer embeddings.
 
 use serde_json::{Map, Value, json};
 
@@ -45,8 +45,8 @@ pub(super) fn set(
     };
     config.set("attention_k_eq_v", json!(with_keys.any(|layer| !has_values(layer))));
     feed_forward(source, (layers, shared), config)?;
-    let inputs = keys.size("embedding_length_per_layer_input")?.unwrap_or(0);
-    config.set("hidden_size_per_layer_input", json!(inputs));
+    let width_per_layer = keys.size("embedding_length_per_layer_input")?.unwrap_or(0);
+    config.set("hidden_size_per_layer_input", json!(width_per_layer));
     let table = directory.find("per_layer_token_embd.weight");
     if let Some(tokens) = table.and_then(|table| table.shape.first()) {
         config.set("vocab_size_per_layer_input", json!(tokens));
@@ -97,14 +97,14 @@ fn rotary(source: &GgufModel<'_>, width: usize, own: usize, config: &mut Members
     let theta = keys.number("rope.freq_base")?.unwrap_or(10_000.0);
     let windowed = keys.number("rope.freq_base_swa")?.unwrap_or(theta);
     for (name, width) in [("rope.dimension_count", width), ("rope.dimension_count_swa", own)] {
-        if keys.size(name)?.is_some_and(|turning| turning > width) {
+        if keys.size(name)?.is_some_and(|rotary_dim| rotary_dim > width) {
             return Err(keys.refused(name, "is more than the width of a head"));
         }
     }
-    if keys.size("rope.dimension_count")?.is_some_and(|turning| turning != width) {
+    if keys.size("rope.dimension_count")?.is_some_and(|rotary_dim| rotary_dim != width) {
         return Err(keys.refused("rope.dimension_count", "is not the width of a head"));
     }
-    let turning = keys.size("rope.dimension_count_swa")?.unwrap_or(own);
+    let rotary_dim = keys.size("rope.dimension_count_swa")?.unwrap_or(own);
     let factors = directory.find(FACTORS).map(|tensor| parts.numbers(tensor));
     let factors = factors.unwrap_or_else(|| vec![1.0; width / 2]);
     let moving = factors.iter().take_while(|factor| **factor == 1.0).count();
@@ -124,7 +124,7 @@ fn rotary(source: &GgufModel<'_>, width: usize, own: usize, config: &mut Members
     });
     let sliding = json!({
         "rope_type": "default", "rope_theta": windowed,
-        "partial_rotary_factor": ratio(turning, own),
+        "partial_rotary_factor": ratio(rotary_dim, own),
     });
     config.set("rope_parameters", json!({"full_attention": full, "sliding_attention": sliding}));
     Ok(())

@@ -83,7 +83,7 @@ fn hunyuan(
     Ok(())
 }
 
-/// The growth of queries of Ministral 3. Files without it are of Mistral Small 3.
+/// The attention temperature tuning of Ministral 3. Files without it are of Mistral Small 3.
 fn ministral3(
     GgufModel { keys, .. }: &GgufModel<'_>,
     scaling: Option<Value>,

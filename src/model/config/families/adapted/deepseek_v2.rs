@@ -30,14 +30,14 @@ pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
     )?;
     // What groups of experts mean where no method uses them; the width of a head, which other keys state.
     fields.ignore(&["n_group", "topk_group", "head_dim", "qk_head_dim"]);
-    let turning = fields.required("qk_rope_head_dim", 2)?;
+    let rotary_dim = fields.required("qk_rope_head_dim", 2)?;
     let chosen = fields.required("num_experts_per_tok", 1)?;
     let experts = fields.required("n_routed_experts", 1)?;
     if chosen > experts {
         let wanted = format!("a token cannot have more than the {experts} experts that there are");
         return Err(fields.wrong("num_experts_per_tok", &wanted));
     }
-    let (theta, scaling) = read_rope(fields, turning, config.max_position_embeddings)?;
+    let (theta, scaling) = read_rope(fields, rotary_dim, config.max_position_embeddings)?;
     let values = json!({
         "vocab_size": config.vocab_size,
         "hidden_size": config.hidden_size,
@@ -57,7 +57,7 @@ pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
         "rope_scaling": scaling,
         "attention_bias": fields.flag("attention_bias")?.unwrap_or(false),
         "q_lora_rank": fields.size("q_lora_rank")?,
-        "qk_rope_head_dim": turning,
+        "qk_rope_head_dim": rotary_dim,
         "kv_lora_rank": fields.required("kv_lora_rank", 1)?,
         "v_head_dim": fields.required("v_head_dim", 1)?,
         "qk_nope_head_dim": fields.required("qk_nope_head_dim", 1)?,
@@ -68,9 +68,9 @@ pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
 }
 
 /// The base of rotary positions, and their scaling: none or YaRN.
-fn read_rope(fields: &ConfigFields<'_>, turning: usize, context: usize) -> Result<(f64, Value)> {
+fn read_rope(fields: &ConfigFields<'_>, rotary_dim: usize, context: usize) -> Result<(f64, Value)> {
     let defaults = Defaults::LLAMA.rope;
-    let rope = rope::read(fields, &defaults, turning, context)?;
+    let rope = rope::read(fields, &defaults, rotary_dim, context)?;
     if let Some(theta) = rope.unscaled_base {
         return Ok((theta, Value::Null));
     }

@@ -25,8 +25,8 @@ pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
     let inner = fields.required("intermediate_size", 2)?;
     let model = read_attention(fields, &DEFAULTS, inner)?;
     require_heads_of_stream(fields, &model)?;
-    let AttentionModel { mut config, attention, turning, values } = model;
-    if 2 * turning != attention.width {
+    let AttentionModel { mut config, attention, rotary_dim, values } = model;
+    if 2 * rotary_dim != attention.width {
         let wanted = "candle-transformers computes with 0.5";
         return Err(fields.wrong("partial_rotary_factor", wanted));
     }

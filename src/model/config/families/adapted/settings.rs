@@ -42,8 +42,8 @@ pub(super) fn require_default<const N: usize>(
 pub(super) struct AttentionModel {
     pub(super) config: Config,
     pub(super) attention: AttentionConfig,
-    /// The dimensions of a head that turn.
-    pub(super) turning: usize,
+    /// The number of dimensions of a head that are rotated.
+    pub(super) rotary_dim: usize,
     pub(super) values: Value,
 }
 
@@ -81,8 +81,8 @@ pub(super) fn read_attention(
         "hidden_act": activation(fields, defaults)?,
         "tie_word_embeddings": config.tie_word_embeddings,
     });
-    let turning = 2 * rope.config.frequencies.len();
-    Ok(AttentionModel { config, attention, turning, values })
+    let rotary_dim = 2 * rope.config.frequencies.len();
+    Ok(AttentionModel { config, attention, rotary_dim, values })
 }
 
 /// Errors unless the heads together are as wide as the stream.

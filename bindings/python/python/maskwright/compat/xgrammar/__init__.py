@@ -11,7 +11,6 @@ What means something else here:
 | `any_whitespace=True`: any number of blanks | the five usual styles of whitespace (`whitespace="tidy"`), which a model cannot fill with blanks for ever |
 | a special token in text is the text of its name | it is no text |
 | `any_order=False`: properties in the order of the schema, later ones may follow unnamed ones | in the order of the schema |
-| a token after the end is refused by `accept_token` | the same |
 | `Grammar` is a tree of rules with a text of its own (`str(grammar)`) | the source that it was made from |
 | `serialize_json` is compiled data | the source and its settings, compiled again when read |
 
