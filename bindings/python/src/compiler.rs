@@ -2,13 +2,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use maskwright::Error;
 use maskwright::constraint::ConstraintCache;
+use maskwright::{Error, ErrorKind};
 use pyo3::prelude::*;
-use serde_json::Value;
 
 use crate::constraint::Constraint;
-use crate::error::{NativeError, request};
+use crate::error::NativeError;
 use crate::spec::Spec;
 use crate::tokenizer::Tokenizer;
 
@@ -26,22 +25,32 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
-    /// The compiler whose texts end with these tokens.
-    fn ending_with(&self, stop: &[u32]) -> Result<maskwright::Compiler, Error> {
+    /// The compiler whose texts end with the tokens of the spec, or with the tokenizer's.
+    fn ending_as(&self, spec: &Spec) -> Result<maskwright::Compiler, Error> {
+        let Some(stop) = &spec.stop_token_ids else { return Ok(self.base.clone()) };
+        let mut stop = stop.clone();
+        stop.sort_unstable();
+        stop.dedup();
         let mut own = self.base.vocabulary().end_tokens().to_vec();
         own.sort_unstable();
         if own == stop {
             return Ok(self.base.clone());
         }
+        let width = self.base.vocabulary().len();
+        if let Some(token) = stop.iter().find(|&&token| token as usize >= width) {
+            let message = format!("there is no token {token} to end a text, of {width}");
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("give ids below the tokenizer's width"));
+        }
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = others.iter().position(|(ids, _)| ids == stop);
+        let known = others.iter().position(|(ids, _)| *ids == stop);
         let entry = match known {
             Some(index) => others.remove(index),
             None => {
-                let vocabulary = (**self.base.vocabulary()).clone().with_end_tokens(stop)?;
+                let vocabulary = (**self.base.vocabulary()).clone().with_end_tokens(&stop)?;
                 let compiler = maskwright::Compiler::new(vocabulary)
                     .with_json_options(self.base.json_options().clone());
-                (stop.to_vec(), compiler)
+                (stop.clone(), compiler)
             }
         };
         let compiler = entry.1.clone();
@@ -63,32 +72,23 @@ impl Compiler {
         Self { base, others: Mutex::default(), cache: ConstraintCache::new(cache_bytes) }
     }
 
-    /// The constraint of a spec, whose texts end with these tokens (the tokenizer's own without).
-    #[pyo3(signature = (spec, stop_token_ids=None))]
-    fn _compile(
-        &self,
-        py: Python<'_>,
-        spec: String,
-        stop_token_ids: Option<Vec<u32>>,
-    ) -> Result<Constraint, NativeError> {
-        let mut stop =
-            stop_token_ids.unwrap_or_else(|| self.base.vocabulary().end_tokens().to_vec());
-        stop.sort_unstable();
-        stop.dedup();
+    /// The constraint of a spec.
+    fn _compile(&self, py: Python<'_>, spec: String) -> Result<Constraint, NativeError> {
         py.detach(|| {
             let read = Spec::read(&spec)?;
-            let compile = || read.compile(&self.ending_with(&stop)?);
-            let native = self.cache.get(&format!("{stop:?}{spec}"), compile)?;
+            let compile = || read.compile(&self.ending_as(&read)?);
+            let native = self.cache.get(&spec, compile)?;
             Ok(Constraint { native, spec: spec.into(), kind: read.kind })
         })
     }
 
-    /// Checks settings and limits by name.
-    fn _check_settings(&self, settings: &str) -> Result<(), NativeError> {
-        let settings: Value = serde_json::from_str(settings)
-            .map_err(|error| request(error.to_string(), "write a JSON object"))?;
-        self.base.clone().with_settings(&settings)?;
-        Ok(())
+    /// Checks the settings of a spec.
+    fn _check(&self, py: Python<'_>, spec: &str) -> Result<(), NativeError> {
+        py.detach(|| {
+            let read = Spec::read(spec)?;
+            read.configured(&self.ending_as(&read)?)?;
+            Ok(())
+        })
     }
 
     /// The number of constraints in the cache, their bytes, and how often one was found and was not.

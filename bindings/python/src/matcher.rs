@@ -253,12 +253,20 @@ impl Matcher {
         }
         let words = self.words();
         let mut rows = Rows::of(bitmask, words)?;
-        rows.check(index + tokens.len())?;
-        let draft: Vec<DraftToken> = tokens
-            .iter()
-            .zip(&parents)
-            .map(|(&token, &parent)| DraftToken { token, parent: usize::try_from(parent).ok() })
-            .collect();
+        rows.check(index.saturating_add(tokens.len()))?;
+        let mut draft: Vec<DraftToken> = Vec::with_capacity(tokens.len());
+        for (&token, &parent) in tokens.iter().zip(&parents) {
+            let parent = match parent {
+                -1 => None,
+                parent => Some(usize::try_from(parent).map_err(|_| {
+                    request(
+                        format!("a parent of {parent}"),
+                        "give the index of an earlier token, or -1",
+                    )
+                })?),
+            };
+            draft.push(DraftToken { token, parent });
+        }
         self.with(py, |state| {
             let mut filled = vec![0; words * (draft.len() + 1)];
             state.native.fill_tree(&draft, &mut filled)?;

@@ -76,7 +76,8 @@ impl Kind {
 struct Separators {
     item: String,
     key: String,
-    indent: Option<usize>,
+    /// The text that indents a level; no line breaks without.
+    indent: Option<String>,
 }
 
 /// Calls of tools.
@@ -120,6 +121,8 @@ pub(crate) struct Spec {
     regex_dialect: Option<String>,
     calls: Option<Calls>,
     reasoning: Option<Reasoning>,
+    /// The tokens that end the text, instead of the tokenizer's.
+    pub(crate) stop_token_ids: Option<Vec<u32>>,
 }
 
 fn wrong(message: impl Into<String>, help: &str) -> Error {
@@ -142,7 +145,7 @@ impl Spec {
         if let Some(Separators { item, key, indent }) = &self.separators {
             let mut options = compiler.json_options().clone();
             options.whitespace = Whitespace::Separated {
-                gaps: indent.map_or(Gaps::Nothing, |blanks| Gaps::Lines(" ".repeat(blanks))),
+                gaps: indent.clone().map_or(Gaps::Nothing, Gaps::Lines),
                 item_separator: item.clone(),
                 key_separator: key.clone(),
             };
@@ -220,11 +223,19 @@ impl Spec {
             (_, Some(other)) => {
                 return Err(wrong(
                     format!("`{other}` is no choice of tools"),
-                    "write `auto`, `none`, `required`, or the name of a tool",
+                    "write `auto`, `none` or `required`, or name a tool",
                 ));
             }
         };
-        let mut made = ToolCalls::new(Tool::read(&self.json()?)?, format)
+        let tools = Tool::read(&self.json()?)?;
+        for name in calls.allowed.iter().flatten() {
+            if !tools.iter().any(|tool| tool.name() == name) {
+                let names: Vec<&str> = tools.iter().map(Tool::name).collect();
+                let help = format!("the tools are: {}", names.join(", "));
+                return Err(wrong(format!("there is no tool `{name}` to allow"), &help));
+            }
+        }
+        let mut made = ToolCalls::new(tools, format)
             .with_choice(choice)
             .with_parallel_calls(calls.parallel.unwrap_or(true));
         if let Some(names) = &calls.allowed {

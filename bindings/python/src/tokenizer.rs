@@ -22,6 +22,9 @@ impl Tokenizer {
     }
 }
 
+/// The greatest width of logits. Vocabularies of models have up to a million tokens.
+const MAX_WIDTH: usize = 1 << 24;
+
 type Native<T> = Result<T, NativeError>;
 
 #[pymethods]
@@ -73,6 +76,12 @@ impl Tokenizer {
         py.detach(|| {
             let mut vocabulary = (*self.vocabulary).clone();
             if let Some(width) = width {
+                if width > MAX_WIDTH {
+                    return Err(crate::error::request(
+                        format!("a width of {width} logits"),
+                        "give the width of the model's logits, at most 2^24",
+                    ));
+                }
                 vocabulary = vocabulary.with_logits_width(width)?;
             }
             if let Some(ids) = stop_token_ids {

@@ -462,3 +462,100 @@ def test_lint_and_samples(compiler):
     assert maskwright.lint(constraint).least_bytes == 3
     with pytest.raises(Error, match="nothing to lint"):
         maskwright.lint(compiler.regex("a"))
+
+
+def tool(name, **parameters):
+    return {"type": "function", "function": {"name": name, "parameters": {"type": "object", **parameters}}}
+
+
+def called(compiler, **options):
+    """The names of tools that texts begin with, and whether a text may be empty."""
+    constraint = compiler.tools([tool("alpha"), tool("beta")], "json", **options)
+    names = {name for name in ("alpha", "beta") if constraint.matcher().accept_bytes(f'[{{"name": "{name}"'.encode())}
+    return names, constraint.matcher().is_accepting
+
+
+def test_choices_of_tools(compiler):
+    both = {"alpha", "beta"}
+    assert called(compiler, choice="required") == (both, False)
+    assert called(compiler, choice="required", allowed=["beta"]) == ({"beta"}, False)
+    for named in ({"name": "beta"}, {"type": "function", "function": {"name": "beta"}}):
+        assert called(compiler, choice=named) == ({"beta"}, False)
+    some = {"mode": "required", "tools": [{"type": "function", "function": {"name": "beta"}}]}
+    assert called(compiler, choice={"type": "allowed_tools", "allowed_tools": some}) == ({"beta"}, False)
+    for wrong, says in [
+        ({"choice": {"foo": 1}}, "no choice of tools"),
+        ({"choice": None}, "no choice of tools"),
+        ({"choice": "beta"}, "no choice of tools"),
+        ({"choice": {"type": "allowed_tools"}}, "no choice of tools"),
+        ({"choice": "required", "allowed": ["alpha", "zz"]}, "`zz`"),
+        ({"allowed": "beta"}, "list of names"),
+        ({"choice": {"name": "alpha"}, "allowed": ["beta"]}, "none of `allowed`"),
+        ({"parallel": "x"}, "`parallel`"),
+    ]:
+        with pytest.raises(Error, match=says):
+            called(compiler, **wrong)
+
+
+def test_options_of_a_call_win(bytes_tokenizer):
+    schema = {"type": "array", "items": {"type": "null"}, "minItems": 2, "maxItems": 2}
+
+    def text(defaults, **options):
+        return maskwright.sample(Compiler(bytes_tokenizer, **defaults).json_schema(schema, **options))[0]
+
+    lines = b"[\n\tnull,\n\tnull\n]"
+    assert text({"indent": "\t"}) == lines == text({"whitespace": "compact"}, indent="\t")
+    assert text({"indent": 2}, whitespace="compact") == b"[null,null]"
+    assert text({"separators": (",", ":")}, whitespace="plain") == b"[null, null]"
+    compiler = Compiler(bytes_tokenizer, time_limit=3, limits={"depth": 50})
+    settings = json.loads(compiler.regex("a", limits={"time_per_constraint": 1}).spec)["settings"]
+    assert settings["limits"] == {"depth": 50, "time_per_constraint": 1}
+    for options in ({"whitespace": "compact", "indent": 2}, {"time_limit": 1, "limits": {"time_per_constraint": 1}}):
+        with pytest.raises(Error, match="stands beside"):
+            Compiler(bytes_tokenizer, **options)
+
+
+@pytest.mark.parametrize("settings, says", [
+    ({"regex_dialect": "x"}, "x"),
+    ({"reasoning": "x"}, "x"),
+    ({"reasoning": True}, "`reasoning`"),
+    ({"separators": 5}, "`separators`"),
+    ({"separators": (",",)}, "`separators`"),
+    ({"stop_token_ids": 5}, "`stop_token_ids`"),
+    ({"stop_token_ids": [300]}, "token 300"),
+    ({"indent": 2.5}, "`indent`"),
+    ({"time_limit": float("inf")}, "`time_limit`"),
+    ({"start": "root"}, "`start`"),
+], ids=str)
+def test_settings_are_checked_where_they_are_given(bytes_tokenizer, settings, says):
+    with pytest.raises(Error, match=says):
+        Compiler(bytes_tokenizer, **settings)
+
+
+def test_values_of_wrong_types(compiler):
+    for make in (
+        lambda: compiler.regex(None),
+        lambda: compiler.lark(3),
+        lambda: compiler.json_schema(None),
+        lambda: compiler.choice("abc"),
+        lambda: compiler.choice([1, 2]),
+        lambda: Tokenizer([3, b"a"]),
+        lambda: Tokenizer([b"a"], width=1 << 33),
+        lambda: Tokenizer([b"a"], index="x"),
+        lambda: maskwright.check(compiler.regex("a"), 5),
+        lambda: compiler.tokenizer.encode(3),
+        lambda: maskwright.check(compiler.regex("a"), "a", whitespace="compact"),
+        lambda: maskwright.sample(compiler.regex("a"), 1, foo=3),
+        lambda: maskwright.lint(compiler.json_schema({}), foo=3),
+        lambda: compiler.regex("a").matcher().fill_tree([97], [-5], numpy.zeros((2, 9), numpy.int32)),
+    ):
+        with pytest.raises(Error):
+            make()
+    with pytest.raises(IndexError):
+        compiler.regex("a").matcher().fill_tree([97], [-1], numpy.zeros((2, 9), numpy.int32), 2**64 - 1)
+
+
+def test_a_loaded_constraint_ends_as_it_did(compiler):
+    constraint = compiler.regex("a", stop_token_ids=[98])
+    assert compiler.load(constraint.spec).stop_token_ids == [98] == constraint.stop_token_ids
+    assert compiler.load(constraint.spec, stop_token_ids=[99]).stop_token_ids == [99]

@@ -3,7 +3,7 @@
 import random
 
 from maskwright import Compiler, Tokenizer
-from maskwright._history import Follower, Rows, common_prefix
+from maskwright._history import Follower, Generation, Rows, common_prefix
 
 
 def test_common_prefixes():
@@ -34,3 +34,26 @@ def test_rows_are_what_new_matchers_are():
                     assert follower.tokens == history
                     assert follower.matcher.mask_bytes() == fresh.matcher.mask_bytes()
                     assert follower.matcher.is_terminated == (256 in history)
+
+
+def told(*calls):
+    """What a host's calls mean: the text of each, and whether it begins."""
+    generation = Generation()
+    return [(history, begins) for call in calls for (history,), begins in [generation.histories([list(call)])]]
+
+
+def test_a_prompt_that_extends_an_earlier_one_begins_a_text():
+    first = [([], True), ([7], False), ([7, 8], False)]
+    assert told([1, 2], [1, 2, 7], [1, 2, 7, 8]) == first
+    # Another `generate`, with the same prompt, a longer one, and a longer one than the text was.
+    assert told([1, 2], [1, 2, 7], [1, 2])[-1] == ([], True)
+    assert told([1, 2], [1, 2, 7], [1, 2, 3, 4])[-1] == ([], True)
+    assert told([1, 2], [1, 2, 7], [1, 2, 7, 8, 9, 9])[-1] == ([], True)
+    assert told([1, 2], [1, 2, 7], [3, 2])[-1] == ([], True)
+
+
+def test_drafts_that_are_taken_back_stay_in_the_text():
+    # Drafts 7, 8, 9, of which 7 is taken; then 5 is drawn, and the same again is asked for.
+    calls = [[1], [1, 7], [1, 7, 8], [1, 7, 8, 9], [1, 7, 5], [1, 7, 5], [1, 7, 5, 6]]
+    assert [begins for _, begins in told(*calls)] == [True] + [False] * 6
+    assert told(*calls)[-1][0] == [7, 5, 6]

@@ -22,11 +22,11 @@ from typing import Any, List, Mapping, Optional, Sequence, Union
 
 from . import _native
 from ._compiler import Compiler, spec_of
-from ._errors import Error
+from ._errors import Error, error
 from ._native import Constraint, Matcher, __version__
 from ._results import Explanation, Finding, Lint, Verdict
 from ._schemas import schema_text, type_schema
-from ._tokenizer import Tokenizer
+from ._tokenizer import Tokenizer, text_bytes
 
 __all__ = [
     "Compiler",
@@ -86,8 +86,7 @@ def check(constraint: Any, text: Union[str, bytes], **options: Any) -> Verdict:
     >>> verdict.accepted, verdict.byte, verdict.expected
     (False, 2, '`a`')
     """
-    text = text.encode() if isinstance(text, str) else bytes(text)
-    return Verdict(**_constraint(constraint, options)._check(text))
+    return Verdict(**_constraint(constraint, options)._check(text_bytes(text)))
 
 
 def sample(
@@ -118,9 +117,10 @@ def lint(schema: Any, **options: Any) -> Lint:
     ['`maxLenght` is a keyword of no draft, and has no effect: did you mean `maxLength`?']
     """
     if isinstance(schema, Constraint):
+        _refuse(options)
         spec = schema.spec
     else:
-        spec, _ = spec_of("json_schema", schema_text(schema), options)
+        spec = spec_of("json_schema", schema_text(schema), options)
     findings, least, most = _native._lint(spec)
     return Lint([Finding(*finding) for finding in findings], least, most)
 
@@ -130,7 +130,16 @@ _bytes: Optional[Compiler] = None
 
 def _constraint(given: Any, options: Mapping[str, Any]) -> Constraint:
     """A constraint, or that of a schema for texts of bytes."""
-    return given if isinstance(given, Constraint) else _byte_compiler().json_schema(given, **options)
+    if isinstance(given, Constraint):
+        _refuse(options)
+        return given
+    return _byte_compiler().json_schema(given, **options)
+
+
+def _refuse(options: Mapping[str, Any]) -> None:
+    """Errors on options beside a constraint, which has its own."""
+    for name in options:
+        raise error(f"`{name}` stands beside a constraint", "give the option to the compiler, or a schema here")
 
 
 def _byte_compiler() -> Compiler:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _native
 from ._errors import error
 from ._native import Constraint
-from ._schemas import schema_text
+from ._schemas import json_text, schema_text
 from ._tokenizer import Tokenizer
 
 #: Notations of grammars, by their names here and elsewhere.
@@ -25,6 +26,9 @@ _NOTATIONS = {
 #: Options of a call that are no settings of the compiler.
 _OTHER = ("stop_token_ids", "reasoning", "separators", "indent", "time_limit", "start", "regex_dialect")
 
+#: Options that say the same thing in two ways: one of a call takes the place of the other's default.
+_GAPS = ({"whitespace", "max_whitespace"}, {"separators", "indent"})
+
 
 class Compiler:
     """Compiles constraints for one tokenizer; any number of threads may use one.
@@ -36,7 +40,7 @@ class Compiler:
     |---|---|
     | `whitespace` | `tidy`, `plain`, `compact`, `indent-2`, `indent-4`, `indent-tab`, `flexible`, `any`, or a pattern |
     | `max_whitespace` | the greatest number of blanks and line breaks in a gap |
-    | `separators`, `indent` | as `json.dumps` takes them |
+    | `separators`, `indent` | as `json.dumps` takes them; instead of `whitespace` |
     | `spelling` | `canonical`, `escapes`, `any` |
     | `property_order` | `schema`, `any` |
     | `style` | the notation of values, such as `json` or `qwen_xml` |
@@ -58,9 +62,10 @@ class Compiler:
     def __init__(self, tokenizer: Any, *, cache_bytes: int = 512 << 20, **settings: Any) -> None:
         self.tokenizer = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer(tokenizer)
         self._native = _native.Compiler(self.tokenizer._native, cache_bytes)
+        if "start" in settings:
+            raise error("`start` is of one grammar", "give it to `Compiler.grammar`")
         self._defaults = settings
-        known, _ = _split(settings)
-        self._native._check_settings(json.dumps(known))
+        self._native._check(spec_of("json_object", "", settings))
 
     def json_schema(self, schema: Any, **options: Any) -> Constraint:
         """JSON of a schema: a `dict` or text, a pydantic model, a dataclass, a TypedDict, or another type."""
@@ -72,15 +77,17 @@ class Compiler:
 
     def regex(self, pattern: str, **options: Any) -> Constraint:
         """Text that matches a pattern, whole, in the syntax of Rust's `regex` (or `regex_dialect`)."""
-        return self._compile("regex", pattern, options)
+        return self._compile("regex", _text(pattern, "a pattern"), options)
 
     def regex_search(self, pattern: str, **options: Any) -> Constraint:
         """Text some part of which matches a pattern."""
-        return self._compile("regex_search", pattern, options)
+        return self._compile("regex_search", _text(pattern, "a pattern"), options)
 
     def choice(self, choices: Iterable[str], **options: Any) -> Constraint:
         """One of these texts."""
-        return self._compile("choice", "", options, choices=list(choices))
+        if isinstance(choices, (str, bytes)):
+            raise error(f"{choices!r} is one text, not several", "give a list of texts")
+        return self._compile("choice", "", options, choices=[_text(choice, "a choice") for choice in choices])
 
     def grammar(self, grammar: str, notation: str, **options: Any) -> Constraint:
         """Text of a grammar in `gbnf`, `lark`, `ebnf` (the W3C's), `iso-ebnf` or `abnf`; `start` is its start
@@ -88,32 +95,32 @@ class Compiler:
         kind = _NOTATIONS.get(notation)
         if kind is None:
             raise error(f"`{notation}` is no notation of grammars", f"write one of {', '.join(_NOTATIONS)}")
-        return self._compile(kind, grammar, options)
+        return self._compile(kind, _text(grammar, "a grammar"), options)
 
     def lark(self, grammar: str, **options: Any) -> Constraint:
         """Text of a grammar in Lark's notation."""
-        return self._compile("lark", grammar, options)
+        return self._compile("lark", _text(grammar, "a grammar"), options)
 
     def gbnf(self, grammar: str, **options: Any) -> Constraint:
         """Text of a grammar in llama.cpp's notation."""
-        return self._compile("gbnf", grammar, options)
+        return self._compile("gbnf", _text(grammar, "a grammar"), options)
 
     def named_grammar(self, name: str, **options: Any) -> Constraint:
         """Text of a grammar that comes with the package: `maskwright.GRAMMARS`."""
-        return self._compile("named_grammar", name, options)
+        return self._compile("named_grammar", _text(name, "the name of a grammar"), options)
 
     def quotation(self, text: str, **options: Any) -> Constraint:
         """A run of one or more words of a text."""
-        return self._compile("quotation", text, options)
+        return self._compile("quotation", _text(text, "the text"), options)
 
     def formula(self, formula: Mapping[str, Any], **options: Any) -> Constraint:
         """Constraints combined: `{"allOf": [{"regex": …}, {"not": {"choice": […]}}]}`."""
-        return self._compile("formula", json.dumps(formula, ensure_ascii=False), options)
+        return self._compile("formula", json_text(formula, "the formula"), options)
 
     def structural_tag(self, tag: Any, **options: Any) -> Constraint:
         """A structural tag of XGrammar, vLLM and SGLang: a `dict`, its text, or an object of pydantic's."""
         dump = getattr(tag, "model_dump_json", None)
-        text = dump() if callable(dump) else tag if isinstance(tag, str) else json.dumps(tag, ensure_ascii=False)
+        text = dump() if callable(dump) else tag if isinstance(tag, str) else json_text(tag, "the structural tag")
         return self._compile("structural_tag", text, options)
 
     def tools(
@@ -128,18 +135,15 @@ class Compiler:
         **options: Any,
     ) -> Constraint:
         """Messages that call tools (OpenAI's objects) in the format of a model family
-        (`maskwright.TOOL_FORMATS`). `choice` is `auto`, `none`, `required` or `{"name": …}`."""
-        calls: Dict[str, Any] = {"format": format, "parallel": parallel}
-        if isinstance(choice, str):
-            calls["choice"] = choice
-        else:
-            function = choice.get("function", choice)
-            calls["named"] = function.get("name")
-        if allowed is not None:
-            calls["allowed"] = list(allowed)
+        (`maskwright.TOOL_FORMATS`). `choice` is `auto`, `none`, `required`, `{"name": …}`, or OpenAI's object of a
+        function, of a custom tool or of `allowed_tools`. `allowed` names the tools that may be called, where these are not
+        all; `parallel` says whether a message may have several calls."""
+        text = tools if isinstance(tools, str) else json_text(list(tools), "the list of tools")
+        if not isinstance(parallel, bool):
+            raise error(f"`parallel` is {parallel!r}", "write True or False")
+        calls: Dict[str, Any] = {"format": format, "parallel": parallel, **_tool_choice(choice, allowed)}
         if answer_schema is not None:
             calls["answer_schema"] = json.loads(schema_text(answer_schema))
-        text = tools if isinstance(tools, str) else json.dumps(list(tools), ensure_ascii=False)
         return self._compile("tools", text, options, calls=calls)
 
     def load(self, spec: str, *, stop_token_ids: Optional[Iterable[int]] = None) -> Constraint:
@@ -150,8 +154,14 @@ class Compiler:
         >>> compiler.load(compiler.regex("a+").spec).kind
         'regex'
         """
-        stop = None if stop_token_ids is None else list(stop_token_ids)
-        return self._native._compile(spec, stop)
+        if stop_token_ids is None:
+            return self._native._compile(spec)
+        try:
+            found = dict(json.loads(spec))
+        except (TypeError, ValueError):
+            raise error("the spec of a constraint is no JSON object", "take one from `Constraint.spec`") from None
+        found["stop_token_ids"] = _ids(stop_token_ids)
+        return self._native._compile(json.dumps(found, ensure_ascii=False))
 
     @property
     def cache_info(self) -> Tuple[int, int, int, int]:
@@ -163,12 +173,56 @@ class Compiler:
         self._native.clear_cache()
 
     def _compile(self, kind: str, text: str, options: Mapping[str, Any], **parts: Any) -> Constraint:
-        spec, stop = spec_of(kind, text, {**self._defaults, **options}, **parts)
-        return self._native._compile(spec, stop)
+        return self._native._compile(spec_of(kind, text, _over(self._defaults, options), **parts))
 
 
-def spec_of(kind: str, text: str, options: Mapping[str, Any], **parts: Any) -> Tuple[str, Optional[List[int]]]:
-    """What a constraint is compiled from, as text, and the tokens that end it."""
+def _text(given: Any, name: str) -> str:
+    if not isinstance(given, str):
+        raise error(f"{name} is a {type(given).__name__}", "give a str")
+    return given
+
+
+def _over(defaults: Mapping[str, Any], options: Mapping[str, Any]) -> Dict[str, Any]:
+    """The options of a call, over those of the compiler."""
+    defaults = dict(defaults)
+    for one, other in (_GAPS, _GAPS[::-1]):
+        if one & options.keys():
+            defaults = {name: value for name, value in defaults.items() if name not in other}
+    limits = options.get("limits")
+    if isinstance(limits, Mapping):
+        if "time_per_constraint" in limits:
+            defaults.pop("time_limit", None)
+        options = {**options, "limits": {**defaults.get("limits", {}), **limits}}
+    return {**defaults, **options}
+
+
+def _tool_choice(choice: Any, allowed: Optional[Sequence[str]]) -> Dict[str, Any]:
+    """The members of a spec for the choice of tools, and for the names of those that may be called."""
+    wanted = 'write "auto", "none", "required", {"name": …}, or OpenAI\'s object of a function or of allowed tools'
+    if isinstance(allowed, str):
+        raise error(f"`allowed` is {allowed!r}, one text", "give a list of names")
+    found: Dict[str, Any] = {} if allowed is None else {"allowed": [_text(name, "the name of a tool") for name in allowed]}
+    if choice in ("auto", "none", "required"):
+        return {**found, "choice": choice}
+    if not isinstance(choice, Mapping):
+        raise error(f"{choice!r} is no choice of tools", wanted)
+    kind = choice.get("type", "function")
+    inner = choice.get(kind, choice if "type" not in choice else None) if isinstance(kind, str) else None
+    if kind == "allowed_tools" and isinstance(inner, Mapping):
+        names = [tool.get(tool.get("type", "function"), tool).get("name") for tool in inner.get("tools", ())]
+        if allowed is not None or inner.get("mode") not in ("auto", "required") or None in names:
+            raise error(f"{dict(choice)!r} is no choice of tools", wanted)
+        return {"choice": inner["mode"], "allowed": names}
+    name = inner.get("name") if isinstance(inner, Mapping) and kind in ("function", "custom") else None
+    if not isinstance(name, str):
+        raise error(f"{dict(choice)!r} is no choice of tools", wanted)
+    if name not in found.get("allowed", [name]):
+        raise error(f"the chosen tool `{name}` is none of `allowed`", "leave one of the two out")
+    return {**found, "named": name}
+
+
+def spec_of(kind: str, text: str, options: Mapping[str, Any], **parts: Any) -> str:
+    """The source of a constraint and its settings, as JSON."""
     settings, other = _split(options)
     spec: Dict[str, Any] = {"kind": kind}
     if text:
@@ -177,23 +231,56 @@ def spec_of(kind: str, text: str, options: Mapping[str, Any], **parts: Any) -> T
     if settings:
         spec["settings"] = settings
     stop = other.pop("stop_token_ids", None)
+    if stop is not None:
+        spec["stop_token_ids"] = _ids(stop)
     separators, indent = other.pop("separators", None), other.pop("indent", None)
     if separators is not None or indent is not None:
-        item, key = separators or ((",", ": ") if indent is not None else (", ", ": "))
-        spec["separators"] = {"item": item, "key": key, "indent": indent}
+        spec["separators"] = _separators(separators, indent)
     reasoning = other.pop("reasoning", None)
     if reasoning is not None:
-        name, start = (reasoning, "message") if isinstance(reasoning, str) else reasoning
+        name, start = (reasoning, "message") if isinstance(reasoning, str) else _pair(reasoning, "reasoning", "(format, start)")
         spec["reasoning"] = {"format": name, "start": start}
-    spec.update({name: value for name, value in other.items() if value is not None})
-    return json.dumps(spec, ensure_ascii=False), None if stop is None else list(stop)
+    spec.update({name: _text(value, f"`{name}`") for name, value in other.items() if value is not None})
+    return json_text(spec, "the settings")
+
+
+def _ids(ids: Any) -> List[int]:
+    if isinstance(ids, (str, bytes, int)):
+        raise error(f"`stop_token_ids` is {ids!r}", "give a list of token ids")
+    return [int(token) for token in ids]
+
+
+def _separators(separators: Any, indent: Any) -> Dict[str, Any]:
+    """As `json.dumps` means them: `indent` is a number of blanks or the text of a level."""
+    item, key = (",", ": ") if indent is not None else (", ", ": ")
+    if separators is not None:
+        item, key = _pair(separators, "separators", "(item_separator, key_separator)")
+    if isinstance(indent, int) and not isinstance(indent, bool):
+        indent = " " * indent
+    elif indent is not None and not isinstance(indent, str):
+        raise error(f"`indent` is {indent!r}", "write a number of blanks, or the text of a level")
+    return {"item": item, "key": key, "indent": indent}
+
+
+def _pair(given: Any, name: str, form: str) -> Tuple[str, str]:
+    if not isinstance(given, (list, tuple)) or len(given) != 2 or not all(isinstance(part, str) for part in given):
+        raise error(f"`{name}` is {given!r}", f"write {form}")
+    return given[0], given[1]
 
 
 def _split(options: Mapping[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
     """Settings of the compiler, which reads them by name, and the rest."""
     settings = {name: value for name, value in options.items() if name not in _OTHER}
     other = {name: value for name, value in options.items() if name in _OTHER}
+    gaps, lines = ({name for name in group & options.keys() if options[name] is not None} for group in _GAPS)
+    if gaps and lines:
+        raise error(f"`{min(gaps)}` stands beside `{min(lines)}`", "both say what stands between values; leave one out")
     limit = other.pop("time_limit", None)
     if limit is not None:
-        settings["limits"] = {**settings.get("limits", {}), "time_per_constraint": limit}
+        limits = settings.get("limits") or {}
+        if "time_per_constraint" in limits:
+            raise error("`time_limit` stands beside the limit `time_per_constraint`", "leave one out")
+        if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 <= limit < math.inf:
+            raise error(f"`time_limit` is {limit!r}", "write seconds")
+        settings["limits"] = {**limits, "time_per_constraint": limit}
     return settings, other

@@ -6,8 +6,9 @@ serves them all: what two histories have in common stays, the rest is rolled bac
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Set, Tuple
 
+from ._errors import error
 from ._native import Constraint, Matcher
 
 
@@ -58,27 +59,37 @@ class Follower:
 class Generation:
     """The prompts of rows that a host hands over with what was generated, told apart.
 
-    The prompt is what the first call of a generation shows. Within one, rows grow by one token at a time, so that a
-    greater length, or another beginning, is a new generation.
+    The prompt is what the first call of a generation shows. Within one, the last token of a row was drawn from the
+    scores of another call, which showed the row without it; rows of which that is not so begin a generation.
     """
 
     def __init__(self) -> None:
         self._prompts: List[List[int]] = []
-        self._longest = 0
+        #: Hashes of the rows of this generation.
+        self._seen: Set[int] = set()
 
     def histories(self, rows: List[List[int]]) -> Tuple[List[List[int]], bool]:
         """What was generated of each row, and whether a generation begins."""
-        length = len(rows[0])
-        begins = (
-            len(rows) != len(self._prompts)
-            or length > self._longest + 1
-            or length < len(self._prompts[0])
-            or any(row[: len(prompt)] != prompt for row, prompt in zip(rows, self._prompts))
-        )
+        begins = len(rows) != len(self._prompts) or not all(map(self._goes_on, rows, self._prompts))
         if begins:
-            self._prompts, self._longest = rows, 0
-        self._longest = max(self._longest, length)
+            self._prompts, self._seen = rows, set()
+        self._seen.update(hash(tuple(row)) for row in rows)
         return [row[len(prompt) :] for row, prompt in zip(rows, self._prompts)], begins
+
+    def _goes_on(self, row: List[int], prompt: List[int]) -> bool:
+        """Whether the row is the prompt and what was drawn after it."""
+        if len(row) <= len(prompt) or row[: len(prompt)] != prompt:
+            return False
+        return hash(tuple(row[:-1])) in self._seen or hash(tuple(row)) in self._seen
+
+
+def check_width(words: int, logits: int) -> None:
+    """Errors if masks of so many words are of another model: a vocabulary may be padded, but not to the double."""
+    if not logits <= words * 64 or not words * 32 <= logits * 2 + 64:
+        raise error(
+            f"the constraint is of about {words * 32} tokens, the model has {logits} logits",
+            "compile it for the tokenizer of this model",
+        )
 
 
 class SingleText:
@@ -93,8 +104,9 @@ class SingleText:
         self._generation = Generation()
         self._follower = Follower(self._constraint.matcher())
 
-    def matcher_after(self, tokens: List[int]) -> Optional[Matcher]:
-        """The matcher behind these tokens; `None` if the constraint does not allow them."""
+    def matcher_after(self, tokens: List[int], logits: int) -> Optional[Matcher]:
+        """The matcher behind these tokens, for so many logits; `None` if the constraint does not allow the tokens."""
+        check_width(self._constraint.words, logits)
         (history,), begins = self._generation.histories([tokens])
         if begins:
             self._follower = Follower(self._constraint.matcher())

@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import enum
 import json
 import typing
+import uuid
 from collections import abc
 from typing import Any, Dict, List, Literal, Tuple, Union
 
 from ._errors import error
 
-_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+_PLAIN: Dict[Any, Dict[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    type(None): {"type": "null"},
+    datetime.datetime: {"type": "string", "format": "date-time"},
+    datetime.date: {"type": "string", "format": "date"},
+    datetime.time: {"type": "string", "format": "time"},
+    uuid.UUID: {"type": "string", "format": "uuid"},
+}
+
+#: Keywords of bounds in annotations (those of `annotated_types` and of pydantic), by the attribute that holds
+#: the bound and the type of the values.
+_BOUNDS = {
+    "ge": {"number": "minimum"},
+    "gt": {"number": "exclusiveMinimum"},
+    "le": {"number": "maximum"},
+    "lt": {"number": "exclusiveMaximum"},
+    "multiple_of": {"number": "multipleOf"},
+    "min_length": {"string": "minLength", "array": "minItems", "object": "minProperties"},
+    "max_length": {"string": "maxLength", "array": "maxItems", "object": "maxProperties"},
+    "pattern": {"string": "pattern"},
+}
 
 
 def schema_text(schema: Any) -> str:
@@ -23,13 +48,24 @@ def schema_text(schema: Any) -> str:
     """
     if isinstance(schema, (str, bytes)):
         return schema.decode() if isinstance(schema, bytes) else schema
+    if schema is None:
+        raise error("there is no schema", 'write `{"type": "null"}` for the schema of null', "schema")
     if isinstance(schema, (dict, bool)):
-        return json.dumps(schema, ensure_ascii=False)
-    for name in ("model_json_schema", "json_schema"):  # a pydantic model, a TypeAdapter
+        return json_text(schema, "the schema")
+    # A pydantic model; a TypeAdapter. A class may have a method `json_schema` of its own.
+    for name in ("model_json_schema",) if isinstance(schema, type) else ("model_json_schema", "json_schema"):
         method = getattr(schema, name, None)
         if callable(method):
-            return json.dumps(method(), ensure_ascii=False)
-    return json.dumps(type_schema(schema), ensure_ascii=False)
+            return json_text(method(), "the schema")
+    return json_text(type_schema(schema), "the schema")
+
+
+def json_text(value: Any, name: str) -> str:
+    """The value as JSON, or an error that says what of it JSON has not."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as reason:
+        raise error(f"{name} is no JSON: {reason}", "write dicts with str keys, lists, str, numbers, booleans and None") from None
 
 
 def type_schema(of: Any) -> Dict[str, Any]:
@@ -58,13 +94,15 @@ class _Writer:
         if of is Any:
             return {}
         if isinstance(of, type) and of in _PLAIN:
-            return {"type": _PLAIN[of]}
+            return dict(_PLAIN[of])
         if getattr(origin, "_name", None) in ("Required", "NotRequired", "ReadOnly"):
             return self.schema(arguments[0])
         if hasattr(of, "__metadata__"):  # Annotated
-            return self.schema(of.__origin__)
+            return _bounded(self.schema(of.__origin__), of)
+        if isinstance(of, dataclasses.InitVar):
+            return self.schema(of.type)
         if origin is Literal:
-            return {"enum": list(arguments)}
+            return {"enum": [_json_value(argument, of) for argument in arguments]}
         if origin is Union or type(of).__name__ == "UnionType":
             return {"anyOf": [self.schema(argument) for argument in arguments]}
         base = origin or of
@@ -76,7 +114,7 @@ class _Writer:
                 schema["uniqueItems"] = True
             return schema
         if base is tuple:
-            return self._tuple(arguments)
+            return {"type": "array"} if of in (tuple, Tuple) else self._tuple(arguments)
         if base in (dict, abc.Mapping, abc.MutableMapping):
             if arguments and arguments[0] is not str:
                 raise error(f"the keys of {of} are not texts", "use str keys", "schema")
@@ -84,14 +122,16 @@ class _Writer:
             return {"type": "object", "additionalProperties": values}
         if isinstance(of, type):
             if issubclass(of, enum.Enum):
-                return {"enum": [member.value for member in of]}
-            by_pydantic = getattr(of, "model_json_schema", None)
-            if callable(by_pydantic):
-                schema = by_pydantic(ref_template="#/$defs/{model}")
-                self.definitions.update(schema.pop("$defs", {}))
-                return dict(schema)
+                return {"enum": [_json_value(member, of) for member in of]}
+            # Models, dataclasses and types of pydantic.
+            if hasattr(of, "__pydantic_core_schema__") or hasattr(of, "__get_pydantic_core_schema__"):
+                return self._by_pydantic(of)
             if dataclasses.is_dataclass(of):
-                fields = [field for field in dataclasses.fields(of) if field.init]
+                # Also those that `__init__` takes and the object does not keep (`InitVar`).
+                kept = {field.name: field for field in dataclasses.fields(of)}
+                parameters = of.__dataclass_fields__.values()
+                init_only = [field for field in parameters if field.name not in kept and field._field_type is _INIT_ONLY]
+                fields = [field for field in [*kept.values(), *init_only] if field.init]
                 missing = dataclasses.MISSING
                 required = [
                     field.name
@@ -108,9 +148,23 @@ class _Writer:
             "schema",
         )
 
+    def _by_pydantic(self, of: type) -> Dict[str, Any]:
+        """The schema that pydantic has of one of its types. Its definitions get names of their own where others have
+        theirs."""
+        from pydantic import TypeAdapter
+
+        adapter, prefix = TypeAdapter(of), ""
+        while True:
+            schema = dict(adapter.json_schema(ref_template=f"#/$defs/{prefix}{{model}}"))
+            definitions = {prefix + name: found for name, found in schema.pop("$defs", {}).items()}
+            if all(self.definitions.get(name, found) == found for name, found in definitions.items()):
+                self.definitions.update(definitions)
+                return schema
+            prefix += f"{of.__name__}_"
+
     def _tuple(self, arguments: Tuple[Any, ...]) -> Dict[str, Any]:
-        if not arguments:
-            return {"type": "array"}
+        if arguments in ((), ((),)):  # Tuple[()]
+            return {"type": "array", "maxItems": 0}
         if len(arguments) == 2 and arguments[1] is Ellipsis:
             return {"type": "array", "items": self.schema(arguments[0])}
         items = [self.schema(argument) for argument in arguments]
@@ -132,3 +186,54 @@ class _Writer:
                 "additionalProperties": False,
             }
         return {"$ref": f"#/$defs/{name}"}
+
+
+#: The kind of the fields of a dataclass that are `InitVar`s.
+_INIT_ONLY = dataclasses._FIELD_INITVAR  # type: ignore[attr-defined]
+
+
+def _json_value(value: Any, of: Any) -> Any:
+    """The value of a literal or of a member of an `Enum`."""
+    plain = value.value if isinstance(value, enum.Enum) else value
+    try:
+        json.dumps(plain)
+    except (TypeError, ValueError):
+        raise error(f"{value!r} of {of!r} is no JSON", "use str, numbers, booleans and None", "schema") from None
+    return plain
+
+
+def _bounded(schema: Dict[str, Any], of: Any) -> Dict[str, Any]:
+    """The schema with the bounds that stand in the metadata of an `Annotated` type; an error names what is none."""
+    schema = dict(schema)
+    kind = "number" if schema.get("type") == "integer" else schema.get("type")
+    for entry in _annotations(of.__metadata__):
+        is_dataclass = dataclasses.is_dataclass(entry)
+        names = [field.name for field in dataclasses.fields(entry)] if is_dataclass else list(getattr(entry, "__dict__", ()))
+        # `strict` forbids conversions, which JSON has none of.
+        bounds = {name: getattr(entry, name) for name in names if name != "strict" and getattr(entry, name) is not None}
+        keywords = {name: _BOUNDS.get(name, {}).get(kind) for name in bounds}
+        if not names or None in keywords.values():
+            raise error(
+                f"{entry!r} of {of!r} is no bound that is known of {schema.get('type', 'such a type')}",
+                "give a pydantic model or a JSON Schema, which say more",
+                "schema",
+            )
+        for name, value in bounds.items():
+            schema[keywords[name]] = _json_value(getattr(value, "pattern", value), of)
+    return schema
+
+
+def _annotations(metadata: Any) -> List[Any]:
+    """What is more than documentation: texts and `Doc` say nothing of values, and pydantic's `Field` holds others."""
+    found: List[Any] = []
+    for entry in metadata:
+        if isinstance(entry, str) or type(entry).__name__ == "Doc":
+            continue
+        if type(entry).__name__ != "FieldInfo":
+            found.append(entry)
+            continue
+        changed = [name for name in ("alias", "validation_alias", "discriminator") if getattr(entry, name, None)]
+        if changed:
+            raise error(f"`{changed[0]}` of {entry!r} is not read here", "give a pydantic model", "schema")
+        found.extend(entry.metadata)
+    return found

@@ -78,9 +78,10 @@ class Tokenizer:
         return made
 
     def encode(self, text: Union[str, bytes]) -> List[int]:
-        """The tokens of a text: by the tokenizer that this was made from, or where there is none, the longest
-        token first at each place."""
-        text = text.encode() if isinstance(text, str) else bytes(text)
+        """The tokens of a text within a longer one: without a blank that the tokenizer would put before it, and names of
+        special tokens as text. By the tokenizer that this was made from, or where there is none, the longest token first
+        at each place."""
+        text = text_bytes(text)
         return self._native.encode_greedily(text) if self._encode is None else self._encode(text)
 
     def decode(self, ids: Sequence[int]) -> bytes:
@@ -110,6 +111,15 @@ class Tokenizer:
         return repr(self._native)
 
 
+def text_bytes(text: Union[str, bytes]) -> bytes:
+    """The bytes of a text."""
+    if isinstance(text, str):
+        return text.encode(errors="surrogateescape")
+    if isinstance(text, (bytes, bytearray, memoryview)):
+        return bytes(text)
+    raise error(f"a text is a {type(text).__name__}", "give a str or bytes")
+
+
 _Read = Tuple[_native.Tokenizer, Optional[Encode]]
 
 
@@ -119,13 +129,20 @@ def _read(source: Any, special: Optional[Mapping[str, int]], index: Any) -> _Rea
         raise error("`special_tokens` is for a list of token bytes", "leave it out")
     if isinstance(source, Tokenizer):
         return source._native, source._encode
-    if isinstance(source, (str, bytes)) and source.lstrip()[:1] in ("{", b"{"):
-        text = source.encode() if isinstance(source, str) else source
-        return _native.Tokenizer._from_json(text), None
+    if isinstance(source, (str, bytes)):
+        text = source.encode(errors="surrogateescape") if isinstance(source, str) else source
+        text = text[3:] if text.startswith(b"\xef\xbb\xbf") else text
+        if text.lstrip()[:1] == b"{":
+            return _native.Tokenizer._from_json(text), None
+    if index is not None and not isinstance(source, (str, os.PathLike)):
+        raise error("`index` is for a file", "leave it out")
     if isinstance(source, (str, os.PathLike)):
         return _native.Tokenizer._from_file(source, index), None
     if isinstance(source, (list, tuple)):
         names = [(token, name) for name, token in (special or {}).items()]
+        wrong = next((token for token in source if not isinstance(token, (bytes, bytearray, type(None)))), None)
+        if wrong is not None:
+            raise error(f"the token {wrong!r} is a {type(wrong).__name__}", "give the bytes of each token, or None", "vocabulary")
         tokens = [None if token is None else bytes(token) for token in source]
         return _native.Tokenizer._from_tokens(tokens, names, []), None
     if hasattr(source, "_mergeable_ranks") and hasattr(source, "_special_tokens"):
@@ -149,10 +166,34 @@ def _hugging_face(source: Any, backend: Any) -> _Read:
     if missing:
         native = native._with(None, missing + native.stop_token_ids)
 
+    own: List[Any] = []
+
     def encode(text: bytes) -> List[int]:
-        return list(backend.encode(text.decode(errors="replace"), add_special_tokens=False).ids)
+        if not own:
+            # The object is the caller's: how it reads names of special tokens is not changed.
+            made = type(backend).from_str(backend.to_str())
+            if hasattr(made, "encode_special_tokens"):
+                made.encode_special_tokens = True
+            own.append(made)
+        return _encode_within(own[-1], native, text)
 
     return native, encode
+
+
+def _encode_within(backend: Any, native: _native.Tokenizer, text: bytes) -> List[int]:
+    """The tokens of a text that stands after another one. SentencePiece tokenizers write a blank before the first word
+    of what they are given: then the text is cut behind a character that no token joins with what follows."""
+    told = text.decode(errors="replace")
+    ids = list(backend.encode(told, add_special_tokens=False).ids)
+    if native.decode(ids) == text:
+        return ids
+    for before in ("\x02", "\n"):
+        first = list(backend.encode(before, add_special_tokens=False).ids)
+        both = list(backend.encode(before + told, add_special_tokens=False).ids)
+        rest = both[len(first) :]
+        if both[: len(first)] == first and native.decode(rest) == text:
+            return rest
+    return ids
 
 
 def _tiktoken(source: Any) -> _Read:

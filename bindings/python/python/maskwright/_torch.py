@@ -11,6 +11,8 @@ _tables: Dict[Any, torch.Tensor] = {}
 
 def allowed_bits(bitmask: torch.Tensor, width: int) -> torch.Tensor:
     """The rows of a bitmask as booleans, `width` wide; tokens behind the bitmask are not allowed."""
+    if bitmask.dtype != torch.int32:
+        raise TypeError(f"the bitmask is of {bitmask.dtype}, where int32 is read")
     table = _tables.get(bitmask.device)
     if table is None:
         bits = torch.arange(256)[:, None] >> torch.arange(8) & 1
@@ -22,6 +24,10 @@ def allowed_bits(bitmask: torch.Tensor, width: int) -> torch.Tensor:
 
 def apply_bitmask(logits: torch.Tensor, bitmask: torch.Tensor) -> None:
     """Sets the logits of tokens that the bitmask does not allow to minus infinity, in place. Both have one row a
-    text; the bitmask is copied to the device of the logits."""
+    text, or one dimension; the bitmask (int32) is copied to the device of the logits."""
+    if logits.dim() == bitmask.dim() == 1:
+        logits, bitmask = logits[None], bitmask[None]
+    if logits.dim() != 2 or bitmask.dim() != 2 or len(logits) != len(bitmask):
+        raise ValueError(f"logits of {tuple(logits.shape)} with a bitmask of {tuple(bitmask.shape)}; give each text a row")
     bitmask = bitmask.to(logits.device, non_blocking=True)
     logits.masked_fill_(~allowed_bits(bitmask, logits.shape[-1]), float("-inf"))

@@ -27,7 +27,8 @@ def compiler(llama: Any, **settings: Any) -> Compiler:
 
 class LogitsProcessor:
     """Masks logits so that the text is one of the constraint. Told by the tokens so far, so one processor serves any
-    number of calls. Where they are no beginning of a text of the constraint, scores stay as they are."""
+    number of calls, one at a time; where a prompt is the last one and one token more, call `reset` between. Where the
+    tokens are no beginning of a text of the constraint, scores stay as they are."""
 
     def __init__(self, constraint: Constraint) -> None:
         self._text = SingleText(constraint)
@@ -37,7 +38,7 @@ class LogitsProcessor:
         self._text.reset()
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        matcher = self._text.matcher_after(numpy.asarray(input_ids).tolist())
+        matcher = self._text.matcher_after(numpy.asarray(input_ids).tolist(), scores.shape[-1])
         if matcher is None:
             return scores
         return numpy.where(allowed_bits(matcher, scores.shape[-1]), scores, -numpy.inf).astype(scores.dtype)

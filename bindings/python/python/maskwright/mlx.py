@@ -32,7 +32,8 @@ def compiler(model: Any, tokenizer: Any, *, width: Optional[int] = None, **setti
 
 class LogitsProcessor:
     """Masks logits so that the text is one of the constraint. Told by the tokens so far, so drafts that are taken back
-    are followed, and one processor serves any number of calls."""
+    are followed, and one processor serves any number of calls, one at a time; where a prompt is the last one and one
+    token more, call `reset` between."""
 
     def __init__(self, constraint: Constraint) -> None:
         self._text = SingleText(constraint)
@@ -42,7 +43,7 @@ class LogitsProcessor:
         self._text.reset()
 
     def __call__(self, tokens: Any, logits: Any) -> Any:
-        matcher = self._text.matcher_after(tokens.tolist())
+        matcher = self._text.matcher_after(tokens.tolist(), logits.shape[-1])
         if matcher is None:
             return logits
         return mx.where(mx.array(allowed_bits(matcher, logits.shape[-1])), logits, -mx.inf)

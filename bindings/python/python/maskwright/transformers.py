@@ -20,7 +20,7 @@ import transformers
 
 from ._compiler import Compiler
 from ._errors import error
-from ._history import Generation, Rows
+from ._history import Generation, Rows, check_width
 from ._native import Constraint
 from ._tokenizer import Tokenizer
 from ._torch import apply_bitmask
@@ -45,11 +45,13 @@ class LogitsProcessor(transformers.LogitsProcessor):
 
     `constraints` is one for all texts, or one for each prompt of the batch (`None`: free text). Rows are told by
     their token histories, so beams, sampled sequences, assisted generation and prompt lookup are followed, and one
-    processor serves any number of calls of `generate`. The prompt is what the first call of a generation shows;
-    where a conversation goes on with exactly the text that was generated and nothing else, call `reset` between.
+    processor serves any number of calls of `generate`, one at a time. A row goes on with a text if it is a row of an
+    earlier call and one token more; others are prompts. Where a prompt is one that was shown before and one token more
+    (a conversation that goes on token by token), call `reset` between.
 
-    Rows whose history a constraint does not allow (dead beams; padding is allowed behind the end) keep their
-    scores.
+    Rows whose history a constraint does not allow keep their scores: dead beams and refused drafts are such rows. So is a
+    text that something else led out of its constraint: `min_new_tokens`, `bad_words_ids`, `suppress_tokens` and forced
+    tokens can forbid all that the constraint allows, after which the text is free. `maskwright.check` tells.
     """
 
     supports_continuous_batching = False
@@ -69,6 +71,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
         self._bitmask = torch.empty((0, self._words), dtype=torch.int32)
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        check_width(self._words, scores.shape[-1])
         rows = input_ids.tolist()
         histories, begins = self._generation.histories(rows)
         if begins:

@@ -18,8 +18,9 @@ allow the tokens that end a text. `consume_token` of a token that is not allowed
 of the types that llguidance raises, before anything is written.
 
 Not here: `LLInterpreter` and the deprecated compilers, slices (accepted, without an effect: masks are fast without),
-`tokenize_partial`, `get_grammar_warnings` (always empty), `regex_to_lark`, `gbnf_to_lark` (GBNF is read as it is),
-`cli`, `mlx`, `llamacpp`.
+`tokenize_partial`, `get_grammar_warnings` (always empty), `regex_to_lark`, `gbnf_to_lark` (GBNF is read as it is, but not as
+a part of a list of grammars), `cli`, `mlx`, `llamacpp`, `LLTokenizer.from_tiktoken` and `from_llamacpp` (`LLTokenizer` takes
+what they take), `LLMatcher.unsafe_compute_mask_ptr_with_draft_token`.
 
 Of the 24 tests of llguidance 1.9.1 for matchers and bitmasks (`test_matcher.py`, `test_bitmask.py` without mlx and
 CUDA) 18 pass. The others:
@@ -38,12 +39,14 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 import threading
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from ... import fill_masks
 from ..._compiler import Compiler
 from ..._errors import Error, error
+from ..._schemas import json_text
 from ..._tokenizer import Tokenizer
 
 __all__ = ["LLExecutor", "LLMatcher", "LLParserLimits", "LLTokenizer", "StructTag", "TokenizerWrapper", "grammar_from"]
@@ -137,9 +140,20 @@ class LLTokenizer:
         return self.tokenizer._native.encode_greedily(text.encode())
 
     def tokenize_str(self, text: str, *, parse_special: bool = False) -> List[int]:
-        if parse_special:
-            raise error("`parse_special` has no meaning here", "look special tokens up by `Tokenizer.special`")
-        return self.tokenizer.encode(text) if self._encode is None else self._encode(text)
+        """The tokens of a text; with `parse_special` names of special tokens in it are these tokens."""
+        encode = self.tokenizer.encode if self._encode is None else self._encode
+        if not parse_special:
+            return encode(text)
+        specials = self._specials()
+        names = sorted(specials, key=len, reverse=True)
+        parts = re.split(f"({'|'.join(map(re.escape, names))})", text) if names else [text]
+        return [token for part in parts if part for token in ([specials[part]] if part in specials else encode(part))]
+
+    def _specials(self) -> Dict[str, int]:
+        """Special tokens by their names."""
+        tokenizer = self.tokenizer
+        names = {tokenizer.token_name(token): token for token in range(tokenizer.width) if tokenizer.is_special(token)}
+        return {name: token for name, token in names.items() if tokenizer.special(name) == token}
 
     def tokenize_bytes(self, utf8bytes: bytes, *, parse_special: bool = False) -> List[int]:
         try:
@@ -148,7 +162,15 @@ class LLTokenizer:
             return self.tokenizer._native.encode_greedily(utf8bytes)
 
     def decode_bytes(self, tokens: List[int]) -> bytes:
-        return self.tokenizer.decode(tokens)
+        """The bytes of tokens; those of special tokens are their names."""
+        return b"".join(map(self._token_text, tokens))
+
+    def _token_text(self, token: int) -> bytes:
+        text = self.tokenizer.token_bytes(token)
+        if text is None:
+            name = self.tokenizer.token_name(token)
+            text = name.encode() if self.tokenizer.special(name) == token else b""
+        return text
 
     def decode_str(self, tokens: List[int]) -> str:
         return self.decode_bytes(tokens).decode(errors="replace")
@@ -169,13 +191,20 @@ class LLParserLimits:
             raise error(f"`{given[0]}` is no limit here", "set the limits of a `maskwright.Compiler`")
 
 
-def _compile(compiler: Compiler, grammar: str) -> Any:
-    """The constraint of a grammar as `grammar_from` writes it: Lark, or a list of grammars."""
+def _compile(compiler: Compiler, grammar: Any) -> Any:
+    """The constraint of a grammar as `grammar_from` writes it: Lark, GBNF, or a list of grammars."""
+    grammar = grammar if isinstance(grammar, str) else json_text(grammar, "the grammar")
     if grammar.lstrip().startswith("{"):
-        grammars = json.loads(grammar).get("grammars") or []
+        try:
+            value = json.loads(grammar)
+        except ValueError as reason:
+            raise error(f"the list of grammars is no JSON: {reason}", "take one from `grammar_from`") from None
+        grammars = value.get("grammars") or []
         if len(grammars) == 1 and set(grammars[0]) <= {"json_schema", "name"}:
             schema = grammars[0].get("json_schema")
             return compiler.json_schema(schema if isinstance(schema, (dict, bool)) else json.dumps(schema))
+    if re.search(r"^[ \t]*[\w-]+[ \t]*::=", grammar, re.MULTILINE):
+        return compiler.gbnf(grammar)
     return compiler.lark(grammar)
 
 
@@ -213,7 +242,11 @@ class LLMatcher:
         defaults: Optional[Dict[str, Any]] = None,
         overrides: Optional[Dict[str, Any]] = None,
     ) -> str:
-        value = json.loads(schema) if isinstance(schema, str) else schema
+        try:
+            value = json.loads(schema) if isinstance(schema, str) else schema
+        except ValueError:
+            # Told where the grammar is compiled.
+            return f'{{"grammars": [{{"json_schema": {schema}}}]}}'
         if defaults or overrides:
             if not isinstance(value, dict):
                 value = {} if value else {"not": {}}
@@ -481,9 +514,7 @@ def grammar_from(format: str, text: str) -> str:
     if format == "llguidance":
         return text
     if format in ("gbnf", "ebnf", "cfg", "grammar"):
-        if "::=" not in text:
-            return LLMatcher.grammar_from_lark(text)
-        raise error("GBNF is no part of a list of grammars here", "give it to `maskwright.Compiler.gbnf`")
+        return text if "::=" in text else LLMatcher.grammar_from_lark(text)
     raise ValueError(f"Unknown grammar type: {format}")
 
 

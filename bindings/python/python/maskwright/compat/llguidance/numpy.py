@@ -33,6 +33,8 @@ def apply_token_bitmask_inplace(logits: np.ndarray, mask: np.ndarray) -> None:
     logits, mask = np.atleast_2d(logits), np.atleast_2d(mask)
     if len(logits) != len(mask):
         raise AssertionError("Batch size mismatch")
+    if mask.dtype != np.int32:
+        raise AssertionError("Mask must be int32")
     bits = np.unpackbits(np.ascontiguousarray(mask).view(np.uint8), axis=1, bitorder="little")
     width = min(logits.shape[1], bits.shape[1])
     logits[:, :width][bits[:, :width] == 0] = -np.inf

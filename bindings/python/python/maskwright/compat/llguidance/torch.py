@@ -36,4 +36,6 @@ def apply_token_bitmask_inplace(logits: torch.Tensor, mask: torch.Tensor) -> Non
     mask = mask.unsqueeze(0) if mask.dim() == 1 else mask
     if len(logits) != len(mask):
         raise AssertionError("Batch size mismatch")
+    if mask.dtype != torch.int32:
+        raise AssertionError("Mask must be int32")
     apply_bitmask(logits, mask)

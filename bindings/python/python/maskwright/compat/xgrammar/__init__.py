@@ -7,30 +7,33 @@ What means something else here:
 
 | XGrammar | here |
 |---|---|
-| a schema whose keywords it does not know is compiled without them | enforced, or `maskwright.Error` (`RuntimeError` there) |
+| a schema whose keywords it does not know is compiled without them | enforced, or an error, which is a `RuntimeError`, as there, and a `maskwright.Error` |
 | `any_whitespace=True`: any number of blanks | the five usual styles of whitespace (`whitespace="tidy"`), which a model cannot fill with blanks for ever |
+| a number or a string under a schema in any spelling (`1e5`, `"\\u0041"`) | in one (`100000`, `"A"`), but for the builtin grammar of JSON |
 | a special token in text is the text of its name | it is no text |
 | `any_order=False`: properties in the order of the schema, later ones may follow unnamed ones | in the order of the schema |
 | `Grammar` is a tree of rules with a text of its own (`str(grammar)`) | the source that it was made from |
 | `serialize_json` is compiled data | the source and its settings, compiled again when read |
 
-Not here: `Grammar.concat` and `union` of anything but regular expressions and choices (`union`: any grammar),
-`compile_lark(named_grammars=…)` of anything but Lark and JSON Schemas, `max_recursion_depth` and relatives (nesting has
-no depth that crashes), `testing`, `get_model_structural_tag` and relatives (tools: `maskwright.Compiler.tools`).
+Not here: `Grammar.concat`; `Grammar.union` of structural tags and of grammars with settings that their formula cannot tell;
+`compile_lark(named_grammars=…)` of anything but Lark and JSON Schemas; the classes of `structural_tag` (formats are `dict`s,
+or XGrammar's own objects; `StructuralTag` holds one); `max_recursion_depth` and relatives (nesting has no depth that
+crashes); `testing`, `get_serialization_version`; `get_model_structural_tag` and relatives (tools: `maskwright.Compiler.tools`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import sys
 from enum import Enum
-from typing import Any, List, Optional, Sequence, Tuple, Union
+from typing import Any, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ... import fill_masks
 from ... import _compiler
 from ..._errors import Error, error
-from ..._schemas import schema_text
+from ..._schemas import json_text, schema_text
 from ..._tokenizer import Tokenizer
 
 __all__ = [
@@ -41,6 +44,7 @@ __all__ = [
     "GrammarMatcher",
     "InvalidJSONError",
     "InvalidStructuralTagError",
+    "StructuralTag",
     "StructuralTagItem",
     "TokenizerInfo",
     "VocabType",
@@ -54,8 +58,37 @@ __all__ = [
 #: The version of what `TokenizerInfo.serialize_json` writes.
 _VERSION = "maskwright-1"
 
-#: XGrammar's errors, which are one here.
-InvalidJSONError = InvalidStructuralTagError = DeserializeFormatError = DeserializeVersionError = Error
+class XGrammarError(Error, RuntimeError):
+    """An error as XGrammar's users catch it."""
+
+
+class InvalidJSONError(XGrammarError):
+    """A text that is no JSON, or no JSON Schema."""
+
+
+class InvalidStructuralTagError(XGrammarError):
+    """A structural tag that cannot be used."""
+
+
+class DeserializeFormatError(XGrammarError):
+    """JSON that `serialize_json` has not written."""
+
+
+class DeserializeVersionError(XGrammarError):
+    """JSON that another version's `serialize_json` has written."""
+
+
+@contextlib.contextmanager
+def _raising(kind: Any) -> Iterator[None]:
+    """Raises errors of what runs within as errors of this class."""
+    try:
+        yield
+    except XGrammarError:
+        raise
+    except Error as failure:
+        made = kind(*failure.args)
+        made.__dict__.update(failure.__dict__)
+        raise made from None
 
 
 def __getattr__(name: str) -> Any:
@@ -109,7 +142,8 @@ class TokenizerInfo:
         tokenizer: Any, *, vocab_size: Optional[int] = None, stop_token_ids: Union[int, Sequence[int], None] = None
     ) -> "TokenizerInfo":
         made = object.__new__(TokenizerInfo)
-        made._vocab_type, made._add_prefix_space, made._vocab = VocabType.RAW, False, None
+        made._vocab = None
+        made._vocab_type, made._add_prefix_space = _spelling(tokenizer)
         made._set(Tokenizer(tokenizer, width=vocab_size, stop_token_ids=_ids(stop_token_ids)))
         return made
 
@@ -154,7 +188,9 @@ class TokenizerInfo:
         """The tokenizer that `serialize_json` has written."""
         found = _read_json(json_string, ("tokens", "special_tokens", "vocab_type", "__VERSION__"))
         if found["__VERSION__"] != _VERSION:
-            raise error(f"a tokenizer of version {found['__VERSION__']!r}", f"{_VERSION!r} is read: serialise it again")
+            with _raising(DeserializeVersionError):
+                version = found["__VERSION__"]
+                raise error(f"a tokenizer of version {version!r}", f"{_VERSION!r} is read: serialise it again")
         made = object.__new__(TokenizerInfo)
         made._vocab_type, made._add_prefix_space = VocabType(found["vocab_type"]), found["add_prefix_space"]
         made._vocab = None
@@ -188,7 +224,7 @@ class TokenizerInfo:
     @property
     def decoded_vocab(self) -> List[bytes]:
         if self._vocab is None:
-            self._vocab = [self.tokenizer.token_bytes(token) or b"" for token in range(self.vocab_size)]
+            self._vocab = [_token_text(self.tokenizer, token) for token in range(self.vocab_size)]
         return self._vocab
 
     @property
@@ -197,7 +233,26 @@ class TokenizerInfo:
 
     @property
     def special_token_ids(self) -> List[int]:
-        return [token for token in range(self.vocab_size) if not self.tokenizer.token_bytes(token)]
+        return [token for token, text in enumerate(self.decoded_vocab) if not text]
+
+
+class StructuralTag:
+    """A structural tag: `format` is a `dict` or an object of pydantic's."""
+
+    def __init__(self, format: Any, type: str = "structural_tag") -> None:
+        self.type, self.format = type, _plain(format)
+
+    @staticmethod
+    def from_json(json_str: Union[str, dict]) -> "StructuralTag":
+        with _raising(InvalidStructuralTagError):
+            found = _read_json(json_str, ("format",)) if isinstance(json_str, str) else json_str
+        return StructuralTag(found["format"], found.get("type", "structural_tag"))
+
+    def model_dump(self) -> dict:
+        return {"type": self.type, "format": self.format}
+
+    def model_dump_json(self) -> str:
+        return json_text(self.model_dump(), "the structural tag")
 
 
 class StructuralTagItem:
@@ -206,8 +261,12 @@ class StructuralTagItem:
     def __init__(self, begin: str, schema: Any, end: str) -> None:
         self.begin, self.schema, self.end = begin, schema, end
 
-    def _json(self) -> dict:
+    def model_dump(self) -> dict:
         return {"begin": self.begin, "schema": json.loads(schema_text(self.schema)), "end": self.end}
+
+
+#: The kinds of grammars, which are methods of `maskwright.Compiler`.
+_KINDS = ("json_schema", "regex", "gbnf", "lark", "structural_tag", "formula", "choice")
 
 
 class Grammar:
@@ -217,7 +276,9 @@ class Grammar:
         self._kind, self._source, self._settings = kind, source, settings or {}
 
     def _constraint(self, compiler: _compiler.Compiler) -> Any:
-        return getattr(compiler, self._kind)(self._source, **self._settings)
+        kinds = {"json_schema": InvalidJSONError, "structural_tag": InvalidStructuralTagError}
+        with _raising(kinds.get(self._kind, XGrammarError)):
+            return getattr(compiler, self._kind)(self._source, **self._settings)
 
     @staticmethod
     def from_ebnf(ebnf_string: str, *, root_rule_name: str = "root") -> "Grammar":
@@ -226,7 +287,8 @@ class Grammar:
     @staticmethod
     def from_json_schema(schema: Any, **options: Any) -> "Grammar":
         options.pop("print_converted_ebnf", None)
-        return Grammar("json_schema", schema_text(schema), _json_settings(**options))
+        with _raising(InvalidJSONError):
+            return Grammar("json_schema", schema_text(schema), _json_settings(**options))
 
     @staticmethod
     def from_regex(regex_string: str, *, print_converted_ebnf: bool = False) -> "Grammar":
@@ -257,7 +319,7 @@ class Grammar:
 
     @staticmethod
     def builtin_json_grammar() -> "Grammar":
-        return Grammar("json_schema", "{}")
+        return Grammar("json_schema", '{"type": ["object", "array"]}', {"spelling": "any"})
 
     @staticmethod
     def union(*grammars: "Grammar") -> "Grammar":
@@ -282,7 +344,13 @@ class Grammar:
 
     @staticmethod
     def deserialize_json(json_string: str) -> "Grammar":
-        return Grammar(*json.loads(json_string))
+        with _raising(InvalidJSONError):
+            found = _parsed(json_string)
+        is_known = isinstance(found, list) and len(found) == 3 and found[0] in _KINDS and isinstance(found[2], dict)
+        with _raising(DeserializeFormatError):
+            if not is_known:
+                raise error("the JSON is no grammar", "give what `Grammar.serialize_json` has written here, as it is")
+        return Grammar(*found)
 
     def __str__(self) -> str:
         return self._source if isinstance(self._source, str) else json.dumps(self._source)
@@ -385,7 +453,7 @@ class GrammarMatcher:
         self._default_temperature = default_temperature
 
     def accept_token(self, token_id: int, *, debug_print: bool = False) -> bool:
-        return not self.is_terminated() and self._matcher.accept(token_id)
+        return token_id >= 0 and not self.is_terminated() and self._matcher.accept(token_id)
 
     def accept_string(self, input_str: Union[str, bytes], *, debug_print: bool = False) -> bool:
         text = input_str.encode() if isinstance(input_str, str) else input_str
@@ -406,11 +474,15 @@ class GrammarMatcher:
         """The masks of a tree whose node 0 is the text so far. There is no limit on time but the compiler's."""
         child, sibling = retrieve_next_token.tolist(), retrieve_next_sibling.tolist()
         draft = draft_tokens.tolist()
+        if not len(child) == len(sibling) == len(draft) <= len(token_bitmask):
+            raise ValueError("the arrays of the tree and the rows of the bitmask differ in length")
         order, parents, open_nodes = [], [], [(child[0], -1)]
         while open_nodes:
             node, parent = open_nodes.pop()
             if node < 0:
                 continue
+            if node >= len(draft) or len(order) == len(draft):
+                raise ValueError(f"node {node} of the draft is reached twice or is not there: it is no tree")
             open_nodes.append((sibling[node], parent))
             open_nodes.append((child[node], len(order)))
             order.append(node)
@@ -502,13 +574,18 @@ class BatchGrammarMatcher:
         indices: Optional[Sequence[int]] = None,
         debug_print: bool = False,
     ) -> None:
-        fill_masks([matcher._matcher for matcher in matchers], bitmask, indices)
+        rows = list(range(len(matchers))) if indices is None else list(indices)
+        _same_length(matchers, rows)
+        if len({id(matcher) for matcher in matchers}) == len(matchers):
+            return fill_masks([matcher._matcher for matcher in matchers], bitmask, rows)
+        for row, matcher in zip(rows, matchers):
+            matcher._matcher.fill(bitmask, row)
 
     @staticmethod
     def batch_fill_temperature(
         matchers: Sequence[GrammarMatcher], temperatures: Any, indices: Optional[Sequence[int]] = None
     ) -> None:
-        for index, matcher in zip(indices or range(len(matchers)), matchers):
+        for index, matcher in zip(range(len(matchers)) if indices is None else indices, matchers):
             found = matcher.temperature
             temperatures[index] = -1.0 if found is None else found
 
@@ -563,13 +640,28 @@ def apply_token_bitmask_inplace(
     Logits behind the bitmask stay as they are."""
     from ..._torch import allowed_bits
 
+    if backend not in _BACKENDS:
+        raise ValueError(f"{backend!r} is no backend; write one of {', '.join(_BACKENDS)}")
     if bitmask.device != logits.device:
         raise ValueError("logits and bitmask should be on the same device")
-    flat, mask = (logits, bitmask) if logits.dim() == 2 else (logits[None], bitmask[None] if bitmask.dim() == 1 else bitmask)
+    flat = logits[None] if logits.dim() == 1 else logits
+    mask = bitmask[None] if bitmask.dim() == 1 else bitmask
+    if flat.dim() != 2 or mask.dim() != 2:
+        raise ValueError(f"logits of {tuple(logits.shape)} with a bitmask of {tuple(bitmask.shape)}: one or two dimensions")
+    if indices is None and len(flat) != len(mask):
+        raise ValueError(f"{len(flat)} rows of logits with {len(mask)} of the bitmask")
+    rows = list(range(len(flat))) if indices is None else [int(index) for index in indices]
+    if any(not 0 <= index < min(len(flat), len(mask)) for index in rows):
+        raise ValueError(f"indices {rows} of {len(flat)} rows of logits and {len(mask)} of the bitmask")
     width = min(flat.shape[-1], mask.shape[-1] * 32) if vocab_size is None else vocab_size
-    rows = slice(None) if indices is None else list(indices)
+    if width > min(flat.shape[-1], mask.shape[-1] * 32):
+        raise ValueError(f"a vocabulary of {width} with logits of {flat.shape[-1]} and a bitmask of {mask.shape[-1]} words")
     part = flat[rows, :width]
     flat[rows, :width] = part.masked_fill(~allowed_bits(mask[rows], width), float("-inf"))
+
+
+#: XGrammar's ways to apply a bitmask.
+_BACKENDS = ("auto", "cpu", "cuda", "triton", "torch_compile", "torch_native", "metal")
 
 
 def _json_settings(
@@ -595,11 +687,11 @@ def _structural_tag(*arguments: Any, **named: Any) -> str:
     tags = named.get("tags", arguments[0] if len(arguments) == 2 else None)
     if tags is not None:
         triggers = named.get("triggers", arguments[1] if len(arguments) == 2 else None)
-        items = [tag._json() if isinstance(tag, StructuralTagItem) else _plain(tag) for tag in tags]
+        items = [_plain(tag) for tag in tags]
         return json.dumps({"structures": items, "triggers": list(triggers)})
     tag = named.get("structural_tag", arguments[0] if arguments else None)
     dump = getattr(tag, "model_dump_json", None)
-    return dump() if callable(dump) else tag if isinstance(tag, str) else json.dumps(tag)
+    return dump() if callable(dump) else tag if isinstance(tag, str) else json_text(tag, "the structural tag")
 
 
 def _plain(tag: Any) -> Any:
@@ -608,16 +700,45 @@ def _plain(tag: Any) -> Any:
     return dump() if callable(dump) else tag
 
 
-def _read_json(text: str, names: Sequence[str]) -> dict:
-    """An object with members of these names."""
+def _parsed(text: str) -> Any:
     try:
-        found = json.loads(text)
+        return json.loads(text)
     except ValueError as reason:
         raise error(f"not JSON: {reason}", "give what was serialised, as it is") from None
+
+
+def _read_json(text: str, names: Sequence[str]) -> dict:
+    """An object with members of these names."""
+    with _raising(InvalidJSONError):
+        found = _parsed(text)
     missing = [name for name in names if not isinstance(found, dict) or name not in found]
-    if missing:
-        raise error(f"there is no `{missing[0]}`", "give what was serialised here, as it is")
+    with _raising(DeserializeFormatError):
+        if missing:
+            raise error(f"there is no `{missing[0]}`", "give what was serialised here, as it is")
     return found
+
+
+def _spelling(tokenizer: Any) -> Tuple[VocabType, bool]:
+    """The way in which a fast tokenizer writes bytes, and whether it writes a blank before a text."""
+    backend = getattr(tokenizer, "backend_tokenizer", None) or getattr(tokenizer, "_tokenizer", tokenizer)
+    if not hasattr(backend, "to_str"):
+        return VocabType.RAW, False
+    parts = json.loads(backend.to_str())
+    decoder, before, normalizer = (json.dumps(parts.get(name)) for name in ("decoder", "pre_tokenizer", "normalizer"))
+    if '"ByteLevel"' in decoder or '"ByteLevel"' in before:
+        return VocabType.BYTE_LEVEL, '"add_prefix_space": true' in before
+    blank = '"Prepend"' in normalizer or '"Metaspace"' in before and '"prepend_scheme": "never"' not in before
+    is_fallback = '"ByteFallback"' in decoder or bool(parts.get("model", {}).get("byte_fallback"))
+    return (VocabType.BYTE_FALLBACK if is_fallback else VocabType.RAW), blank
+
+
+def _token_text(tokenizer: Tokenizer, token: int) -> bytes:
+    """The bytes of a token, of a special one those of its name."""
+    text = tokenizer.token_bytes(token)
+    if text is not None:
+        return text
+    name = tokenizer.token_name(token)
+    return name.encode() if tokenizer.special(name) == token else b""
 
 
 def _same_length(one: Sequence[Any], other: Sequence[Any]) -> None:
