@@ -109,3 +109,13 @@ pub(super) fn constrained_type(keyword: &str) -> Option<&'static str> {
 pub(super) fn effect(keyword: &str) -> Option<Effect> {
     KEYWORDS.iter().find(|(known, _)| *known == keyword).map(|(_, effect)| *effect)
 }
+
+/// Whether a `$ref` beside it hides a keyword, in drafts in which references stand alone. What says nothing of
+/// values is still found: `$schema` names the draft, and references lead into `definitions`.
+pub(super) fn is_hidden_by_reference(keyword: &str) -> bool {
+    match effect(keyword) {
+        Some(Enforces(_)) => keyword != "$ref",
+        Some(Says(_)) => matches!(keyword, "$id" | "id"),
+        None => false,
+    }
+}

@@ -8,7 +8,7 @@ use crate::json_schema::document::draft::{Draft, SchemaDialect};
 use crate::json_schema::document::hints::{TYPES, nearest};
 use crate::json_schema::document::{Value, ValueId};
 use crate::json_schema::number::decimal::Decimal;
-use crate::json_schema::options::PropertyOrder;
+use crate::json_schema::options::{OneOf, PropertyOrder};
 use crate::json_schema::string::format::{BESIDE_PATTERNS, FORMATS, Format, format, is_beyond};
 
 /// Counts from which on a bound costs memory: every count is a state.
@@ -18,24 +18,26 @@ const LARGE_COUNT: u32 = 10_000;
 const COSTLY_ALTERNATIVES: usize = 20;
 
 impl Linter<'_> {
-    /// The effect of one keyword.
+    /// The effect of one keyword. Whether it has one on the values that are accepted.
     pub(super) fn keyword(
         &mut self,
         schema: ValueId,
         keyword: &str,
         value: ValueId,
         dialect: SchemaDialect,
-    ) {
+    ) -> bool {
         let Some(effect) = effects::effect(keyword) else {
-            return self.unknown_keyword(schema, keyword, value);
+            self.unknown_keyword(schema, keyword, value);
+            return false;
         };
         if !dialect.knows(keyword) {
             let message = format!("`{keyword}` is not a keyword of the schema's draft");
             self.find(value, FindingKind::Ignored, message);
-            return;
+            return false;
         }
         if let Some(message) = self.of_another_type(schema, keyword) {
-            return self.find(value, FindingKind::Hint, message);
+            self.find(value, FindingKind::Hint, message);
+            return false;
         }
         let has = |other: &str| self.document.get(schema, other).is_some();
         let lonely = match keyword {
@@ -53,11 +55,15 @@ impl Linter<'_> {
         if let Some(other) = lonely {
             let message = format!("`{keyword}` has no effect without {other}");
             self.find(value, FindingKind::Ignored, message);
-            return;
+            return false;
         }
         if keyword == "$schema" {
             self.draft(value);
-            return;
+            return true;
+        }
+        if let Some((kind, words)) = self.effect_of_value(schema, keyword, value) {
+            self.find(value, kind, format!("`{keyword}` {words}"));
+            return true;
         }
         match effect {
             effects::Effect::Says(words) => {
@@ -89,11 +95,48 @@ impl Linter<'_> {
         if let Some(words) = self.cost(keyword, value) {
             self.find(value, FindingKind::Cost, words);
         }
+        // What such a schema asks for is not enforced.
+        keyword != "contentSchema"
+    }
+
+    /// The effect of a keyword that has another one than usual by its value, by a keyword beside it, or by an
+    /// option.
+    fn effect_of_value(
+        &self,
+        schema: ValueId,
+        keyword: &str,
+        value: ValueId,
+    ) -> Option<(FindingKind, &'static str)> {
+        let is_zero = |at| match self.document.value(at) {
+            Value::Number(literal) => {
+                Decimal::parse(literal).is_some_and(|n| n.to_count() == Some(0))
+            }
+            _ => false,
+        };
+        match keyword {
+            "uniqueItems" if matches!(self.document.value(value), Value::Bool(false)) => {
+                Some((FindingKind::Annotation, "is false: items may come twice"))
+            }
+            "contains" if self.document.get(schema, "minContains").is_some_and(is_zero) => {
+                let words = "need not hold for any item, since `minContains` is 0";
+                Some((FindingKind::Enforced, words))
+            }
+            "oneOf" if self.options.one_of == OneOf::AtLeast => {
+                let words = "leaves all of its schemas open until the text decides between them, as \
+                             `anyOf` does: so the option says";
+                Some((FindingKind::Enforced, words))
+            }
+            _ => None,
+        }
     }
 
     /// A keyword that no draft has.
     fn unknown_keyword(&mut self, schema: ValueId, keyword: &str, value: ValueId) {
         let document = self.document;
+        if keyword == "x-guidance" && schema == document.root() {
+            let message = "`x-guidance` sets how JSON is written, as in llguidance";
+            return self.find(value, FindingKind::Annotation, message);
+        }
         let message = format!("`{keyword}` is a keyword of no draft, and has no effect");
         if let Some(words) = foreign::instead(keyword) {
             return self.find(value, FindingKind::Hint, format!("{message}; {words}"));

@@ -74,21 +74,23 @@ impl<'d> Linter<'d> {
         }
         let Ok(dialect) = self.references.dialect(document, schema) else { return };
         let hidden = dialect.reference_stands_alone() && members.get("$ref").is_some();
+        let mut ignored = FxHashSet::default();
         for (keyword, value) in members.iter() {
-            if hidden && keyword != "$ref" && effects::effect(keyword).is_some() {
+            if hidden && effects::is_hidden_by_reference(keyword) {
                 let message = format!(
-                    "`{keyword}` stands beside `$ref`, which hides all other keywords in this draft"
+                    "`{keyword}` stands beside `$ref`, which hides other keywords in this draft"
                 );
                 self.find(value, FindingKind::Ignored, message);
-            } else {
-                self.keyword(schema, keyword, value, dialect);
+                ignored.insert(keyword);
+            } else if !self.keyword(schema, keyword, value, dialect) {
+                ignored.insert(keyword);
             }
         }
         if !hidden {
             self.member_order(schema);
             self.mistakes(schema, role, dialect);
         }
-        for (keyword, value) in members.iter() {
+        for (keyword, value) in members.iter().filter(|(keyword, _)| !ignored.contains(keyword)) {
             match (holds(keyword), document.value(value)) {
                 (Some(Holds::Map), Value::Object(map)) => {
                     map.iter().for_each(|(_, child)| self.schema(child, keyword));

@@ -10,6 +10,7 @@ use super::linter::{Linter, REFINING_KEYWORDS};
 use crate::json_schema::document::draft::{Holds, holds};
 use crate::json_schema::document::hints::nearest;
 use crate::json_schema::document::{Members, Value, ValueId};
+use crate::json_schema::options::Strictness;
 
 /// Keywords that apply other schemas to the same object.
 const APPLYING_KEYWORDS: [&str; 7] =
@@ -179,6 +180,7 @@ impl<'d> Linter<'d> {
     fn open_object(&mut self, schema: ValueId, role: &str) {
         let closing = ["additionalProperties", "unevaluatedProperties", "propertyNames"];
         if REFINING_KEYWORDS.contains(&role)
+            || self.options.strictness == Strictness::Closed
             || closing.iter().any(|keyword| self.has(schema, keyword))
             || self.object_parts().contains(&schema)
         {

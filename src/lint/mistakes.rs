@@ -7,6 +7,7 @@ use crate::deadline;
 use crate::error::ErrorKind;
 use crate::json_schema::document::draft::SchemaDialect;
 use crate::json_schema::document::{Value, ValueId};
+use crate::json_schema::options::OneOf;
 use crate::json_schema::satisfiability::unsat_core::contradiction;
 use crate::json_schema::set::Set;
 
@@ -91,6 +92,9 @@ impl Linter<'_> {
     fn overlapping_branches(&mut self, schema: ValueId) {
         let document = self.document;
         let Some(at) = document.get(schema, "oneOf") else { return };
+        if self.options.one_of == OneOf::AtLeast {
+            return;
+        }
         let Value::Array(branches) = document.value(at) else { return };
         if branches.len() < 2 || branches.len() > MAX_COMPARED_BRANCHES {
             return;

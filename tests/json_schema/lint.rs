@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
-use maskwright::json_schema::{Options, Schema};
+use maskwright::json_schema::{OneOf, Options, Schema, Strictness};
 use maskwright::lint::{FindingKind, Lint};
 
 fn lint(schema: &str) -> Lint {
@@ -233,6 +233,46 @@ fn what_is_meant_is_no_mistake() {
         FindingKind::Annotation,
         "references lead into it",
     );
+}
+
+/// Keywords whose effect depends on their value, on a keyword beside them, or on an option.
+#[test]
+fn effects_are_those_of_the_schema_and_the_options() {
+    let said = |schema: &str, options: &Options, pointer: &str| -> Vec<(FindingKind, String)> {
+        let findings = Schema::from_text(schema).unwrap().lint(options).findings;
+        let here = findings.into_iter().filter(|finding| finding.pointer == pointer);
+        here.map(|finding| (finding.kind, finding.message)).collect()
+    };
+    let (usual, mut strict, mut coerced) =
+        (Options::default(), Options::default(), Options::default());
+    strict.strictness = Strictness::Closed;
+    coerced.one_of = OneOf::AtLeast;
+    let twice =
+        r#"{"type": "array", "uniqueItems": false, "contains": {"const": 1}, "minContains": 0}"#;
+    let one = |kind, words: &str, found: Vec<(FindingKind, String)>| {
+        assert!(found.len() == 1 && found[0].0 == kind && found[0].1.contains(words), "{found:?}");
+    };
+    one(FindingKind::Annotation, "may come twice", said(twice, &usual, "/uniqueItems"));
+    one(FindingKind::Enforced, "need not hold", said(twice, &usual, "/contains"));
+    let open = r#"{"type": "object", "properties": {"a": {}}}"#;
+    assert_eq!(said(open, &usual, "/properties").len(), 2);
+    one(FindingKind::Enforced, "members", said(open, &strict, "/properties"));
+    let either = r#"{"oneOf": [{"type": "integer"}, {"type": "number"}]}"#;
+    one(FindingKind::Enforced, "as `anyOf` does", said(either, &coerced, "/oneOf"));
+    assert!(!said(either, &usual, "/oneOf/0").is_empty());
+    assert!(said(either, &coerced, "/oneOf/0").is_empty());
+    let guided = r#"{"type": "object", "x-guidance": {"whitespace_flexible": false}}"#;
+    one(FindingKind::Annotation, "llguidance", said(guided, &usual, "/x-guidance"));
+    // What a reference needs is not hidden by it, and what is ignored has no effects inside.
+    let old = r##"{"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/a",
+        "definitions": {"a": {"type": "string"}}, "minLength": 3}"##;
+    one(FindingKind::Annotation, "names the draft", said(old, &usual, "/$schema"));
+    one(FindingKind::Annotation, "references", said(old, &usual, "/definitions"));
+    one(FindingKind::Enforced, "begin", said(old, &usual, "/definitions/a/type"));
+    one(FindingKind::Ignored, "hides", said(old, &usual, "/minLength"));
+    assert!(said(r#"{"if": {"const": 1}}"#, &usual, "/if/const").is_empty());
+    let typed = r#"{"type": "integer", "properties": {"a": {"format": "date"}}}"#;
+    assert!(said(typed, &usual, "/properties/a/format").is_empty());
 }
 
 /// A schema that compiles has no error, though a whole grammar could not say it.
