@@ -17,6 +17,27 @@ pub struct Tool {
     input: Option<InputFormat>,
 }
 
+/// The members of a function, a custom tool, or a tool of Anthropic or MCP.
+const MEMBERS: &[&str] =
+    &["name", "description", "parameters", "input_schema", "inputSchema", "strict", "format"];
+
+/// Members of tools that say nothing of calls.
+const UNREAD_MEMBERS: &[&str] = &[
+    "type",
+    "title",
+    "annotations",
+    "outputSchema",
+    "output_schema",
+    "icons",
+    "_meta",
+    "execution",
+    "cache_control",
+    "defer_loading",
+    "allowed_callers",
+    "input_examples",
+    "eager_input_streaming",
+];
+
 impl Tool {
     /// A tool by its name and the JSON Schema of its arguments.
     ///
@@ -99,6 +120,20 @@ impl Tool {
                 }
                 None => tool,
             };
+            let outer: &[&str] = if std::ptr::eq(function, tool) { MEMBERS } else { &[kind] };
+            for (object, at, known) in
+                [(tool, format!("/{i}"), outer), (function, pointer.clone(), MEMBERS)]
+            {
+                let unknown = object.as_object().and_then(|members| {
+                    members.keys().find(|key| {
+                        !known.contains(&key.as_str()) && !UNREAD_MEMBERS.contains(&key.as_str())
+                    })
+                });
+                if let Some(key) = unknown {
+                    let message = format!("a tool has no member `{key}`");
+                    return Err(bad(format!("{at}/{key}"), &message));
+                }
+            }
             let Some(name) = function.get("name").and_then(Value::as_str) else {
                 return Err(bad(format!("{pointer}/name"), "a tool needs a name"));
             };

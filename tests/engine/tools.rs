@@ -262,6 +262,17 @@ fn tools_come_from_json_and_from_types() {
         (json!([{"type": "function", "function": {}}]), "/0/function/name", "needs a name"),
         (json!([{"name": "a b"}]), "/0/name", "no name"),
         (json!([{"name": "a"}, {"name": "a"}]), "/1/name", "one name"),
+        (
+            json!([{"type": "function", "function": {"name": "a", "paramters": {}}}]),
+            "/0/function/paramters",
+            "no member `paramters`",
+        ),
+        (json!([{"name": "a", "nmae": 1}]), "/0/nmae", "no member"),
+        (
+            json!([{"type": "function", "function": {"name": "a"}, "strict": true}]),
+            "/0/strict",
+            "no member",
+        ),
     ] {
         let error = Tool::read(&tools).unwrap_err();
         assert_eq!(error.place().pointer.as_deref(), Some(place), "{error}");

@@ -56,7 +56,7 @@ impl<'a> Members<'a> {
     /// A text that is not empty.
     pub(super) fn full_text(&self, key: &str) -> Result<&'a str> {
         match self.text(key)? {
-            "" => Err(self.bad(key, format!("`{key}` is not empty"))),
+            "" => Err(self.bad(key, format!("`{key}` is empty"))),
             text => Ok(text),
         }
     }
@@ -85,7 +85,7 @@ impl<'a> Members<'a> {
     /// The items of a list that is not empty.
     pub(super) fn full_list(&self, key: &str) -> Result<Vec<(String, &'a Value)>> {
         match self.list(key)? {
-            list if list.is_empty() => Err(self.bad(key, format!("`{key}` is not empty"))),
+            list if list.is_empty() => Err(self.bad(key, format!("`{key}` is empty"))),
             list => Ok(list),
         }
     }
