@@ -7,7 +7,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use crate::cli::input;
-use maskwright::error::{Error, Result};
+use maskwright::error::{Error, ErrorKind, Result};
 use maskwright::lint::{TextCheck, Verdict};
 use maskwright::{Compiler, Constraint, Vocabulary};
 
@@ -47,6 +47,13 @@ impl Args {
 }
 
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
+    let texts = [&args.file, &args.input, &args.lines];
+    if args.constraint.reads_stdin() && texts.into_iter().flatten().any(|file| file == "-") {
+        let message = "standard input is both the constraint and the text";
+        return Err(Error::new(ErrorKind::Request, message)
+            .with_help("give one of them as a file")
+            .into());
+    }
     let vocabulary = match &args.tokenizer {
         Some(tokenizer) => vocabulary(tokenizer)?,
         None => single_bytes()?.into(),
@@ -119,7 +126,7 @@ fn strip_line_break(text: &[u8]) -> &[u8] {
 }
 
 /// Every byte a token by itself: what a constraint says without any tokenizer.
-fn single_bytes() -> Result<Vocabulary> {
+pub(super) fn single_bytes() -> Result<Vocabulary> {
     Vocabulary::from_tokens((0..=u8::MAX).map(|byte| Some(vec![byte])).collect(), &[], &[])
 }
 

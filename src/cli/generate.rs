@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use maskwright::engine::{Engine, Event, FinishReason, Protocol, Request, Response, StopReason};
 use maskwright::error::{Error, ErrorKind};
 use maskwright::model::GenerationConfig;
+use maskwright::sampling::Summary;
 use maskwright::tools::AssistantMessage;
 use maskwright::{Compiler, Vocabulary};
 
@@ -24,6 +25,7 @@ use crate::cli::args::model::ModelArgs;
 use crate::cli::args::sampling::SamplingArgs;
 use crate::cli::args::tools;
 use crate::cli::args::tools::{MessagePrinter, ToolArgs};
+use crate::cli::input;
 use crate::cli::outcome::Outcome;
 
 /// Interval at which the progress spinner turns.
@@ -33,7 +35,11 @@ const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
 pub(super) struct Args {
     /// The prompt
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    prompt: String,
+    #[arg(required_unless_present = "prompt_file", conflicts_with = "prompt_file")]
+    prompt: Option<String>,
+    /// A file with the prompt, or `-` for standard input; one final line break is not part of it
+    #[arg(long, value_name = "FILE")]
+    prompt_file: Option<PathBuf>,
     /// Gives the prompt to the model as it is, without its chat template
     #[arg(long)]
     raw: bool,
@@ -51,8 +57,8 @@ pub(super) struct Args {
     #[arg(short = 'n', long = "n", value_name = "N", value_parser = at_least_one)]
     #[arg(conflicts_with_all = ["stream", "trace", "n_best", "best_of", "beam"])]
     several: Option<NonZeroUsize>,
-    /// Writes the N best texts of --beam or --best-of, best first, each after its log-probability
-    /// (of a beam: its score)
+    /// Writes the N best texts of --beam or --best-of, best first, each after its score, by which they
+    /// are ordered: of --best-of, the log-probability per token that the model alone gives it
     #[arg(long, alias = "num-return-sequences", value_name = "N", value_parser = at_least_one)]
     #[arg(conflicts_with_all = ["stream", "trace"])]
     n_best: Option<NonZeroUsize>,
@@ -71,6 +77,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     // Options that are out of range are told before a model loads for minutes.
     args.sampling.params(&GenerationConfig::default())?;
+    let prompt = args.prompt()?;
     let engine = args.generation.load(&args.model)?;
     let defaults = args.generation.defaults(engine.model())?;
     let sampling = args.sampling.params(&defaults)?;
@@ -80,7 +87,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         sampling,
         trace: args.trace.is_some(),
         faithfulness: args.output == OutputFormat::Json,
-        ..Request::text(&args.prompt)
+        ..Request::text(&prompt)
     };
     let protocol = args.tools.apply(&engine, &compiler, &args.constraint, &mut request)?;
     let request = args.generation.apply(request, &defaults);
@@ -96,7 +103,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     let response = result?;
     let page = show.trace.as_ref().map_or_else(String::new, |trace| {
         trace.summary(&response);
-        trace.page(&args.prompt, &response)
+        trace.page(&prompt, &response)
     });
     let reply = show.finish()?;
     if args.trace == Some(TraceFormat::Html) {
@@ -141,6 +148,12 @@ fn ranked(
             .with_help(format!("let one of them make at least {most}, or draw with `-n {most}`"))
             .into());
     }
+    if several == 1 {
+        let message = "--n-best is of several texts, and one is written";
+        return Err(Error::new(ErrorKind::Request, message)
+            .with_help("add --beam N or --best-of N")
+            .into());
+    }
     let mut outcome = Outcome::Success;
     for response in engine.generate_ranked(request)?.iter().take(most.get()) {
         if !response.complete {
@@ -150,8 +163,8 @@ fn ranked(
         match format {
             OutputFormat::Json => output::line(&describe(response, &reply, protocol).to_string())?,
             OutputFormat::Text => {
-                let drawn = response.summary.as_ref().map(|summary| summary.logprob);
-                let score = response.score.or(drawn).unwrap_or_default();
+                let by_the_model = response.summary.as_ref().map(Summary::raw_logprob_per_token);
+                let score = response.score.or(by_the_model).unwrap_or_default();
                 output::line(&format!("{score:.4}\t{}", response.text))?;
             }
         }
@@ -243,6 +256,23 @@ impl Args {
     /// The file of the schema, where the constraint is one; none where tools have schemas, too.
     pub(super) fn schema_file(&self) -> Option<PathBuf> {
         self.constraint.schema_file().filter(|_| !self.tools.has_tools())
+    }
+
+    /// The prompt, or that of the file.
+    fn prompt(&self) -> Result<String, Error> {
+        if let Some(prompt) = &self.prompt {
+            return Ok(prompt.clone());
+        }
+        let file = self.prompt_file.as_deref().unwrap_or(Path::new("-"));
+        if file == "-" && self.constraint.reads_stdin() {
+            let message = "standard input is both the constraint and the prompt";
+            return Err(
+                Error::new(ErrorKind::Request, message).with_help("give one of them as a file")
+            );
+        }
+        let text = input::read_text(file, "a file with the prompt")?;
+        let text = text.strip_suffix('\n').unwrap_or(&text);
+        Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
     }
 
     /// A terminal gets text as it comes; a program, or a reader of the trace, in one piece.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 use maskwright::error::{Error, ErrorKind, Result, line_column};
 use maskwright::strict_json;
@@ -27,10 +27,11 @@ pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
 
 /// Reads a file, or standard input, whole; the error names the file and what it should have been.
 pub(crate) fn read(path: &Path, wanted: &str) -> Result<Vec<u8>> {
-    // Standard input comes once, and may be read for several purposes.
-    static INPUT: OnceLock<Vec<u8>> = OnceLock::new();
-    let is_input = path.as_os_str() == "-";
-    if let (true, Some(known)) = (is_input, INPUT.get()) {
+    // Standard input and pipes come once, and are read again for messages.
+    static PIPES: Mutex<Vec<(PathBuf, Vec<u8>)>> = Mutex::new(Vec::new());
+    let is_pipe = path.as_os_str() == "-" || path.metadata().is_ok_and(|found| !found.is_file());
+    let mut pipes = PIPES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let (true, Some((_, known))) = (is_pipe, pipes.iter().find(|(known, _)| known == path)) {
         return Ok(known.clone());
     }
     let mut bytes = Vec::new();
@@ -41,10 +42,10 @@ pub(crate) fn read(path: &Path, wanted: &str) -> Result<Vec<u8>> {
     if bytes.len() > MAX_INPUT_BYTES {
         return Err(too_large("the file", path).with_help(help));
     }
-    Ok(match is_input {
-        true => INPUT.get_or_init(|| bytes).clone(),
-        false => bytes,
-    })
+    if is_pipe {
+        pipes.push((path.to_owned(), bytes.clone()));
+    }
+    Ok(bytes)
 }
 
 /// Reads a UTF-8 file whole.

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use maskwright::error::Result;
+use maskwright::Compiler;
 use maskwright::sample::{Bounds, Texts};
-use maskwright::{Compiler, Vocabulary};
 
+use super::check;
 use super::output::{self, OutputFormat, Stop};
 use crate::cli::args::constraint::ConstraintArgs;
 use crate::cli::outcome::Outcome;
@@ -56,7 +56,7 @@ impl Args {
 
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     let Args { min_bytes, max_bytes, max_depth, .. } = args;
-    let constraint = args.constraint.require_by_rules(&Compiler::new(bytes()?))?;
+    let constraint = args.constraint.require_by_rules(&Compiler::new(check::single_bytes()?))?;
     let mut texts =
         Texts::new(&constraint, args.seed)?.within(Bounds { min_bytes, max_bytes, max_depth });
     let mut out = BufWriter::new(io::stdout().lock());
@@ -103,9 +103,4 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
         coverage.missing.iter().for_each(|place| output::note(&format!("not reached: {place}")));
     }
     Ok(Outcome::Success)
-}
-
-/// Every byte a token by itself.
-fn bytes() -> Result<Vocabulary> {
-    Vocabulary::from_tokens((0..=u8::MAX).map(|byte| Some(vec![byte])).collect(), &[], &[])
 }

@@ -7,11 +7,13 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::cli::input;
+use maskwright::Compiler;
 use maskwright::engine::{EngineOptions, MessageFormats};
 use maskwright::error::{Error, ErrorKind};
 use maskwright::server::{Server, ServerBounds, ServerOptions};
 use maskwright::tools::{ReasoningFormat, ToolFormat};
 
+use super::check;
 use super::logging::LogArgs;
 use super::output::{self, Stop};
 use crate::cli::args::generation::{self, GenerationConfigSource};
@@ -307,12 +309,15 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
             "warning: anyone on the network can use this server; --api-key-file keeps them out",
         );
     }
+    let json_options = args.limits.options(args.json.options()?);
+    // A wrong option is told at once, not at each request.
+    Compiler::new(check::single_bytes()?).with_json_options(args.json.options()?).json_object()?;
     let mut bounds = args.bounds.bounds();
     let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
     bounds.max_waiting = args.engine.max_waiting.map_or(bounds.max_waiting, count);
     let mut options = ServerOptions {
         api_keys,
-        json_options: args.limits.options(args.json.options()?),
+        json_options,
         limits: args.limits.limits(),
         bounds,
         model_names: args.served_model_name,
@@ -378,7 +383,13 @@ fn keys(args: &Args) -> Result<Vec<String>, Error> {
             Error::new(ErrorKind::Request, format!("{KEY_VARIABLE} is not UTF-8"))
                 .with_help("set it to a key")
         })?;
+        let before = keys.len();
         keys.extend(lines_of_keys(&text));
+        if keys.len() == before {
+            let message = format!("{KEY_VARIABLE} is set, and there is no key in it");
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("set it to a key, or unset it to serve without one"));
+        }
     }
     Ok(keys)
 }

@@ -116,8 +116,13 @@ impl<'a> CompletionPlanner<'a> {
         let needed = match found {
             Some(needed) if needed <= tokens => return Ok(()),
             Some(needed) => {
-                let bound = self.with_exactness(id, needed)?;
-                format!("{needed} {}", if bound.exact { "are needed" } else { "are enough" })
+                if !self.with_exactness(id, needed)?.exact {
+                    let message = format!(
+                        "no text of the constraint was found within {tokens} tokens: {needed} are enough"
+                    );
+                    return Err(too_few_tokens(message));
+                }
+                format!("{needed} are needed")
             }
             None => match within_limits(self.bytes_left(id))? {
                 Some(bytes) if bytes > self.cache.plans.max_spelled_bytes() => {
@@ -133,9 +138,7 @@ impl<'a> CompletionPlanner<'a> {
         };
         let message =
             format!("the constraint cannot be satisfied within {tokens} tokens: {needed}");
-        Err(Error::new(ErrorKind::Request, message)
-            .with_help("raise `max_tokens`, shorten the prompt, or switch `budget` off")
-            .with_limit(LimitName::MaxTokens))
+        Err(too_few_tokens(message))
     }
 
     /// Bytes from a configuration to the end of the text; above what is worth planning a lower
@@ -458,4 +461,10 @@ impl<'a> CompletionPlanner<'a> {
         }
         Ok(done)
     }
+}
+
+fn too_few_tokens(message: String) -> Error {
+    Error::new(ErrorKind::Request, message)
+        .with_help("raise `max_tokens`, shorten the prompt, or switch `budget` off")
+        .with_limit(LimitName::MaxTokens)
 }

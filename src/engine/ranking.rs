@@ -17,7 +17,7 @@ pub(crate) type RankedText = (Response, Vec<Step>);
 pub(crate) fn rank(texts: &mut [RankedText]) {
     let quality = |response: &Response| {
         let summary = response.summary.unwrap_or_default();
-        (response.complete, summary.raw_logprob / summary.steps.max(1) as f64)
+        (response.complete, summary.raw_logprob_per_token())
     };
     texts.sort_by(|(a, _), (b, _)| {
         let (a, b) = (quality(a), quality(b));

@@ -154,6 +154,11 @@ impl Summary {
         Self { least_mass: 1.0, ..Self::default() }
     }
 
+    /// The log-probability per token by the model alone; 0 without steps.
+    pub fn raw_logprob_per_token(&self) -> f64 {
+        self.raw_logprob / self.steps.max(1) as f64
+    }
+
     /// Adds a step.
     pub fn add(&mut self, pressure: &Pressure) {
         self.steps += 1;

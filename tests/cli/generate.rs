@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::model_support::hey;
-use crate::{PERSON, file, run, text};
+use crate::{PERSON, Ran, file, run, run_on, text};
 
 #[test]
 fn generate_writes_the_text_to_standard_output_and_nothing_else() {
@@ -138,6 +138,12 @@ fn the_best_texts_come_in_order() {
         ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let logprob = |row: &Value| row["faithfulness"]["raw_logprob"].as_f64().unwrap();
     assert!(rows.len() == 2 && logprob(&rows[0]) >= logprob(&rows[1]), "{}", ran.out);
+    // The number before a text is the one that the order is made of.
+    let drawn = run(&[&args[..], &drawn[..4], &["--seed", "1"]].concat());
+    for (line, row) in drawn.out.lines().zip(&rows) {
+        let steps = row["faithfulness"]["steps"].as_f64().unwrap();
+        assert!(line.starts_with(&format!("{:.4}\t", logprob(row) / steps)), "{line}: {row}");
+    }
     for (search, says) in [
         (&["--beam", "2"][..], "error: --n-best 3 of 2 that --beam or --best-of make; let one"),
         (&[], "error: --n-best 3 of 1 that --beam or --best-of make; let one"),
@@ -199,7 +205,8 @@ fn every_setting_has_an_option() {
         (&["--xtc-probability", "0", "--top-p", "0"], "Hey\n"),
         (&["--logit-bias", "101=-0.001", "--repeat-last-n", "3"], "Hey\n"),
         (&["--top-k", "-1", "--repeat-last-n", "-1", "--seed", "-1", "--top-p", "0"], "Hey\n"),
-        (&["--dry-penalty-last-n", "-1", "--samplers", "penalties;typ_p;temperature"], "Hey\n"),
+        (&["--dry-penalty-last-n", "-1", "--dry-multiplier", "0.5"], "Hey\n"),
+        (&["--samplers", "penalties;typ_p;temperature"], "Hey\n"),
     ] {
         let ran = run(&[&["generate", "--prompt", "x", "--model", &model], args].concat());
         assert_eq!((ran.out.as_str(), ran.code), (out, 0), "{args:?}: {}", ran.err);
@@ -221,11 +228,39 @@ fn every_setting_has_an_option() {
         (&["--top-k", "-2"], "-1 for all"),
         (&["--beam", "0"], "a whole number from 1 up"),
         (&["--beam", "2", "--best-of", "3"], "cannot be used with"),
+        (&["--include-stop"], "--stop"),
+        (&["--length-penalty", "2"], "--beam"),
+        (&["--early-stopping", "yes"], "--beam"),
+        (&["--xtc-threshold", "0.3"], "--xtc-probability"),
+        (&["--mirostat-eta", "0.3"], "--mirostat"),
+        (&["--dry-base", "2"], "--dry-multiplier"),
+        (&["--n-best", "1"], "several texts"),
+        (&["--best-of", "1", "--n-best", "1"], "several texts"),
     ] {
         let ran = run(&[&["generate", "--prompt", "x", "--model", &model], args].concat());
         assert_eq!((ran.out.as_str(), ran.code), ("", 2), "{args:?}: {}", ran.err);
         assert!(ran.err.contains(says) && ran.err.lines().count() == 1, "{args:?}: {}", ran.err);
     }
+}
+
+#[test]
+fn a_prompt_may_stand_in_a_file() {
+    let model = text(hey("cli-prompt-file"));
+    let prompt = file("prompt.txt", "Hi\n");
+    let args = ["generate", "--model", &model, "--output", "json"];
+    let tokens = |ran: &Ran| {
+        let value: Value = serde_json::from_str(&ran.out).unwrap();
+        (value["text"].clone(), value["usage"]["prompt_tokens"].clone())
+    };
+    let expected = tokens(&run(&[&args[..], &["--prompt", "Hi"]].concat()));
+    let read = run(&[&args[..], &["--prompt-file", &prompt]].concat());
+    assert_eq!(tokens(&read), expected, "{}", read.err);
+    let piped = run_on(&[&args[..], &["--prompt-file", "-"]].concat(), "Hi\n");
+    assert_eq!(tokens(&piped), expected, "{}", piped.err);
+    let both = [&args[..], &["--prompt-file", "-", "--grammar", "-"]].concat();
+    let refused = run_on(&both, "Hi\n");
+    assert!(refused.code == 2 && refused.err.contains("standard input"), "{}", refused.err);
+    assert_eq!(run(&args).code, 2);
 }
 
 #[test]

@@ -85,6 +85,11 @@ fn keys_come_from_a_file_and_a_variable_too() {
     let empty = file("serve-no-keys.txt", "\n");
     let ran = run(&["serve", "--model", &model, "--api-key-file", &empty]);
     assert!(ran.code == 2 && ran.err.contains("there is no key in the file"), "{}", ran.err);
+    // A variable that is set, and blank, does not open the server.
+    let mut blank = command(&["serve", "--model", &model, "--port", "0"]);
+    let said = blank.env("MASKWRIGHT_API_KEY", " ").output().unwrap();
+    assert_eq!(said.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&said.stderr).contains("there is no key in it"), "{said:?}");
 }
 
 #[test]
@@ -106,6 +111,7 @@ fn options_of_the_server_are_checked() {
         (&["--request-timeout", "never"], "write a number of seconds"),
         (&["--head-timeout", "0"], "--head-timeout"),
         (&["--spelling", "odd"], "--spelling"),
+        (&["--whitespace", "x"], "white space"),
         (&["--resources", "https://a.b/=no/such/folder"], "no/such/folder: cannot be read"),
     ] {
         let ran = run(&[&["serve", "--port", "0"], args].concat());

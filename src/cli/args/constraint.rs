@@ -455,6 +455,14 @@ impl ConstraintArgs {
         Some(PathBuf::from(given)).filter(|file| file.exists())
     }
 
+    /// Whether the constraint is read from standard input.
+    pub(crate) fn reads_stdin(&self) -> bool {
+        let ConstraintChoice { schema, grammar, quote, formula, structural_tag, .. } = &self.choice;
+        let quote = quote.as_deref().and_then(Path::to_str);
+        let texts = [schema, grammar, formula, structural_tag].map(Option::as_deref);
+        texts.contains(&Some("-")) || quote == Some("-")
+    }
+
     /// Keywords of the schema, if the constraint is one, that are not enforced although they look so.
     pub(crate) fn not_enforced(&self) -> Vec<Finding> {
         let text = self.choice.schema.as_deref().and_then(|schema| read_schema(schema).ok());

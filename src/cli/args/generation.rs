@@ -19,6 +19,7 @@ const DEFAULT_MAX_TOKENS: usize = 256;
 ///
 /// More than 12 fields: one an option of the command.
 #[derive(Clone, Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("stops").args(["stop", "stop_regex"]).multiple(true))]
 pub(crate) struct GenerationArgs {
     /// The most tokens that are written [default: the model's of --generation-config, or 256]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
@@ -42,7 +43,7 @@ pub(crate) struct GenerationArgs {
     #[arg(long, value_name = "RE", allow_hyphen_values = true)]
     stop_regex: Vec<String>,
     /// Ends the text after the stop string or match instead
-    #[arg(long, alias = "include-stop-str-in-output")]
+    #[arg(long, alias = "include-stop-str-in-output", requires = "stops")]
     include_stop: bool,
     /// Ends the text before this token (repeat the option for more)
     #[arg(long, value_name = "ID")]
@@ -56,9 +57,10 @@ pub(crate) struct GenerationArgs {
     pub(crate) beam: Option<NonZeroUsize>,
     /// Divides a beam's log-probability by its length to this power
     #[arg(long, allow_negative_numbers = true, value_name = "P", default_value = "1")]
+    #[arg(requires = "beam")]
     length_penalty: f32,
     /// The end of a search with beams
-    #[arg(long, value_enum, value_name = "WHEN", default_value = "no")]
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "no", requires = "beam")]
     early_stopping: EarlyStoppingName,
     /// Keeps room for the rest of what the constraint asks for, so that --max-tokens cuts nothing off
     #[arg(long, value_enum, value_name = "on|off", default_value = "on")]

@@ -17,12 +17,19 @@ pub(super) fn configure(
     file: Option<&str>,
     given: &[String],
 ) -> Result<Compiler> {
+    let mut names: Vec<&str> = Vec::new();
     for given in given {
         let Some((name, file)) = given.split_once('=').filter(|(name, _)| !name.is_empty()) else {
             let message = format!("`{given}` is no name and file");
             return Err(Error::new(ErrorKind::Request, message)
                 .with_help("write --named-grammar NAME=FILE"));
         };
+        if names.contains(&name) {
+            let message = format!("two grammars have the name `{name}`");
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("give each --named-grammar a name of its own"));
+        }
+        names.push(name);
         compiler = compiler.with_grammar(name, read(Path::new(file))?);
     }
     let Some(file) = file.map(Path::new).filter(|file| file.is_file()) else { return Ok(compiler) };

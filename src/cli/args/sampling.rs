@@ -34,17 +34,18 @@ pub(crate) struct SamplingArgs {
     xtc_probability: Option<f32>,
     /// From which probability on a token is a top choice
     #[arg(long, allow_negative_numbers = true, value_name = "P", default_value = "0.1")]
+    #[arg(requires = "xtc_probability")]
     xtc_threshold: f32,
     /// 2 steers to a surprise, in mirostat's second version
     #[arg(long, value_name = "0|2")]
     mirostat: Option<u8>,
     /// The surprise that mirostat steers to, in bits
     #[arg(long, alias = "mirostat-ent", allow_negative_numbers = true, value_name = "BITS")]
-    #[arg(default_value = "5")]
+    #[arg(default_value = "5", requires = "mirostat")]
     mirostat_tau: f32,
     /// Rate at which mirostat steers
     #[arg(long, alias = "mirostat-lr", allow_negative_numbers = true, value_name = "RATE")]
-    #[arg(default_value = "0.1")]
+    #[arg(default_value = "0.1", requires = "mirostat")]
     mirostat_eta: f32,
     /// Makes tokens of prompt and text less probable where above 1
     #[arg(long, alias = "repeat-penalty", allow_negative_numbers = true, value_name = "R")]
@@ -75,15 +76,17 @@ pub(crate) struct SamplingArgs {
     dry_multiplier: f32,
     /// By what each further repeated token multiplies that
     #[arg(long, allow_negative_numbers = true, value_name = "B", default_value = "1.75")]
+    #[arg(requires = "dry_multiplier")]
     dry_base: f32,
     /// The longest repetition that passes, in tokens
-    #[arg(long, value_name = "N", default_value = "2")]
+    #[arg(long, value_name = "N", default_value = "2", requires = "dry_multiplier")]
     dry_allowed_length: usize,
     /// Repetitions are looked for in the last N tokens only; -1: in all
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number_or_all)]
+    #[arg(requires = "dry_multiplier")]
     dry_penalty_last_n: Option<usize>,
     /// A text that ends a repetition (repeat the option) [default: line end, `:`, `"`, `*`]
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, requires = "dry_multiplier")]
     dry_sequence_breaker: Vec<String>,
     /// Added to the logit of one token, by its id, as in 15=-2.5 (repeat the option)
     #[arg(long, value_name = "ID=BIAS", value_parser = bias)]
@@ -157,7 +160,7 @@ impl SamplingArgs {
             || [self.top_p, self.min_p, self.typical_p, self.top_n_sigma, self.xtc_probability]
                 .iter()
                 .any(Option::is_some)
-            || self.mirostat.is_some()
+            || self.mirostat.is_some_and(|version| version != 0)
             || self.seed.is_some();
         let says = model.temperature.is_some() || model.do_sample.is_some() || model.draws();
         let temperature = match (says, draws) {
