@@ -303,7 +303,8 @@ impl Linter<'_> {
             }
             Format::Texts(_) if self.options.formats || dialect.asserts_formats() => {
                 let but = match name {
-                    "hostname" | "email" | "idn-email" => {
+                    "idn-email" => ", but that its host may have any characters beyond ASCII",
+                    "hostname" => {
                         ", but for labels with `--` in the third and fourth place (`xn--…`), which \
                          are refused"
                     }

@@ -269,6 +269,12 @@ fn patterns_and_formats() {
         assert_eq!(e.place().pointer.as_deref(), Some(place), "{schema}");
     }
     check(r#"{"type": "string", "format": "idn-hostname"}"#, &[r#""x""#], &[]);
+    // Hyphens in the third and fourth place are reserved, whatever is in the second.
+    check(
+        r#"{"type": "string", "format": "hostname"}"#,
+        &[r#""a-b""#, r#""a.bc-d--e""#, r#""u--x""#],
+        &[r#""ab--c""#, r#""u---I""#, r#""a.xn--b""#, r#""-a""#, r#""a-""#],
+    );
     let e = error(r#"{"not": {"type": "string", "format": "idn-hostname"}}"#);
     assert!(e.to_string().contains("at /not/format: this format is not enforced"), "{e}");
     let e = error(r#"{"type": "string", "pattern": "(a)\\1"}"#);

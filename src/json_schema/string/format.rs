@@ -189,7 +189,7 @@ fn email(more: &str) -> FormatTexts {
 /// 5891, section 4.2.3.1); those that begin with `xn--` may be valid, but which of them are is
 /// beyond a regular language, so none is.
 fn hostname() -> FormatTexts {
-    let label = "(?![A-Za-z0-9]{2}--)[A-Za-z0-9](?:[A-Za-z0-9\\-]{0,61}[A-Za-z0-9])?";
+    let label = "(?![A-Za-z0-9][A-Za-z0-9\\-]--)[A-Za-z0-9](?:[A-Za-z0-9\\-]{0,61}[A-Za-z0-9])?";
     FormatTexts::bounded(format!("{label}(?:\\.{label})*"), 1, 253)
 }
 

@@ -46,7 +46,12 @@ class Compiler:
     | `style` | the notation of values, such as `json` or `qwen_xml` |
     | `strict` | whether objects are closed unless the schema says otherwise |
     | `one_of` | `exactly`, `at-least` |
-    | `excludes`, `escapes`, `digits`, `formats`, `draft`, `resources` | as in the library |
+    | `excludes` | texts that no string holds |
+    | `escapes` | the characters that may follow a backslash in strings, such as `'"\\\\n'` |
+    | `digits` | the digits that a number may have on each side of its point |
+    | `formats` | whether `format` is enforced |
+    | `draft` | the draft of schemas that name none, such as `2020-12` |
+    | `resources` | schemas that references lead to, by their URIs |
     | `limits` | limits by name; `time_limit` in seconds is `limits={"time_per_constraint": …}` |
     | `regex_dialect` | `rust`, `ecma`, `python`, for patterns |
     | `reasoning` | the format of reasoning that stands before the text, or `(format, start)` |
@@ -110,7 +115,7 @@ class Compiler:
         return self._compile("named_grammar", _text(name, "the name of a grammar"), options)
 
     def quotation(self, text: str, **options: Any) -> Constraint:
-        """A run of one or more words of a text."""
+        """A part of a text that begins and ends at borders of its words; blanks between words count as words."""
         return self._compile("quotation", _text(text, "the text"), options)
 
     def formula(self, formula: Mapping[str, Any], **options: Any) -> Constraint:
