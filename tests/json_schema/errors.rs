@@ -63,6 +63,7 @@ fn errors_name_the_keyword_and_its_place() {
         ),
         (r##"{"$ref": "#/$defs/b"}"##, "the reference `#/$defs/b` leads nowhere"),
         (r#"{"$ref": "http://x/y.json"}"#, "leads to `http://x/y.json`, which is not supplied"),
+        (r#"{"$ref": "y.json"}"#, "give it an absolute `$id`"),
         (r#"{"type": "array", "uniqueItems": 1}"#, "/uniqueItems: `uniqueItems` must be a boolean"),
         (r#"{"required": true}"#, "at /required: `required` must hold strings"),
         (r#"{"items": 1}"#, "at /items: a schema must be an object or a boolean"),

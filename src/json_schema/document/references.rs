@@ -69,6 +69,20 @@ struct Target {
     anchor: Option<String>,
 }
 
+/// The cure for a reference to a document that is not there.
+fn not_supplied(uri: &str) -> String {
+    if uri.contains(':') {
+        return "supply that document (`--resources` on the command line, `resources` in a request), \
+                or put the schema into this one, under `$defs`; nothing is fetched"
+            .into();
+    }
+    format!(
+        "the schema has no URI that `{uri}` is relative to: give it an absolute `$id`, such as \
+         https://example.org/schema.json, and supply the other document by its URI, or put it \
+         into this one, under `$defs`"
+    )
+}
+
 impl References {
     /// With the draft that the caller prescribes for schemas that name none.
     pub(crate) fn new(draft: Option<Draft>) -> Self {
@@ -329,12 +343,7 @@ impl References {
                     let near =
                         || hints::near_reference(document, own_root, reference, [].into_iter());
                     let near = local.then(near).flatten();
-                    return Err(error.with_help(near.unwrap_or_else(|| {
-                        "supply that document (`--resources` on the command line, `resources` in a \
-                         request), or put the schema into this one, under `$defs`; nothing is \
-                         fetched"
-                            .into()
-                    })));
+                    return Err(error.with_help(near.unwrap_or_else(|| not_supplied(&uri))));
                 }
             }
         };
