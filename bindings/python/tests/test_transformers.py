@@ -93,6 +93,14 @@ def test_every_text_is_one_of_the_constraint(host, mode):
         assert maskwright.check(constraint, text), text
 
 
+def test_a_prompt_may_begin_with_an_earlier_one(host):
+    """One processor for prompts that grow, by one token and by more."""
+    processor = hosts.LogitsProcessor(host[2].regex("[0-9]{5}"))
+    for prompt in ("Once upon", "Once upon a", "Once upon a time there was", "Once upon a time there was a dog"):
+        for options in ({}, {"num_beams": 2}):
+            assert re.fullmatch("[0-9]{5}", texts(host, processor, prompt, **options)[0])
+
+
 def test_speculation_changes_no_greedy_text(host):
     constraint = host[2].choice(["a red ball", "a little girl", "blue", "the dog"])
     greedy = texts(host, hosts.LogitsProcessor(constraint))
