@@ -54,12 +54,14 @@ pub(super) struct Args {
     #[command(flatten)]
     sampling: SamplingArgs,
     /// Writes N texts instead of one, with seeds that count up; the prompt is read once for all
-    #[arg(short = 'n', long = "n", value_name = "N", value_parser = at_least_one)]
+    #[arg(short = 'n', long = "n", value_name = "N")]
+    #[arg(value_parser = at_least_one, allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["stream", "trace", "n_best", "best_of", "beam"])]
     several: Option<NonZeroUsize>,
     /// Writes the N best texts of --beam or --best-of, best first, each after its score, by which they
     /// are ordered: of --best-of, the log-probability per token that the model alone gives it
-    #[arg(long, alias = "num-return-sequences", value_name = "N", value_parser = at_least_one)]
+    #[arg(long, alias = "num-return-sequences", value_name = "N")]
+    #[arg(value_parser = at_least_one, allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["stream", "trace"])]
     n_best: Option<NonZeroUsize>,
     /// Writes text as it comes, also where standard output is no terminal

@@ -6,10 +6,11 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::json_schema::document::{Document, Value, ValueId};
-use crate::json_schema::options::Options;
+use crate::json_schema::options::{Options, Spelling};
 use crate::json_schema::set::array_set::ArraySet;
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, Sets, Shape};
+use crate::json_schema::style::Style;
 use crate::regular::{Language, Languages, lengths, witness_length};
 
 /// Sets that are visited before no bound is given.
@@ -24,13 +25,17 @@ const MAX_NEW_LANGUAGES: usize = 100_000;
 /// Schemas within schemas that are followed for the upper bound.
 const MAX_DEPTH: usize = 100;
 
-/// The least and the most bytes of a value of a schema, each `None` if it is not found.
+/// The least and the most bytes of a value of a schema, each `None` if it is not found: in JSON alone, where
+/// each value has one spelling.
 pub(super) fn bounds(
     document: &Document,
     options: &Options,
     sets: &mut Sets<'_>,
     root: ValueId,
 ) -> (Option<u64>, Option<u64>) {
+    if options.style.name() != Style::default().name() || options.spelling != Spelling::Canonical {
+        return (None, None);
+    }
     TextSizes { document, options, sets }.bounds(root)
 }
 

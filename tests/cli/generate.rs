@@ -227,6 +227,8 @@ fn every_setting_has_an_option() {
         (&["--banned-token-ids", "5,999"], "`banned_token_ids` names token 999"),
         (&["--top-k", "-2"], "-1 for all"),
         (&["--beam", "0"], "a whole number from 1 up"),
+        (&["--max-tokens", "-1"], "a whole number from 1 up"),
+        (&["-n", "-1"], "a whole number from 1 up"),
         (&["--beam", "2", "--best-of", "3"], "cannot be used with"),
         (&["--include-stop"], "--stop"),
         (&["--length-penalty", "2"], "--beam"),

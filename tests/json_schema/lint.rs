@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
-use maskwright::json_schema::{OneOf, Options, Schema, Strictness};
+use maskwright::json_schema::{OneOf, Options, Schema, Spelling, Strictness, Style};
 use maskwright::lint::{FindingKind, Lint};
 
 fn lint(schema: &str) -> Lint {
@@ -273,6 +273,21 @@ fn effects_are_those_of_the_schema_and_the_options() {
     assert!(said(r#"{"if": {"const": 1}}"#, &usual, "/if/const").is_empty());
     let typed = r#"{"type": "integer", "properties": {"a": {"format": "date"}}}"#;
     assert!(said(typed, &usual, "/properties/a/format").is_empty());
+}
+
+#[test]
+fn sizes_are_those_of_json_in_one_spelling() {
+    let schema = r#"{"type": "object", "properties": {"é": {"type": "null"}}, "required": ["é"],
+        "additionalProperties": false}"#;
+    let size = |options: &Options| {
+        let lint = Schema::from_text(schema).unwrap().lint(options);
+        (lint.least_bytes, lint.most_bytes)
+    };
+    let (mut escaped, mut styled) = (Options::default(), Options::default());
+    escaped.spelling = Spelling::Escapes;
+    styled.style = Style::named("qwen_xml").unwrap();
+    assert_eq!(size(&Options::default()), (Some(11), Some(11)));
+    assert_eq!((size(&escaped), size(&styled)), ((None, None), (None, None)));
 }
 
 /// A schema that compiles has no error, though a whole grammar could not say it.

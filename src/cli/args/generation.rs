@@ -22,7 +22,8 @@ const DEFAULT_MAX_TOKENS: usize = 256;
 #[command(group = clap::ArgGroup::new("stops").args(["stop", "stop_regex"]).multiple(true))]
 pub(crate) struct GenerationArgs {
     /// The most tokens that are written [default: the model's of --generation-config, or 256]
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = at_least_one, allow_negative_numbers = true)]
     max_tokens: Option<NonZeroUsize>,
     /// The settings that count where no option says: `auto`, those of the model's
     /// generation_config.json; `none`; or those of a folder with such a file. End tokens are the
@@ -50,9 +51,11 @@ pub(crate) struct GenerationArgs {
     stop_token_id: Vec<u32>,
     /// Writes N texts and takes the one that the model holds most probable per token
     #[arg(long, value_name = "N", default_value = "1", value_parser = at_least_one)]
+    #[arg(allow_negative_numbers = true)]
     best_of: NonZeroUsize,
     /// Searches with N beams for the most probable text instead of drawing
-    #[arg(long, alias = "num-beams", value_name = "N", value_parser = at_least_one)]
+    #[arg(long, alias = "num-beams", value_name = "N")]
+    #[arg(value_parser = at_least_one, allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["best_of", "speculate"])]
     pub(crate) beam: Option<NonZeroUsize>,
     /// Divides a beam's log-probability by its length to this power

@@ -1,6 +1,8 @@
 //! Tools that are made up with their parameters, told in a list, and requests that one of them
 //! answers: nothing here can be learned by heart.
 
+use std::sync::LazyLock;
+
 use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
 use serde_json::{Map, Value, json};
@@ -295,135 +297,21 @@ const MADE_UP_FORMS: &[&str] = &[
     "from {key} {}",
 ];
 
-/// Verbs of names of tools, and what asks for them.
-const VERBS: &[(&str, &[&str])] = &[
-    ("get", &["Get", "Show me", "Give me", "What is", "Tell me", "I want to see"]),
-    ("set", &["Set", "Change", "Put"]),
-    ("create", &["Create", "Make", "Set up", "I need"]),
-    ("add", &["Add", "Put in", "Include"]),
-    ("delete", &["Delete", "Remove", "Throw away", "Get rid of"]),
-    ("update", &["Update", "Change", "Edit"]),
-    ("send", &["Send", "Post", "Deliver"]),
-    ("find", &["Find", "Look for", "Search for", "Where is"]),
-    ("search", &["Search for", "Look up", "Find me", "Search"]),
-    ("book", &["Book", "Reserve", "I would like"]),
-    ("cancel", &["Cancel", "Call off"]),
-    ("start", &["Start", "Begin", "Launch", "Run"]),
-    ("stop", &["Stop", "End", "Halt"]),
-    ("check", &["Check", "Have a look at", "Verify", "How is"]),
-    ("list", &["List", "Show all", "Show me every", "Which are"]),
-    ("open", &["Open"]),
-    ("close", &["Close", "Shut"]),
-    ("order", &["Order", "I would like to order", "Buy"]),
-    ("play", &["Play", "Put on"]),
-    ("log", &["Log", "Record", "Write down", "Note"]),
-    ("rate", &["Rate", "Review"]),
-    ("calculate", &["Calculate", "Work out", "Compute"]),
-    ("convert", &["Convert", "Turn"]),
-    ("schedule", &["Schedule", "Plan", "Arrange"]),
-    ("track", &["Track", "Follow", "Where is"]),
-    ("print", &["Print"]),
-    ("pay", &["Pay", "Settle"]),
-    ("move", &["Move", "Shift"]),
-    ("clean", &["Clean", "Wash"]),
-    ("measure", &["Measure", "How large is"]),
-    ("feed", &["Feed", "Give food to"]),
-    ("water", &["Water", "Give water to"]),
-    ("rename", &["Rename", "Change the name of"]),
-    ("transfer", &["Transfer", "Wire", "Move"]),
-    ("call", &["Call", "Phone", "Ring"]),
-    ("invite", &["Invite", "Ask over"]),
-    ("lock", &["Lock", "Secure"]),
-    ("unlock", &["Unlock"]),
-    ("translate", &["Translate", "Put into other words"]),
-    ("rent", &["Rent", "Hire", "I want to rent"]),
-    ("repair", &["Repair", "Fix", "Mend"]),
-    ("charge", &["Charge", "Load"]),
-    ("report", &["Report", "Tell about", "Announce"]),
-    ("save", &["Save", "Store", "Keep"]),
-    ("share", &["Share", "Pass on"]),
-    ("increase", &["Increase", "Raise", "Turn up"]),
-    ("reduce", &["Reduce", "Lower", "Turn down"]),
-    ("toggle", &["Toggle", "Switch", "Turn on or off"]),
-    ("compare", &["Compare", "Set side by side"]),
-    ("sell", &["Sell", "Get money for"]),
-    ("approve", &["Approve", "Accept", "Agree to"]),
-    ("reject", &["Reject", "Refuse", "Turn down"]),
-    ("download", &["Download", "Fetch", "Get"]),
-    ("upload", &["Upload", "Put online"]),
-    ("register", &["Register", "Sign up", "Enter"]),
-];
+/// Verbs of names of tools, and what asks for them: `verb: Phrase/Phrase`, a line each.
+static VERBS: LazyLock<Vec<(&str, Vec<&str>)>> = LazyLock::new(|| {
+    include_str!("../../data/tiny_verbs.txt")
+        .lines()
+        .map(|line| {
+            let (verb, phrases) =
+                line.split_once(": ").unwrap_or_else(|| panic!("a verb without phrases: {line}"));
+            (verb, phrases.split('/').collect())
+        })
+        .collect()
+});
 
-const NOUNS: &[&str] = &[
-    "table",
-    "room",
-    "car",
-    "taxi",
-    "ticket",
-    "invoice",
-    "report",
-    "recipe",
-    "reminder",
-    "alarm",
-    "plant",
-    "garden",
-    "pool",
-    "heating",
-    "door",
-    "window",
-    "camera",
-    "robot",
-    "playlist",
-    "film",
-    "parcel",
-    "letter",
-    "loan",
-    "account",
-    "bill",
-    "stock",
-    "exchange_rate",
-    "forecast",
-    "route",
-    "distance",
-    "song",
-    "book",
-    "hotel",
-    "visit",
-    "appointment",
-    "task",
-    "note",
-    "project",
-    "issue",
-    "branch",
-    "server",
-    "database",
-    "backup",
-    "file",
-    "folder",
-    "photo",
-    "user",
-    "customer",
-    "team",
-    "lesson",
-    "course",
-    "exam",
-    "workout",
-    "meal",
-    "pizza",
-    "coffee",
-    "oven",
-    "lamp",
-    "sensor",
-    "battery",
-    "review",
-    "message",
-    "call",
-    "subscription",
-    "order",
-    "refund",
-    "shipment",
-    "seat",
-];
+/// The things that tools are about, a line each.
+static NOUNS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| include_str!("../../data/tiny_nouns.txt").lines().collect());
 
 struct Parameter {
     key: String,
@@ -475,23 +363,16 @@ pub fn request(words: &mut Words<'_>) -> Draft {
 
 fn new_tool(words: &mut Words<'_>) -> NewTool {
     let verb = words.rng.random_range(0..VERBS.len());
-    let noun = if one_in(words.rng, 3) { words.word() } else { pick(words.rng, NOUNS).to_owned() };
+    let noun = if one_in(words.rng, 5) { words.word() } else { pick(words.rng, &NOUNS).to_owned() };
+    let joined = noun.replace(' ', "_");
+    let camel: String = noun.split(' ').map(capitalised).collect();
     let name = match words.rng.random_range(0..8) {
-        0 => format!("{}{}", VERBS[verb].0, capitalised(&noun)),
-        1 => format!("{noun}_{}", VERBS[verb].0),
-        2 => noun.clone(),
+        0 => format!("{}{camel}", VERBS[verb].0),
+        1 => format!("{joined}_{}", VERBS[verb].0),
+        2 => joined.clone(),
         // A name that says nothing, of a tool that its description tells.
         3 if one_in(words.rng, 2) => words.word(),
-        _ => format!("{}_{noun}", VERBS[verb].0),
-    };
-    let plain = noun.replace('_', " ");
-    let is_told_by_name = name.contains(noun.as_str()) || name.contains(&capitalised(&noun));
-    let description = match words.rng.random_range(0..5) {
-        0 if is_told_by_name => String::new(),
-        1 => format!("{} a {plain}.", pick(words.rng, VERBS[verb].1)),
-        2 => format!("{} the {plain}", capitalised(VERBS[verb].0)),
-        3 => format!("{}s a {plain}", capitalised(VERBS[verb].0)),
-        _ => format!("{} a {plain}", capitalised(VERBS[verb].0)),
+        _ => format!("{}_{joined}", VERBS[verb].0),
     };
     let mut parameters: Vec<Parameter> = Vec::new();
     for _ in 0..words.rng.random_range(1..=4) {
@@ -500,7 +381,24 @@ fn new_tool(words: &mut Words<'_>) -> NewTool {
             parameters.push(next);
         }
     }
+    let is_told_by_name = name.contains(&joined) || name.contains(&camel);
+    let own = capitalised(VERBS[verb].0);
+    let (one, key) = (article(&noun), parameters[0].key.replace('_', " "));
+    let description = match words.rng.random_range(0..8) {
+        0 if is_told_by_name => String::new(),
+        1 => format!("{} {one} {noun}.", pick(words.rng, &VERBS[verb].1)),
+        2 => format!("{own} the {noun}"),
+        3 => format!("{own}s {one} {noun}"),
+        4 => format!("{own} {one} {noun} by {key}"),
+        5 => format!("{own} the {noun} of {} {key}", article(&key)),
+        6 => format!("{own} {}", plural(&noun)),
+        _ => format!("{own} {one} {noun}"),
+    };
     NewTool { name, verb, noun, description, parameters }
+}
+
+fn article(noun: &str) -> &'static str {
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
 }
 
 fn parameter(words: &mut Words<'_>) -> Parameter {
@@ -553,9 +451,9 @@ fn call(words: &mut Words<'_>, tool: &NewTool) -> (String, Value) {
     if one_in(words.rng, 3) {
         said.shuffle(words.rng);
     }
-    let article = pick(words.rng, &["the", "a", "my", "the", "the next", "our"]);
-    let noun = tool.noun.replace('_', " ");
-    let verb = pick(words.rng, VERBS[tool.verb].1);
+    let noun = tool.noun.as_str();
+    let article = pick(words.rng, &["the", article(noun), "my", "the", "the next", "our"]);
+    let verb = pick(words.rng, &VERBS[tool.verb].1);
     let mut text = String::new();
     if said.len() > 1 && one_in(words.rng, 8) {
         text = format!("{}, ", said.remove(0));
@@ -574,7 +472,7 @@ fn call(words: &mut Words<'_>, tool: &NewTool) -> (String, Value) {
         }
         (_, 3) => text += &format!("I need {article} {noun}"),
         (_, 4) => text += &format!("{noun}{}", pick(words.rng, &["", ",", ":"])),
-        (_, 5) => text += &format!("{verb} {}", plural(&noun)),
+        (_, 5) => text += &format!("{verb} {}", plural(noun)),
         _ => text += &format!("{verb} {article} {noun}"),
     }
     for (at, form) in said.iter().enumerate() {
