@@ -226,7 +226,10 @@ impl Branch {
 
     /// The tokens that could be read in the next pass.
     pub(crate) fn readable_tokens(&self, task: TaskId, branch: usize) -> Option<ReadableTokens> {
-        if self.logits.is_some() || (self.awaits_guesses() && self.is_being_prepared()) {
+        // Guesses are made before the pass that reads them, also after a preemption.
+        let is_unguessed = |state: &DecodeState| state.pending == PendingPreparation::DraftAndMask;
+        let awaits_draft = self.decode_state.as_deref().is_none_or(is_unguessed);
+        if self.logits.is_some() || (self.awaits_guesses() && awaits_draft) {
             return None;
         }
         let is_decode = self.is_decode();

@@ -92,8 +92,9 @@ impl Engine {
     /// # Ok::<(), maskwright::Error>(())
     /// ```
     ///
-    /// Errors if its vocabulary is another one.
+    /// Its KV cache is its own. Errors if the draft model's vocabulary is another one.
     pub fn with_draft(mut self, draft: Model) -> Result<Self> {
+        self.runner = self.runner.with_own_blocks();
         self.runner.set_draft(draft)?;
         Ok(Self { shared: Arc::default(), ..self })
     }

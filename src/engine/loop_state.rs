@@ -308,6 +308,8 @@ pub(crate) fn context_length(
 /// The error for a prompt that the KV cache does not hold.
 pub(crate) fn too_long_for_cache(prompt: usize, most: usize) -> Error {
     let message = format!("a prompt of {prompt} tokens needs more than the KV cache has");
-    Error::new(ErrorKind::Context, message)
-        .with_help(format!("shorten it to {most} tokens, or give the engine a larger KV cache"))
+    Error::new(ErrorKind::Context, message).with_help(format!(
+        "shorten it to {} tokens, or give the engine a larger KV cache",
+        most.saturating_sub(1)
+    ))
 }

@@ -1,5 +1,7 @@
 //! The format of a model's messages: reasoning, then tool calls or an answer.
 
+use std::sync::Arc;
+
 use super::begun_answer::{self, MessageStart, OpenedReasoning};
 use super::llm_engine::Engine;
 use super::reasoning_budget::Thinking;
@@ -10,6 +12,7 @@ use crate::model::PromptPart;
 use crate::tools::{
     AfterReasoning, MessageReader, ReasoningFormat, ReasoningStart, Tool, ToolCalls, ToolFormat,
 };
+use crate::vocabulary::Vocabulary;
 
 /// The layout of one message: optional reasoning and tool calls around the answer, each with its format. Made
 /// for a request; sets up the request and the compiler of its constraint, and splits the text that comes back
@@ -32,6 +35,8 @@ pub struct Protocol {
     /// The format of the reasoning, and where it begins.
     reasoning: Option<(ReasoningFormat, ReasoningStart)>,
     calls: Option<ToolCalls>,
+    /// The vocabulary whose special tokens are told from text.
+    vocabulary: Option<Arc<Vocabulary>>,
 }
 
 /// Overrides of the formats in which a model writes tool calls and reasoning; `None` takes the format that
@@ -179,12 +184,23 @@ impl Protocol {
         self.reasoning.is_none() && self.calls.is_none()
     }
 
+    /// The protocol of messages of this engine's model: a special token of the format is one, and its name in letters
+    /// is text.
+    #[must_use]
+    pub fn of_model(self, engine: &Engine) -> Self {
+        Self { vocabulary: Some(Arc::clone(engine.vocabulary())), ..self }
+    }
+
     /// A reader that splits one message.
     pub fn reader(&self) -> MessageReader {
         let reasoning = self.reasoning.as_ref().map(|(reasoning, start)| (reasoning, *start));
-        match &self.calls {
+        let reader = match &self.calls {
             Some(calls) => calls.reader(reasoning),
             None => MessageReader::new(reasoning),
+        };
+        match &self.vocabulary {
+            Some(vocabulary) => reader.with_special_tokens(vocabulary),
+            None => reader,
         }
     }
 }

@@ -154,8 +154,11 @@ impl Scheduler {
                 });
             }
         }
-        if scheduled.is_empty() && self.make_room(resources) {
-            return self.plan(resources);
+        if scheduled.is_empty() {
+            if self.make_room(resources) {
+                return self.plan(resources);
+            }
+            scheduled.extend(beyond_the_blocks(resources));
         }
         scheduled
     }
@@ -210,6 +213,17 @@ impl Scheduler {
             _ => false,
         }
     }
+}
+
+/// A chunk of the only running task, for which no block is free. Its branches shared the blocks of their prompt until
+/// it was preempted, and now each reads the prompt for itself: more than was counted when it was accepted. It goes
+/// on beyond the blocks, as it does where it decodes alone, since nothing else would ever free one.
+fn beyond_the_blocks(resources: &impl Resources) -> Option<ScheduledChunk> {
+    let [task] = resources.running()[..] else { return None };
+    let readable = resources.readable_tokens(task);
+    let readable = readable.iter().find(|readable| readable.tokens > 0)?;
+    let tokens = readable.tokens.min(MIN_SHARE);
+    Some(ScheduledChunk { task, branch: readable.branch, tokens })
 }
 
 /// The free blocks that are left after these chunks.
@@ -367,6 +381,29 @@ mod tests {
         }
         assert!(world.preemptions > 0, "{world:?}");
         assert_eq!(world.free_blocks(), world.blocks);
+    }
+
+    /// A task that needs more blocks than there are is read on, when nobody else holds one.
+    #[test]
+    fn a_task_alone_is_never_stuck() {
+        let limits = SchedulerLimits {
+            max_running: 8,
+            prefill_tokens: 512,
+            prefill_tokens_beside_decode: 32,
+            prefill_tokens_per_task: 0,
+        };
+        let mut scheduler = Scheduler::new(limits);
+        let fake = |read, is_running| {
+            Some(Fake { prompt: 100, len: 100, end: 200, read, is_running, idle: 0 })
+        };
+        let world = |fakes| World { fakes, blocks: 2, preemptions: 0 };
+        let chunk = |task, tokens| ScheduledChunk { task, branch: 0, tokens };
+        assert_eq!(scheduler.plan(&mut world(vec![fake(0, false)])), [chunk(0, 32)]);
+        assert_eq!(scheduler.plan(&mut world(vec![fake(32, true)])), [chunk(0, MIN_SHARE)]);
+        // Beside another one, the younger gives its blocks first.
+        let mut both = world(vec![fake(16, true), fake(16, true)]);
+        assert_eq!(scheduler.plan(&mut both), [chunk(0, 16)]);
+        assert_eq!(both.preemptions, 1);
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub(super) struct ResponseStore(Mutex<Entries>);
 #[derive(Default)]
 struct Entries {
     by_id: HashMap<String, (StoredResponse, usize)>,
+    /// The newest response that has an item, by the item's id.
+    owners: HashMap<String, String>,
     /// Ids by age, oldest first. Some may have been removed.
     ages: VecDeque<String>,
     bytes: usize,
@@ -47,6 +49,9 @@ impl ResponseStore {
         }
         let mut entries = self.entries();
         entries.bytes += size;
+        for item in response.conversation.iter().filter_map(|item| item["id"].as_str()) {
+            entries.owners.insert(item.to_owned(), id.to_owned());
+        }
         entries.by_id.insert(id.to_owned(), (response, size));
         entries.ages.push_back(id.to_owned());
         while entries.bytes > MAX_BYTES || entries.ages.len() > MAX_RESPONSES {
@@ -70,11 +75,12 @@ impl ResponseStore {
         self.entries().by_id.get(id).map(|(response, _)| response.conversation.clone())
     }
 
-    /// An item of any response by its id.
+    /// An item of any response by its id. Ids of items are made by this server, and
+    /// nobody can guess one.
     pub(super) fn item(&self, id: &str) -> Option<Value> {
         let entries = self.entries();
-        let mut items = entries.by_id.values().flat_map(|(response, _)| &response.conversation);
-        items.find(|item| item["id"] == id).cloned()
+        let (response, _) = entries.by_id.get(entries.owners.get(id)?)?;
+        response.conversation.iter().find(|item| item["id"] == id).cloned()
     }
 
     /// Forgets a response. Returns whether it was there.
@@ -87,6 +93,12 @@ impl Entries {
     fn remove(&mut self, id: &str) -> bool {
         let removed = self.by_id.remove(id);
         self.bytes -= removed.as_ref().map_or(0, |(_, size)| *size);
+        let items = removed.iter().flat_map(|(response, _)| &response.conversation);
+        for item in items.filter_map(|item| item["id"].as_str()) {
+            if self.owners.get(item).is_some_and(|owner| owner == id) {
+                self.owners.remove(item);
+            }
+        }
         removed.is_some()
     }
 }

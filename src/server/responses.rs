@@ -45,20 +45,34 @@ pub(super) async fn create(
 }
 
 /// The parameters of a URL's query, which errors for any that is not among these names.
-fn parameters<'q>(
-    query: Option<&'q str>,
-    known: &[&str],
-) -> Result<Vec<(&'q str, &'q str)>, ApiError> {
+fn parameters(query: Option<&str>, known: &[&str]) -> Result<Vec<(String, String)>, ApiError> {
     let pairs = query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
     let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    let check = |(name, value): (&'q str, &'q str)| match known.contains(&name) {
-        true => Ok((name, value)),
-        false => {
-            let message = format!("is no parameter of this path; there are {}", listed(known));
-            Err(ApiError::field(shortened(name), message))
+    let check = |(name, value): (&str, &str)| {
+        let (name, value) = (percent_decoded(name), percent_decoded(value));
+        match known.contains(&name.as_str()) {
+            true => Ok((name, value)),
+            false => {
+                let message = format!("is no parameter of this path; there are {}", listed(known));
+                Err(ApiError::field(shortened(&name), message))
+            }
         }
     };
     pairs.map(check).collect()
+}
+
+/// A name or a value of a query as it was before it was written into the URL.
+fn percent_decoded(text: &str) -> String {
+    let (text, mut bytes) = (text.as_bytes(), Vec::with_capacity(text.len()));
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        let hex = |at: usize| char::from(*text.get(at)?).to_digit(16);
+        let coded =
+            (byte == b'%').then(|| Some((hex(at + 1)? * 16 + hex(at + 2)?) as u8)).flatten();
+        bytes.push(coded.unwrap_or(if byte == b'+' { b' ' } else { byte }));
+        at += if coded.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The id in a path, unless that is not UTF-8.
@@ -126,7 +140,9 @@ pub(super) async fn input_items(
     let mut items = app.responses.input(&id).ok_or_else(|| ApiError::unknown_response(&id))?;
     let known = ["order", "after", "limit", "include", "include[]"];
     let (mut is_ascending, mut after, mut limit) = (false, None, usize::MAX);
-    for (name, value) in parameters(query.as_deref(), &known)? {
+    let parameters = parameters(query.as_deref(), &known)?;
+    for (name, value) in &parameters {
+        let (name, value) = (name.as_str(), value.as_str());
         let wrong = |wanted: &str| {
             Err(ApiError::field(name, format!("must be {wanted}, not {}", shortened(value))))
         };

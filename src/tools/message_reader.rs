@@ -22,6 +22,7 @@ use crate::json_schema::read::{
     ArgumentReading, ArgumentSets, Candidates, JsonEndScanner, JsonPart, ReadPart,
 };
 use crate::json_schema::{Options, Schema, Style};
+use crate::vocabulary::{SpecialTokenNames, Vocabulary};
 use program::{Instruction, Program, TextKind};
 
 pub(crate) use program::MessageShape;
@@ -105,6 +106,7 @@ impl Thread {
 struct CalledTool {
     name: String,
     schema: Arc<Value>,
+    options: Arc<Options>,
     sets: Arc<OnceLock<Arc<ArgumentSets>>>,
 }
 
@@ -112,7 +114,8 @@ impl CalledTool {
     fn sets(&self) -> Arc<ArgumentSets> {
         let sets = self.sets.get_or_init(|| {
             let schema = Schema::from_value(&self.schema);
-            let sets = schema.and_then(|schema| ArgumentSets::new(schema, Options::default()));
+            let options = Options::clone(&self.options);
+            let sets = schema.and_then(|schema| ArgumentSets::new(schema, options));
             Arc::new(sets.unwrap_or_else(|_| ArgumentSets::any()))
         });
         Arc::clone(sets)
@@ -150,13 +153,14 @@ impl MessageReader {
             program.pieces(reasoning.answer());
         }
         program.text_to_the_end();
-        Self::of_program(program, Vec::new())
+        Self::of_program(program, Vec::new(), &Arc::default())
     }
 
     /// A reader of messages with calls of tools of these names, whose arguments have these schemas.
     pub(super) fn of_calls(
         shape: MessageShape<'_>,
         tools: Vec<(String, Arc<Value>)>,
+        options: &Arc<Options>,
         reasoning: Option<(&ReasoningFormat, ReasoningStart)>,
     ) -> Self {
         let mut program = Program::default();
@@ -164,17 +168,31 @@ impl MessageReader {
             program.reasoning(reasoning, start);
         }
         program.message(shape);
-        Self::of_program(program, tools)
+        Self::of_program(program, tools, options)
     }
 
-    fn of_program(program: Program, tools: Vec<(String, Arc<Value>)>) -> Self {
+    fn of_program(
+        program: Program,
+        tools: Vec<(String, Arc<Value>)>,
+        options: &Arc<Options>,
+    ) -> Self {
         let tools = tools.into_iter().map(|(name, schema)| CalledTool {
             name,
             schema,
+            options: Arc::clone(options),
             sets: Arc::default(),
         });
         let tools = tools.collect();
         Self { program: program.finish(), tools, threads: vec![Thread::at(0)] }
+    }
+
+    /// The reader of a model with this vocabulary: where a format has the name of a special token, the token is read, and
+    /// the name in letters is text, as in the constraint. Without it either is.
+    #[must_use]
+    pub fn with_special_tokens(mut self, vocabulary: &Vocabulary) -> Self {
+        let names = SpecialTokenNames::new(vocabulary);
+        self.program.iter_mut().for_each(|instruction| instruction.distinguish(&names));
+        self
     }
 
     /// Reads text. However the message is split into calls, the joined parts are the same.
@@ -310,10 +328,19 @@ impl MessageReader {
             (Instruction::Text { text, .. }, _) if text.is_empty() => {
                 self.step(thread.to(after), input, next);
             }
-            (Instruction::Text { text, commit }, _) => {
-                let read = match input {
-                    ReadPart::Char(c) => literal(thread, text, [c]),
-                    ReadPart::Special(name) => literal(thread, text, name.chars()),
+            (Instruction::Text { text, tokens, commit }, _) => {
+                let token = tokens.iter().find(|token| token.start == thread.chars_read);
+                let read = match (input, token) {
+                    (ReadPart::Char(c), None) => literal(thread, text, [c]),
+                    (ReadPart::Special(name), None) if tokens.is_empty() => {
+                        literal(thread, text, name.chars())
+                    }
+                    (ReadPart::Special(name), Some(token))
+                        if name.chars().eq(text[token.clone()].iter().copied()) =>
+                    {
+                        literal(thread, text, name.chars())
+                    }
+                    _ => None,
                 };
                 if let Some(mut thread) = read {
                     thread.committed |= *commit && thread.pc == after;

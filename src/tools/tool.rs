@@ -17,6 +17,9 @@ pub struct Tool {
     input: Option<InputFormat>,
 }
 
+/// The members of a tool that may hold the schema of its arguments: OpenAI's, Anthropic's, MCP's.
+const SCHEMA_MEMBERS: [&str; 3] = ["parameters", "input_schema", "inputSchema"];
+
 /// The members of a function, a custom tool, or a tool of Anthropic or MCP.
 const MEMBERS: &[&str] =
     &["name", "description", "parameters", "input_schema", "inputSchema", "strict", "format"];
@@ -104,8 +107,11 @@ impl Tool {
         let mut read: Vec<Self> = Vec::new();
         for (i, tool) in tools.iter().enumerate() {
             let mut pointer = format!("/{i}");
+            let takes_schema = SCHEMA_MEMBERS.iter().any(|key| tool.get(key).is_some());
             let kind = match tool.get("type") {
-                None => "function",
+                None | Some(Value::Null) => "function",
+                // Anthropic's tools with a schema.
+                Some(Value::String(kind)) if kind == "custom" && takes_schema => "function",
                 Some(Value::String(kind)) if kind == "function" || kind == "custom" => kind,
                 Some(_) => {
                     let message = "a tool is a function or a custom tool here";
@@ -137,8 +143,8 @@ impl Tool {
             let Some(name) = function.get("name").and_then(Value::as_str) else {
                 return Err(bad(format!("{pointer}/name"), "a tool needs a name"));
             };
-            let keys = ["parameters", "input_schema", "inputSchema"];
-            let parameters = keys.iter().find_map(|key| function.get(key)).cloned();
+            let given = |key: &&str| function.get(key).filter(|schema| !schema.is_null());
+            let parameters = SCHEMA_MEMBERS.iter().find_map(given).cloned();
             let none = json!({"type": "object", "properties": {}, "additionalProperties": false});
             let made = if kind == "custom" {
                 let format = function.get("format").filter(|format| !format.is_null());

@@ -33,6 +33,8 @@ pub struct ToolCalls {
     parallel: bool,
     answer: Option<Answer>,
     allowed: Option<Vec<String>>,
+    /// The options by which the arguments' schemas are read.
+    options: Arc<Options>,
 }
 
 impl ToolCalls {
@@ -46,7 +48,15 @@ impl ToolCalls {
             parallel: true,
             answer: None,
             allowed: None,
+            options: Arc::default(),
         }
+    }
+
+    /// The same for a compiler with these options: by its documents and lists, too, arguments that are written in
+    /// a style get their types back.
+    #[must_use]
+    pub fn with_json_options(self, options: &Options) -> Self {
+        Self { options: Arc::new(options.clone()), ..self }
     }
 
     /// The same with another choice.
@@ -89,7 +99,7 @@ impl ToolCalls {
         };
         let tool = |tool: &Tool| (tool.name().to_owned(), Arc::new(tool.parameters().clone()));
         let tools = self.tools.iter().map(tool).collect();
-        MessageReader::of_calls(shape, tools, reasoning)
+        MessageReader::of_calls(shape, tools, &self.options, reasoning)
     }
 
     /// Names of the tools that take one text instead of arguments.

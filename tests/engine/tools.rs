@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::message_format::{accepts, compiler};
-use maskwright::json_schema::Options;
-use maskwright::tools::{Tag, TagBody, Tags, Tool, ToolCalls, ToolChoice, ToolFormat};
+use maskwright::json_schema::{Options, Resources};
+use maskwright::tools::{MessagePart, Tag, TagBody, Tags, Tool, ToolCalls, ToolChoice, ToolFormat};
 use maskwright::{Compiler, Vocabulary};
 use serde_json::json;
 
@@ -146,6 +146,60 @@ fn calls_in_every_format() {
     }
 }
 
+/// Arguments in a style have the types that the schema gives them by the compiler's documents.
+#[test]
+fn styled_arguments_are_read_by_the_compiler_s_options() {
+    let mut options = Options::default();
+    let code = json!({"$id": "https://example.org/code", "type": "string"});
+    options.resources = Resources::default().with_value("https://example.org/code", code).unwrap();
+    let parameters =
+        json!({"type": "object", "properties": {"zip": {"$ref": "https://example.org/code"}}});
+    let tool = Tool::new("ship", parameters).unwrap();
+    let calls = ToolCalls::new([tool], ToolFormat::named("qwen-coder").unwrap());
+    let text = "<tool_call>\n<function=ship>\n<parameter=zip>\n12345\n</parameter>\n</function>\n</tool_call>";
+    let arguments = |calls: &ToolCalls| {
+        let mut reader = calls.reader(None);
+        let mut parts = reader.text(text);
+        parts.extend(reader.finish());
+        let arguments = parts.iter().filter_map(|part| match part {
+            MessagePart::Arguments(text) => Some(text.as_str()),
+            _ => None,
+        });
+        arguments.collect::<String>()
+    };
+    let calls = calls.with_json_options(&options);
+    assert_eq!(arguments(&calls), r#"{"zip":"12345"}"#);
+}
+
+/// The name of a special token in letters is text to the constraint, and so it is to the reader.
+#[test]
+fn a_trigger_in_letters_is_no_call() {
+    let bytes = (0..=255u8).map(|b| Some(vec![b])).collect();
+    let special = [(256, "[TOOL_CALLS]"), (257, "</s>"), (258, "[ARGS]"), (259, "[CALL_ID]")];
+    let vocabulary = Vocabulary::from_tokens(bytes, &special, &[257]).unwrap();
+    let calls = ToolCalls::new(tools(), ToolFormat::named("mistral").unwrap());
+    let read = |spelled: bool| {
+        let mut reader = calls.reader(None).with_special_tokens(&vocabulary);
+        let mut parts = match spelled {
+            true => reader.text("[TOOL_CALLS]"),
+            false => reader.special("[TOOL_CALLS]"),
+        };
+        parts.extend(reader.text("[{\"name\": \"time\", \"arguments\": {\"amount\": -5}}]"));
+        parts.extend(reader.finish());
+        let text: String = parts
+            .iter()
+            .filter_map(|part| match part {
+                MessagePart::Text(text) => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        (parts.iter().any(|part| matches!(part, MessagePart::Call { .. })), text)
+    };
+    let spelled = "[TOOL_CALLS][{\"name\": \"time\", \"arguments\": {\"amount\": -5}}]";
+    assert_eq!(read(true), (false, spelled.to_owned()));
+    assert_eq!(read(false), (true, String::new()));
+}
+
 #[test]
 fn after_a_call_text_goes_on_where_the_format_has_it() {
     let calls = ToolCalls::new(tools(), ToolFormat::named("hermes").unwrap());
@@ -268,6 +322,7 @@ fn tools_come_from_json_and_from_types() {
             "no member `paramters`",
         ),
         (json!([{"name": "a", "nmae": 1}]), "/0/nmae", "no member"),
+        (json!([{"type": "custom", "name": "a", "x": 1}]), "/0/x", "no member"),
         (
             json!([{"type": "function", "function": {"name": "a"}, "strict": true}]),
             "/0/strict",
@@ -278,6 +333,14 @@ fn tools_come_from_json_and_from_types() {
         assert_eq!(error.place().pointer.as_deref(), Some(place), "{error}");
         assert!(error.message().contains(message), "{error}");
     }
+    // Anthropic's type of tools with a schema is that of OpenAI's custom ones.
+    let tools = json!([
+        {"type": "custom", "name": "a", "input_schema": {"type": "object", "required": ["b"]}},
+        {"type": "custom", "name": "c"},
+        {"type": null, "name": "d", "parameters": null},
+    ]);
+    let kinds: Vec<bool> = Tool::read(&tools).unwrap().iter().map(Tool::is_custom).collect();
+    assert_eq!(kinds, [false, true, false]);
     let bad = Tool::new("t", json!({"type": "strin"})).unwrap();
     let error =
         ToolCalls::new([bad], ToolFormat::named("json").unwrap()).grammar(&compiler()).unwrap_err();

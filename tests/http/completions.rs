@@ -33,6 +33,14 @@ fn texts_and_tokens_are_gone_on_from() {
     assert_eq!(texts(json!({ "echo": true })), [">Hey"]);
     assert_eq!(texts(json!({ "prompt": [72], "echo": true })), ["Hey"]);
     assert_eq!(texts(json!({ "max_tokens": 1 })), ["H"]);
+    // Without a number 16 tokens are written, with -1 as many as fit.
+    let long = |fields: Value| {
+        let mut fields = fields;
+        fields["ignore_eos"] = json!(true);
+        complete(address, model, &fields).json()["usage"]["completion_tokens"].as_u64().unwrap()
+    };
+    assert_eq!(long(json!({})), 16);
+    assert!(long(json!({ "max_tokens": -1 })) > 16 && long(json!({ "n_predict": -1 })) > 16);
     assert_eq!(texts(json!({ "stop": "y" })), ["He"]);
     assert_eq!(texts(json!({ "regex": "[0-9]", "suffix": "", "best_of": 2 })).len(), 1);
 

@@ -143,11 +143,42 @@ fn calls_are_items() {
     for fields in [
         json!({ "input": [user, call, output] }),
         json!({ "input": [user, { "type": "item_reference", "id": call["id"] }, output] }),
+        json!({ "input": [user, { "id": call["id"] }, output] }),
         json!({ "input": [output], "previous_response_id": response["id"] }),
     ] {
         let next = responded(address, model, &fields);
         assert_eq!(next["output"][0]["content"][0]["text"], "Hey", "{fields}");
     }
+}
+
+/// Nobody finds another client's item by an id that the client has chosen, and references are bounded.
+#[test]
+fn items_have_ids_of_the_server() {
+    let model = "http-response-ids";
+    let address = serve_with(model, "{% for m in messages %}{{ m.content }}|{% endfor %}>");
+    let secret = json!({ "type": "message", "id": "msg_1", "role": "user", "content": "secret" });
+    let first = responded(address, model, &json!({ "input": [secret] }));
+    let asked = json!({ "input": [{ "type": "item_reference", "id": "msg_1" }] });
+    let refused = respond(address, model, &asked);
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    // An item that came back keeps its id.
+    let id = first["id"].as_str().unwrap();
+    let items = |id: &str| {
+        send(address, &format!("GET /v1/responses/{id}/input_items HTTP/1.1"), "").json()["data"]
+            .clone()
+    };
+    let item = items(id)[0].clone();
+    assert_ne!(item["id"], "msg_1");
+    let again = responded(address, model, &json!({ "input": [item] }));
+    assert_eq!(items(again["id"].as_str().unwrap())[0], item);
+    let large =
+        json!({ "type": "reasoning", "summary": [], "encrypted_content": "x".repeat(6 << 20) });
+    let fields = json!({ "input": [{ "role": "user", "content": "a" }, large] });
+    let stored = responded(address, model, &fields);
+    let id = items(stored["id"].as_str().unwrap())[0]["id"].clone();
+    let reference = json!({ "type": "item_reference", "id": id });
+    let many = respond(address, model, &json!({ "input": vec![reference; 1400] }));
+    assert_eq!((many.status, &many.json()["error"]["param"]), (400, &json!("input[2].id")));
 }
 
 #[test]
@@ -162,6 +193,8 @@ fn responses_are_stored() {
     let items = get(&format!("{id}/input_items")).json();
     assert_eq!(items["data"][0]["content"][0]["text"], "a");
     assert_eq!(get(&format!("{id}?stream=false&include[]=x")).json(), first);
+    // As the official clients write it.
+    assert_eq!(get(&format!("{id}?include%5B%5D=message.output_text.logprobs")).json(), first);
     let message = |text: &str| json!({ "role": "user", "content": text });
     let several = json!({ "input": [message("1"), message("2"), message("3")] });
     let several = responded(address, model, &several)["id"].as_str().unwrap().to_owned();

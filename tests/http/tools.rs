@@ -201,8 +201,9 @@ fn tools_and_their_results_reach_the_template() {
 fn a_model_that_may_not_call_is_told_of_no_tool() {
     let model = "http-tools-none";
     let address = serve_with(model, WITH_TOOLS);
-    let prompt_tokens =
-        |fields: Value| chat(address, model, fields).json()["usage"]["prompt_tokens"].as_u64().unwrap();
+    let prompt_tokens = |fields: Value| {
+        chat(address, model, fields).json()["usage"]["prompt_tokens"].as_u64().unwrap()
+    };
     let plain = prompt_tokens(json!({}));
     let told = prompt_tokens(json!({ "tools": two_tools() }));
     assert_eq!(told, plain + "weathertime".len() as u64);

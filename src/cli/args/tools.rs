@@ -68,7 +68,7 @@ impl ToolArgs {
         constraint: &ConstraintArgs,
         request: &mut Request,
     ) -> Result<Protocol> {
-        let mut protocol = Protocol::default();
+        let mut protocol = Protocol::default().of_model(engine);
         // The chat template opens the reasoning by itself: a text without a constraint needs none for it.
         let mut opened_unasked = false;
         if let Some(tools) = &self.tools {
@@ -77,7 +77,9 @@ impl ToolArgs {
             let answer = constraint.grammar(compiler)?;
             // A model that is told of no tools would not know that it may call one.
             let must_call = !told && answer.is_none() && self.tool_choice.is_none();
-            let mut calls = self.calls(engine, tools, must_call)?;
+            let mut calls = self
+                .calls(engine, tools, must_call)?
+                .with_json_options(constraint.configure(compiler)?.json_options());
             if let Some(answer) = answer {
                 calls = calls.with_answer(answer);
             }

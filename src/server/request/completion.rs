@@ -51,7 +51,7 @@ impl CompletionRequest {
         fields.only("trace", |value| value == false, "chat completions have it")?;
         let mut generation =
             GenerationFields::read(&mut fields, LogprobsField::Completion { echo }, server)?;
-        if generation.budget.tokens.is_none() && generation.budget.field.is_none() {
+        if generation.budget.tokens.is_none() && !generation.budget.asks_for_all {
             generation.budget.tokens = Some(DEFAULT_MAX_TOKENS);
         }
         if generation.stream_options.include_document {

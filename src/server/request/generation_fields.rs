@@ -17,6 +17,8 @@ pub(crate) struct TokenBudget {
     pub(crate) tokens: Option<usize>,
     /// The field that was sent with a number.
     pub(crate) field: Option<&'static str>,
+    /// Whether a field was sent that asks for as many as fit.
+    pub(crate) asks_for_all: bool,
 }
 
 /// The server's settings of generation: values for what a request does not say, and bounds on what it
@@ -172,18 +174,19 @@ fn token_budget(
             return Err(ApiError::field("n_predict", message));
         }
         let field = tokens.map(|_| "n_predict");
-        return Ok(TokenBudget { tokens, field });
+        return Ok(TokenBudget { tokens, field, asks_for_all: tokens.is_none() });
     }
     match (old, new) {
         (Some(old), Some(new)) if old != new => Err(ApiError::field(
             "max_tokens",
             "differs from `max_completion_tokens`, which says the same; write one of them",
         )),
-        (None, None) => Ok(TokenBudget { tokens: default, field: None }),
+        (None, None) => Ok(TokenBudget { tokens: default, field: None, asks_for_all: false }),
         _ => {
             let tokens = new.or(old).flatten();
             let field = if new.is_some() { "max_completion_tokens" } else { "max_tokens" };
-            Ok(TokenBudget { tokens, field: tokens.map(|_| field) })
+            let asks_for_all = tokens.is_none();
+            Ok(TokenBudget { tokens, field: tokens.map(|_| field), asks_for_all })
         }
     }
 }

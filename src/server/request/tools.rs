@@ -101,7 +101,7 @@ pub(crate) fn apply_tools(
     MessageRequest { tools, reasoning, format, prefill }: MessageRequest<'_>,
     request: &mut Request,
 ) -> Result<Protocol, ApiError> {
-    let mut protocol = Protocol::default();
+    let mut protocol = Protocol::default().of_model(engine);
     if let Some(tools) = tools {
         let wire = formats.tool_format(engine).map_err(|error| ApiError::from_engine(&error))?;
         let calls = tools.calls(wire, compiler, format)?;
@@ -176,7 +176,8 @@ impl RequestTools {
     ) -> Result<ToolCalls, ApiError> {
         let calls = ToolCalls::new(self.tools, wire)
             .with_choice(self.choice)
-            .with_parallel_calls(self.parallel);
+            .with_parallel_calls(self.parallel)
+            .with_json_options(compiler.json_options());
         let calls = match self.allowed {
             Some(names) => calls.with_allowed(names),
             None => calls,

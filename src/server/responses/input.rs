@@ -129,6 +129,16 @@ pub(super) fn renamed(error: ApiError) -> ApiError {
     })
 }
 
+/// Greatest size of the stored items that a request refers to, as JSON: each is copied.
+const MAX_REFERENCED_BYTES: usize = 16 << 20;
+
+/// Whether an item has an id that was made here: it is one that an earlier response has. An id of the client's
+/// own would stand for another client's item.
+fn is_known(item: &Value, store: &ResponseStore) -> bool {
+    let known = item["id"].as_str().and_then(|id| store.item(id));
+    known.is_some_and(|known| known == *item)
+}
+
 /// The items of `input`, each with an id; references are replaced by what they refer to.
 fn items(fields: &mut Fields, store: &ResponseStore) -> Result<Vec<Value>, ApiError> {
     let wanted = "a string, or a list of items";
@@ -141,16 +151,26 @@ fn items(fields: &mut Fields, store: &ResponseStore) -> Result<Vec<Value>, ApiEr
         Some(value) => return Err(wrong("input", wanted, &value)),
         None => return Err(ApiError::field("input", format!("is missing; write {wanted}"))),
     };
+    let mut referenced_bytes = 0;
     for (i, item) in items.iter_mut().enumerate() {
         // A reference may come without its type, as an id alone.
-        if item["type"] == "item_reference" {
+        let is_alone = || item.as_object().is_some_and(|members| members.keys().eq(["id"]));
+        if item["type"] == "item_reference" || is_alone() {
             let name = format!("input[{i}].id");
             let id = item["id"].as_str().unwrap_or_default();
             let found = store.item(id);
             *item = found.ok_or_else(|| {
                 ApiError::field(&name, "is no item that was stored; write the item itself")
             })?;
-        } else if item.is_object() && item["id"].is_null() {
+            referenced_bytes += item.to_string().len();
+            if referenced_bytes > MAX_REFERENCED_BYTES {
+                let message = format!(
+                    "refers to more than {} MiB of stored items together with those before it",
+                    MAX_REFERENCED_BYTES >> 20
+                );
+                return Err(ApiError::field(&name, message));
+            }
+        } else if item.is_object() && !is_known(item, store) {
             let prefix = match item["type"].as_str() {
                 Some("function_call") => "fc_",
                 Some("function_call_output") => "fco_",

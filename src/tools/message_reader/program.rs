@@ -11,10 +11,13 @@
 //! 4  Name, CommitCall, Json …
 //! ```
 
+use std::ops::Range;
+
 use crate::json_schema::Style;
 use crate::tools::reasoning_format::{ReasoningFormat, ReasoningStart};
 use crate::tools::tool_choice::ToolChoice;
 use crate::tools::tool_format::{Piece, Slot, TextPlacement, ToolFormat};
+use crate::vocabulary::SpecialTokenNames;
 
 /// Kind of the text that a character belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +30,11 @@ pub(super) enum TextKind {
 /// One instruction: what a thread reads there, or where it goes.
 #[derive(Clone, Debug)]
 pub(super) enum Instruction {
-    /// These characters, or special tokens whose names they are. With `commit`, threads that have
-    /// read them win over all others.
+    /// These characters, or special tokens whose names they are; the characters of `tokens` as special tokens
+    /// alone. With `commit`, threads that have read them win over all others.
     Text {
         text: Vec<char>,
+        tokens: Vec<Range<usize>>,
         commit: bool,
     },
     /// One character of free text.
@@ -51,6 +55,17 @@ pub(super) enum Instruction {
     Jump(usize),
     /// The end of the message.
     End,
+}
+
+impl Instruction {
+    /// Makes of names of special tokens in its text these tokens: who writes such a name in letters writes text.
+    pub(super) fn distinguish(&mut self, names: &SpecialTokenNames) {
+        let Instruction::Text { text, tokens, .. } = self else { return };
+        let string: String = text.iter().collect();
+        let chars = |bytes: usize| string[..bytes].chars().count();
+        let found = names.find(&string);
+        *tokens = found.iter().map(|name| chars(name.from)..chars(name.to)).collect();
+    }
 }
 
 /// The messages to read: free text and calls, in a format.
@@ -103,7 +118,8 @@ impl Program {
         match piece {
             Piece::Text(text) | Piece::Token { token: text } | Piece::Tag { tag: text } => {
                 let text = text.chars().collect();
-                self.instructions.push(Instruction::Text { text, commit });
+                let tokens = Vec::new();
+                self.instructions.push(Instruction::Text { text, tokens, commit });
             }
             Piece::Optional { optional } => self.either(&[optional.as_slice(), &[]]),
             Piece::Either { either } => {
