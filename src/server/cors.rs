@@ -31,7 +31,12 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 /// Answers preflight requests of pages that may use the server, and marks responses for them.
 pub(super) async fn share(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let Some(origin) = allowed(&app.cors_origins, request.headers()) else {
-        return next.run(request).await;
+        let mut response = next.run(request).await;
+        if !app.cors_origins.is_empty() {
+            // A cache must not give this answer to a page that may use the server.
+            response.headers_mut().append(VARY, HeaderValue::from_static("origin"));
+        }
+        return response;
     };
     let headers = request.headers();
     let is_preflight =

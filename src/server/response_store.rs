@@ -30,7 +30,7 @@ struct Entries {
     by_id: HashMap<String, (StoredResponse, usize)>,
     /// The newest response that has an item, by the item's id.
     owners: HashMap<String, String>,
-    /// Ids by age, oldest first. Some may have been removed.
+    /// Ids by age, oldest first.
     ages: VecDeque<String>,
     bytes: usize,
 }
@@ -85,7 +85,9 @@ impl ResponseStore {
 
     /// Forgets a response. Returns whether it was there.
     pub(super) fn remove(&self, id: &str) -> bool {
-        self.entries().remove(id)
+        let mut entries = self.entries();
+        entries.ages.retain(|known| known != id);
+        entries.remove(id)
     }
 }
 

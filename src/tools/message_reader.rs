@@ -247,10 +247,20 @@ impl MessageReader {
 
     fn read(&mut self, input: ReadPart<'_>, out: &mut Vec<Output>) {
         let mut next: Vec<Thread> = Vec::new();
-        // Output that no thread has told yet, if none goes on.
-        let untold = self.threads.first().map(|first| first.out.clone()).unwrap_or_default();
-        for thread in std::mem::take(&mut self.threads) {
+        let mut threads = std::mem::take(&mut self.threads);
+        // Output of the first thread that is not told yet. It may be long: it is moved to a successor, and copied
+        // for others. If no thread goes on, it stays.
+        let mut untold =
+            threads.first_mut().map(|first| std::mem::take(&mut first.out)).unwrap_or_default();
+        for (index, thread) in threads.into_iter().enumerate() {
             self.step(thread, input, &mut next);
+            let successors = if index == 0 { next.len() } else { 0 };
+            for (at, successor) in next.iter_mut().take(successors).enumerate() {
+                let is_last = at + 1 == successors;
+                let mut out = if is_last { std::mem::take(&mut untold) } else { untold.clone() };
+                out.append(&mut successor.out);
+                successor.out = out;
+            }
         }
         if next.iter().any(|thread| thread.committed) {
             next.retain(|thread| thread.committed);
