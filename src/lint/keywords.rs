@@ -61,18 +61,17 @@ impl Linter<'_> {
             self.draft(value);
             return true;
         }
-        if let Some((kind, words)) = self.effect_of_value(schema, keyword, value) {
-            self.find(value, kind, format!("`{keyword}` {words}"));
-            return true;
-        }
-        match effect {
-            effects::Effect::Says(words) => {
+        match (self.effect_of_value(schema, keyword, value), effect) {
+            (Some((kind, words)), _) => {
+                self.find(value, kind, format!("`{keyword}` {words}"));
+            }
+            (None, effects::Effect::Says(words)) => {
                 self.find(value, FindingKind::Annotation, format!("`{keyword}` {words}"));
             }
-            effects::Effect::Enforces(words) if keyword == "format" => {
+            (None, effects::Effect::Enforces(words)) if keyword == "format" => {
                 self.format(schema, value, words, dialect);
             }
-            effects::Effect::Enforces(words) => {
+            (None, effects::Effect::Enforces(words)) => {
                 self.find(value, FindingKind::Enforced, format!("`{keyword}` {words}"));
             }
         }

@@ -229,3 +229,54 @@ def test_what_is_refused():
         ours.Grammar.from_json_schema({}, any_whitespce=True)
     with pytest.raises(AttributeError, match="no `testing`"):
         ours.testing
+
+
+def test_errors_are_caught_as_there():
+    compiler = ours.GrammarCompiler(ours.TokenizerInfo([bytes([byte]) for byte in range(256)]))
+    for make in (
+        lambda: compiler.compile_json_schema('{"type": "strin"}'),
+        lambda: ours.Grammar.deserialize_json("{"),
+        lambda: compiler.compile_structural_tag({"type": "structural_tag", "format": {"type": "nothing"}}),
+        lambda: compiler.compile_regex("("),
+    ):
+        with pytest.raises(RuntimeError):
+            make()
+    with pytest.raises(ours.InvalidJSONError):
+        compiler.compile_json_schema('{"type": "strin"}')
+
+
+def test_structural_tags_as_objects():
+    compiler = ours.GrammarCompiler(ours.TokenizerInfo([bytes([byte]) for byte in range(256)]))
+    tag = {"type": "structural_tag", "format": {"type": "const_string", "value": "ab"}}
+    for given in (ours.StructuralTag(tag["format"]), ours.StructuralTag.from_json(tag), ours.StructuralTag.from_json(json.dumps(tag))):
+        matcher = ours.GrammarMatcher(compiler.compile_structural_tag(given))
+        assert matcher.accept_string("ab") and matcher.is_completed() and not matcher.accept_token(-1)
+    with pytest.raises(ours.DeserializeFormatError, match="format"):
+        ours.StructuralTag.from_json({})
+
+
+def test_what_is_no_tree_or_no_mask():
+    torch = pytest.importorskip("torch")
+    compiler = ours.GrammarCompiler(ours.TokenizerInfo([bytes([byte]) for byte in range(256)]))
+    compiled = compiler.compile_regex("a+")
+    longs = lambda *values: torch.tensor(values, dtype=torch.int64)
+    masks = ours.allocate_token_bitmask(2, 256)
+    with pytest.raises(ValueError, match="no tree"):
+        ours.GrammarMatcher(compiled).traverse_draft_tree(longs(1, 1), longs(-1, -1), longs(0, 97), masks)
+    logits = torch.zeros(2, 256)
+    for wrong in (
+        lambda: ours.apply_token_bitmask_inplace(logits, masks.to(torch.int64)),
+        lambda: ours.apply_token_bitmask_inplace(logits, masks[0]),
+        lambda: ours.apply_token_bitmask_inplace(logits, masks, vocab_size=999),
+        lambda: ours.apply_token_bitmask_inplace(logits, masks, indices=[-1]),
+        lambda: ours.apply_token_bitmask_inplace(logits, masks, backend="abacus"),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            wrong()
+    ours.GrammarMatcher(compiled).fill_next_token_bitmask(masks, 1)
+    ours.apply_token_bitmask_inplace(logits, masks, indices=torch.tensor([1]))
+    assert logits.isfinite().sum(1).tolist() == [256, 1]
+    # One matcher for two rows, as there.
+    matcher = ours.GrammarMatcher(compiled)
+    ours.BatchGrammarMatcher().batch_fill_next_token_bitmask([matcher, matcher], masks)
+    assert (masks[0] == masks[1]).all()

@@ -510,6 +510,9 @@ def test_options_of_a_call_win(bytes_tokenizer):
     compiler = Compiler(bytes_tokenizer, time_limit=3, limits={"depth": 50})
     settings = json.loads(compiler.regex("a", limits={"time_per_constraint": 1}).spec)["settings"]
     assert settings["limits"] == {"depth": 50, "time_per_constraint": 1}
+    limited = Compiler(bytes_tokenizer, limits={"time_per_constraint": 3, "depth": 50})
+    settings = json.loads(limited.regex("a", time_limit=1).spec)["settings"]
+    assert settings["limits"] == {"depth": 50, "time_per_constraint": 1}
     for options in ({"whitespace": "compact", "indent": 2}, {"time_limit": 1, "limits": {"time_per_constraint": 1}}):
         with pytest.raises(Error, match="stands beside"):
             Compiler(bytes_tokenizer, **options)

@@ -198,6 +198,9 @@ def _over(defaults: Mapping[str, Any], options: Mapping[str, Any]) -> Dict[str, 
         if "time_per_constraint" in limits:
             defaults.pop("time_limit", None)
         options = {**options, "limits": {**defaults.get("limits", {}), **limits}}
+    elif options.get("time_limit") is not None and "limits" in defaults:
+        others = {name: value for name, value in defaults["limits"].items() if name != "time_per_constraint"}
+        defaults["limits"] = others
     return {**defaults, **options}
 
 

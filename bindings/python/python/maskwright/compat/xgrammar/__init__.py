@@ -245,7 +245,8 @@ class StructuralTag:
     @staticmethod
     def from_json(json_str: Union[str, dict]) -> "StructuralTag":
         with _raising(InvalidStructuralTagError):
-            found = _read_json(json_str, ("format",)) if isinstance(json_str, str) else json_str
+            text = json_str if isinstance(json_str, str) else json_text(json_str, "the structural tag")
+            found = _read_json(text, ("format",))
         return StructuralTag(found["format"], found.get("type", "structural_tag"))
 
     def model_dump(self) -> dict:
