@@ -85,9 +85,7 @@ impl MaskBuilder<'_> {
                         let (terminal, exits) =
                             self.read_item(item, cursors, &mut uncertain.tokens)?;
                         mask.bases.extend(terminal.bases.iter().cloned());
-                        if !terminal.tokens.tokens.is_empty() {
-                            mask.lists.push(terminal.tokens.clone());
-                        }
+                        mask.lists.extend(terminal.lists.iter().cloned());
                         uncertain.with_comma.extend_from_slice(&terminal.with_comma);
                         uncertain.tokens.extend_from_slice(&terminal.uncertain);
                         if !exits.is_empty() {

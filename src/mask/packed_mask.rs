@@ -53,6 +53,14 @@ impl MaskBase {
         }
     }
 
+    /// Adds its tokens to a mask.
+    pub(super) fn allow_in(&self, to: &mut TokenMask) {
+        match self.mask() {
+            Some(mask) => to.union_with(mask),
+            None => self.tokens().iter().for_each(|&token| to.allow(token)),
+        }
+    }
+
     /// The tokens of a set that excludes some.
     pub(crate) fn complement(&self) -> Option<&TokenMask> {
         match self {
@@ -81,13 +89,17 @@ impl TokenList {
     /// More tokens than this are written faster as a mask.
     const MAX_WITHOUT_MASK: usize = 1_000;
 
-    pub(super) fn new(tokens: Vec<u32>, vocabulary: &Vocabulary) -> Self {
+    /// `None` for no tokens.
+    pub(super) fn new(tokens: Vec<u32>, vocabulary: &Vocabulary) -> Option<Self> {
+        if tokens.is_empty() {
+            return None;
+        }
         let mask = (tokens.len() > Self::MAX_WITHOUT_MASK).then(|| {
             let mut mask = TokenMask::new(vocabulary.len());
             tokens.iter().for_each(|&token| mask.allow(token));
             Arc::new(mask)
         });
-        Self { tokens: tokens.into(), mask }
+        Some(Self { tokens: tokens.into(), mask })
     }
 
     /// Approximate memory, in bytes.

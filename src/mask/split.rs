@@ -36,6 +36,7 @@ mod byte_shapes;
 mod character_boundaries;
 pub(super) mod common_successor;
 pub(super) mod derived_split;
+mod exit_tails;
 pub(super) mod max_repeats;
 pub(super) mod ordinary_text;
 pub(super) mod repeats;
@@ -47,8 +48,7 @@ pub(super) mod testing;
 pub(super) mod token_split;
 pub(super) mod walk;
 
+pub(crate) use exit_tails::{ExitTails, TokenExit, TrieId, new_trie_id};
 pub(crate) use repeats::{RepeatExits, RepeatSplit, is_prefix_free};
 pub(super) use token_split::SplitDraft;
-pub(crate) use token_split::{
-    SplitEnds, SplitKey, SplitStart, TokenExit, TokenSplit, TrieId, new_trie_id, word_bytes,
-};
+pub(crate) use token_split::{SplitEnds, SplitKey, SplitStart, TokenSplit, word_bytes};

@@ -10,7 +10,9 @@ mod prebuilt;
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::split::{RepeatExits, SplitDraft, SplitEnds, SplitKey, SplitStart, TokenSplit};
+use super::split::{
+    ExitTails, RepeatExits, SplitDraft, SplitEnds, SplitKey, SplitStart, TokenSplit,
+};
 use crate::error::Result;
 use crate::limits::Limits;
 use crate::mask::capture_tokens::CaptureTokens;
@@ -292,6 +294,15 @@ impl SplitCache {
         byte: u8,
     ) -> Arc<RepeatExits> {
         repeat.exits_at(vocabulary, self.tables(vocabulary), byte)
+    }
+
+    /// All tokens that leave a repeat.
+    pub(crate) fn all_repeat_exits<'a>(
+        &self,
+        vocabulary: &Vocabulary,
+        repeat: &'a RepeatSplit,
+    ) -> &'a Arc<ExitTails> {
+        repeat.all_exits(vocabulary, self.tables(vocabulary))
     }
 
     fn read(&self) -> RwLockReadGuard<'_, ClockCache> {

@@ -12,7 +12,7 @@ use crate::regular::{Language, RepeatedUnit};
 
 /// Behind a repeat of blanks, a continuation with so many first bytes, and twice as many as the unit,
 /// begins like a word. That is most of the vocabulary: too much to sort by exit byte.
-const MIN_WORDLIKE_BYTES: usize = 32;
+pub(super) const MIN_WORDLIKE_BYTES: usize = 32;
 
 /// A state with so many first bytes or fewer is a literal, mostly: its first byte, or the repeat
 /// after it, restricts the trie enough to walk.

@@ -22,7 +22,9 @@ use super::split::{SplitEnds, SplitStart, TokenSplit, word_bytes};
 use super::split_cache::TerminalKey;
 use super::strategies::Strategy;
 use super::terminal_cache::{StateShape, TerminalCache};
-use super::terminal_tokens::{Continuation, TerminalQuery, TerminalTokens, TerminalTokensBuilder};
+use super::terminal_tokens::{
+    Continuation, SettledTokens, TerminalQuery, TerminalTokens, TerminalTokensBuilder,
+};
 use super::token_trie::TokenTrie;
 use super::trie_cursor::{RepeatCondition, TrieCursor, VOCABULARY};
 use crate::error::Result;
@@ -40,6 +42,9 @@ const MAX_SPLIT_DEPTH: u16 = 64;
 /// A subtree with more nodes than this gets splits of its own for wide states (mostly what follows a
 /// blank); a smaller one is walked sooner than the split is made.
 const MIN_SPLIT_SUBTREE: u32 = 4_096;
+
+/// A cursor with more nodes below it than this is read by itself, not as one of a set.
+const MIN_SEPARATE_SUBTREE: u32 = 1_000;
 
 /// Nodes that a walk may visit before a split is made instead: states that list a few texts are
 /// sooner walked.
@@ -87,7 +92,10 @@ impl TerminalReader<'_> {
         let tokens = match key.as_ref().and_then(|key| self.cache.shared.terminal_tokens(key)) {
             Some(tokens) => tokens,
             None => {
-                let tokens = Arc::new(self.read_terminal(query, &from)?);
+                let tokens = Arc::new(match self.read_in_parts(query, &from)? {
+                    Some(parts) => parts,
+                    None => self.read_terminal(query, &from)?,
+                });
                 if let Some(key) = key
                     && tokens.exits.iter().all(TrieCursor::is_shareable)
                 {
@@ -103,6 +111,28 @@ impl TerminalReader<'_> {
         self.cache.token_bytes += tokens.bytes();
         self.cache.tokens.insert((query, cursors), (Arc::clone(&tokens), exits));
         Ok((tokens, exits))
+    }
+
+    /// The tokens that a terminal allows from several cursors, of which one with a large subtree is
+    /// read by itself: it comes again in other sets. `None` where all are read at once.
+    fn read_in_parts(
+        &mut self,
+        query: TerminalQuery,
+        cursors: &[TrieCursor],
+    ) -> Result<Option<TerminalTokens>> {
+        let large = cursors.iter().position(|&cursor| {
+            let tokens = self.cache.trie_of(cursor);
+            let top = tokens.trie(self.vocabulary).nodes()[cursor.node as usize];
+            top.subtree_end - cursor.node > MIN_SEPARATE_SUBTREE
+        });
+        let Some(large) = large.filter(|_| cursors.len() > 1) else { return Ok(None) };
+        let mut others = cursors.to_vec();
+        let mut large = [others.remove(large)];
+        let large = self.cache.cursor_sets.intern(&mut large);
+        let others = self.cache.cursor_sets.intern(&mut others);
+        let (large, _) = self.terminal_tokens(query, large)?;
+        let (others, _) = self.terminal_tokens(query, others)?;
+        Ok(Some(large.union(&others)))
     }
 
     fn read_terminal(
@@ -130,14 +160,15 @@ impl TerminalReader<'_> {
         }
         exits.sort_unstable();
         exits.dedup();
-        let exits = self.gather_cursors(exits, unit_first_bytes.union(&word_bytes));
+        let settled = SettledTokens { listed: &tokens, bases: &bases };
+        let exits = self.gather_cursors(exits, unit_first_bytes.union(&word_bytes), settled);
         let mut tries: Vec<TrieId> = exits.iter().map(|exit| exit.trie).collect();
         tries.dedup();
         let trie = |id| Some((id, self.cache.tries.get(&id)?.clone()));
         let commas = &self.cache.shared.capture_tokens(self.vocabulary).commas;
         Ok(TerminalTokens {
             with_comma: tokens.iter().copied().filter(|&token| commas.contains(token)).collect(),
-            tokens: TokenList::new(tokens, self.vocabulary),
+            lists: TokenList::new(tokens, self.vocabulary).into_iter().collect(),
             bases,
             tries: tries.into_iter().filter_map(trie).collect(),
             exits: exits.into(),
@@ -161,6 +192,9 @@ impl TerminalReader<'_> {
                     if query.continuation == Continuation::Any
                         && self.languages.is_nullable(rest) =>
                 {
+                    if self.is_worth_split(cursor) && self.read_split(query, cursor, found)? {
+                        return Ok(());
+                    }
                     break;
                 }
                 StateShape::UnitRepeat { unit, min, max, rest } => {
@@ -240,8 +274,11 @@ impl TerminalReader<'_> {
             return Ok(false);
         };
         found.word_bytes = found.word_bytes.union(&split.word_bytes);
-        if !split.tails.ids().is_empty() {
-            let trie = self.cache.add_trie(split.id, || TokenTrie::Split(Arc::clone(&split)));
+        let nodes = split.tails.nodes.iter();
+        found.exits.extend(nodes.map(|&node| TrieCursor { node, ..TrieCursor::TOKEN_START }));
+        if !split.tails.trie.ids().is_empty() {
+            let tails = Arc::clone(&split.tails);
+            let trie = self.cache.add_trie(tails.id, || TokenTrie::Tails(tails));
             found.exits.push(TrieCursor::root(trie));
         }
         found.bases.push(MaskBase::Split(split));

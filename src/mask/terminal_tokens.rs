@@ -18,6 +18,7 @@ use super::split::{SplitEnds, TrieId};
 use super::token_trie::TokenTrie;
 use super::trie_cursor::TrieCursor;
 use crate::regular::{ByteSet, Language};
+use crate::vocabulary::{TokenMask, Vocabulary};
 
 /// The bytes with which the continuation of a terminal may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,7 +47,7 @@ pub(super) struct TerminalQuery {
 #[derive(Debug)]
 pub(crate) struct TerminalTokens {
     /// Tokens in no base.
-    pub(super) tokens: TokenList,
+    pub(super) lists: SmallVec<[TokenList; 1]>,
     /// Those of them with a comma.
     pub(super) with_comma: Box<[u32]>,
     pub(super) bases: SmallVec<[MaskBase; 1]>,
@@ -65,6 +66,23 @@ pub(crate) struct TerminalTokens {
 }
 
 impl TerminalTokens {
+    /// The tokens that the same terminal allows from all the cursors of two sets.
+    pub(super) fn union(&self, other: &Self) -> Self {
+        fn both<T: Clone>(a: &[T], b: &[T]) -> Box<[T]> {
+            a.iter().chain(b).cloned().collect()
+        }
+        Self {
+            lists: self.lists.iter().chain(&other.lists).cloned().collect(),
+            with_comma: both(&self.with_comma, &other.with_comma),
+            bases: self.bases.iter().chain(&other.bases).cloned().collect(),
+            exits: both(&self.exits, &other.exits),
+            tries: both(&self.tries, &other.tries),
+            unit_first_bytes: self.unit_first_bytes.union(&other.unit_first_bytes),
+            word_bytes: self.word_bytes.union(&other.word_bytes),
+            uncertain: both(&self.uncertain, &other.uncertain),
+        }
+    }
+
     /// Approximate memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let gathered = self.tries.iter().map(|(_, tokens)| match tokens {
@@ -73,8 +91,25 @@ impl TerminalTokens {
             _ => size_of::<(TrieId, TokenTrie)>(),
         });
         let exits = self.exits.len() * size_of::<TrieCursor>() + gathered.sum::<usize>();
-        let lists = self.tokens.bytes() + size_of_val(&*self.with_comma);
-        size_of::<Self>() + lists + size_of_val(&*self.uncertain) + exits
+        let lists = self.lists.iter().map(TokenList::bytes).sum::<usize>();
+        let tokens = lists + size_of_val(&*self.with_comma) + size_of_val(&*self.uncertain);
+        size_of::<Self>() + tokens + exits
+    }
+}
+
+/// The tokens that the terminal reads to their last bytes.
+#[derive(Clone, Copy)]
+pub(super) struct SettledTokens<'a> {
+    pub(super) listed: &'a [u32],
+    pub(super) bases: &'a [MaskBase],
+}
+
+impl SettledTokens<'_> {
+    pub(super) fn mask(self, vocabulary: &Vocabulary) -> TokenMask {
+        let mut mask = TokenMask::new(vocabulary.len());
+        self.listed.iter().for_each(|&token| mask.allow(token));
+        self.bases.iter().for_each(|base| base.allow_in(&mut mask));
+        mask
     }
 }
 

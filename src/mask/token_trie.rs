@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::split::TokenSplit;
-use super::split::{RepeatExits, RepeatSplit};
+use super::split::{ExitTails, RepeatExits, RepeatSplit};
 use super::trie_cursor::RepeatCondition;
 use crate::vocabulary::{Trie, Vocabulary};
 
@@ -16,8 +15,8 @@ pub(crate) enum TokenTrie {
     RepeatTails(Arc<RepeatSplit>),
     /// The tails of the tokens that leave a repeat at one exit byte.
     RepeatTailsAt(Arc<RepeatExits>),
-    /// The tails of the tokens that leave a terminal.
-    Split(Arc<TokenSplit>),
+    /// The tails of the tokens that leave a terminal, less those below nodes of the vocabulary's trie.
+    Tails(Arc<ExitTails>),
     /// The tails of tokens behind many cursors.
     Gathered(Arc<Trie>),
 }
@@ -27,7 +26,7 @@ impl TokenTrie {
     pub(super) fn trie<'a>(&'a self, vocabulary: &'a Vocabulary) -> &'a Trie {
         match self {
             Self::RepeatTailsAt(exits) => &exits.tails,
-            Self::Split(split) => &split.tails,
+            Self::Tails(tails) => &tails.trie,
             Self::Gathered(tails) => tails,
             Self::Vocabulary | Self::RepeatTails(..) => vocabulary.trie(),
         }

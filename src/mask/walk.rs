@@ -7,7 +7,10 @@
 //! with are visited; where a subtree is large and the state there has a split of its own, the walk
 //! leaves it to [`TerminalReader::read_from`].
 
+use std::sync::Arc;
+
 use super::split::SplitEnds;
+use super::state_shape::MIN_WORDLIKE_BYTES;
 use super::terminal_cache::StateShape;
 use super::terminal_reader::TerminalReader;
 use super::terminal_tokens::{TerminalQuery, TerminalTokensBuilder};
@@ -40,6 +43,16 @@ impl TerminalReader<'_> {
     ) -> Result<()> {
         let first = self.languages.first_bytes(query.state)?;
         if let TokenTrie::RepeatTails(repeat) = self.cache.trie_of(cursor) {
+            if cursor.condition == RepeatCondition::Any && first.len() >= MIN_WORDLIKE_BYTES {
+                let tails =
+                    Arc::clone(self.cache.shared.all_repeat_exits(self.vocabulary, &repeat));
+                for &node in &tails.nodes {
+                    let cursor = TrieCursor { node, ..TrieCursor::TOKEN_START };
+                    self.read_from(query, cursor, found)?;
+                }
+                let trie = self.cache.add_trie(tails.id, || TokenTrie::Tails(tails));
+                return self.walk_children(query, TrieCursor::root(trie), first, found);
+            }
             for byte in first.iter() {
                 let trie = self.repeat_tails_at(&repeat, byte);
                 let cursor = TrieCursor { trie, node: 0, ..cursor };

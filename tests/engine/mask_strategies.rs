@@ -46,22 +46,33 @@ const SCHEMAS: [(&str, &str); 9] = [
     (r#"{"type": "string", "format": "regex"}"#, r#""^[a-z]+(\\d|é)*$""#),
 ];
 
-/// Other constraints: regular expressions, and a grammar of expressions.
+/// Other constraints: regular expressions, and grammars; in the second one words may touch.
 const PATTERNS: [(&str, &str); 3] = [
     ("(a|b|ab)*c{2,900}(the|then)?", "ababbbcccccccccthen"),
     (r"(?s)[^#]*#[ \t]*[A-Za-z_]+ = .{0,400}", "some words # name = text"),
     (r"(\w+\s+){3,50}end", "three of them and the end"),
 ];
-const GRAMMAR: (&str, &str) = (
-    r#"start: statement+
+const GRAMMARS: [(&str, &str); 2] = [
+    (
+        r#"start: statement+
 statement: NAME " = " expression "\n"
 expression: term (" + " term)*
 term: NAME | NUMBER | "(" expression ")"
 NAME: /[a-z_][a-z0-9_]*/
 NUMBER: /[0-9]+/
 "#,
-    "alpha = beta + (10 + gamma_2)\ndelta = 7\n",
-);
+        "alpha = beta + (10 + gamma_2)\ndelta = 7\n",
+    ),
+    (
+        r#"start: "select"i item ("," item)* ["from"i NAME+ ["where"i item]]
+item: NAME ["(" item ")"] [["as"i] NAME] | NUMBER | "(" start ")"
+NAME: /[a-z_][a-z0-9_]*/
+NUMBER: /[0-9]+/
+%ignore /[ \t\n]+/
+"#,
+        "select the as a, ending(12) re_x, (select 1) from net where\n  abc",
+    ),
+];
 
 /// Every byte, and thousands of tokens of words, marks and blanks.
 fn vocabulary() -> Vocabulary {
@@ -94,8 +105,8 @@ fn vocabulary() -> Vocabulary {
 fn constraints(compiler: &Compiler, all: bool) -> Vec<(Constraint, &'static str)> {
     let schemas = SCHEMAS.iter().map(|&(schema, text)| (compiler.json_schema_str(schema), text));
     let patterns = PATTERNS.iter().map(|&(pattern, text)| (compiler.regex(pattern), text));
-    let grammar = [(compiler.lark(GRAMMAR.0), GRAMMAR.1)];
-    let made = schemas.chain(patterns).chain(grammar).map(|(made, text)| (made.unwrap(), text));
+    let grammars = GRAMMARS.iter().map(|&(grammar, text)| (compiler.lark(grammar), text));
+    let made = schemas.chain(patterns).chain(grammars).map(|(made, text)| (made.unwrap(), text));
     made.step_by(if all { 1 } else { 3 }).collect()
 }
 

@@ -28,7 +28,7 @@ use rustc_hash::FxHashMap;
 
 use super::byte_classes::{class_of, classes};
 use super::split_tables::SplitTables;
-use super::{TrieId, new_trie_id};
+use super::{ExitTails, TrieId, new_trie_id};
 use crate::error::Result;
 use crate::mask::strategies::Strategy;
 use crate::regular::{Language, Languages};
@@ -67,6 +67,16 @@ enum ExitTokens {
     /// Those below a node of the trie of shapes.
     BelowShape(u32),
     Token(u32),
+}
+
+impl ExitTokens {
+    fn list<'a>(&'a self, vocabulary: &'a Vocabulary, tables: &'a SplitTables) -> &'a [u32] {
+        match self {
+            Self::BelowNode(node) => vocabulary.trie().subtree_tokens(*node as usize),
+            Self::BelowShape(node) => tables.shapes.trie().subtree_tokens(*node as usize),
+            Self::Token(token) => std::slice::from_ref(token),
+        }
+    }
 }
 
 /// The key of a repeat's split in the cache that all constraints of a compiler share.
@@ -162,6 +172,15 @@ impl RepeatSplit {
         byte: u8,
     ) -> Arc<RepeatExits> {
         self.exits.at(vocabulary, tables, byte)
+    }
+
+    /// All tokens that leave the repeat, after at least one unit.
+    pub(crate) fn all_exits(
+        &self,
+        vocabulary: &Vocabulary,
+        tables: &SplitTables,
+    ) -> &Arc<ExitTails> {
+        self.exits.all(vocabulary, tables, self.node)
     }
 
     /// The tokens that need at most so many units.

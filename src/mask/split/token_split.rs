@@ -1,19 +1,10 @@
 //! The data of a split: its key, the tokens that stay inside, and the tails of those that leave.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::exit_tails::{ExitTails, TokenExit};
 use crate::regular::{ByteSet, Language};
-use crate::vocabulary::{TokenMask, Trie, Vocabulary};
-
-/// Tells the tries of tokens of a process apart; 0 is the vocabulary's.
-pub(crate) type TrieId = u64;
-
-/// An id that no other trie has.
-pub(crate) fn new_trie_id() -> TrieId {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
+use crate::vocabulary::{TokenMask, Vocabulary};
 
 /// The ends of a terminal that a split has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,45 +32,26 @@ pub(crate) struct SplitKey {
     pub(crate) ends: SplitEnds,
 }
 
-/// A token that passes an end of the terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct TokenExit {
-    pub(in crate::mask) token: u32,
-    /// Bytes of the token up to the end.
-    pub(in crate::mask) at: u16,
-}
-
 /// The tokens that a terminal state allows by itself, and where the others leave the terminal.
 #[derive(Debug)]
 pub(crate) struct TokenSplit {
     /// Tokens that can be read within the terminal, whole.
     pub(crate) inside: TokenMask,
-    /// For every exit the bytes behind it, with the token's id.
-    pub(crate) tails: Arc<Trie>,
+    /// The tails behind the exits.
+    pub(crate) tails: Arc<ExitTails>,
     pub(in crate::mask) exits: Arc<[TokenExit]>,
     /// If the continuation begins with one of these bytes, the exits are incomplete (ends within
     /// words are left out): ask again with [`SplitEnds::All`].
     pub(crate) word_bytes: ByteSet,
     /// The node of the vocabulary's trie below which the tokens stand.
     pub(crate) node: u32,
-    pub(crate) id: TrieId,
 }
 
 impl TokenSplit {
     pub(in crate::mask) fn new(vocabulary: &Vocabulary, draft: SplitDraft, node: u32) -> Self {
         let SplitDraft { inside, exits, word_bytes, .. } = draft;
-        let tails = exits.iter().filter_map(|&TokenExit { token, at }| {
-            Some((vocabulary.token_bytes(token)?.get(usize::from(at)..)?, token))
-        });
-        let tails = Trie::from_unsorted(tails);
-        Self {
-            inside,
-            tails: tails.into(),
-            exits: exits.into(),
-            word_bytes,
-            node,
-            id: new_trie_id(),
-        }
+        let tails = ExitTails::new(vocabulary, &exits, node);
+        Self { inside, tails: tails.into(), exits: exits.into(), word_bytes, node }
     }
 
     /// A split at the root that was made from this one and shares its tails where they are the same.
@@ -89,7 +61,7 @@ impl TokenSplit {
         }
         let (tails, exits) = (Arc::clone(&self.tails), Arc::clone(&self.exits));
         let SplitDraft { inside, word_bytes, .. } = draft;
-        Self { inside, tails, exits, word_bytes, node: 0, id: self.id }
+        Self { inside, tails, exits, word_bytes, node: 0 }
     }
 
     pub(in crate::mask) fn bytes(&self) -> usize {

@@ -3,14 +3,14 @@
 //! What follows the repeat begins with few bytes, mostly a quote. So the suffixes of each byte are
 //! sorted into a trie of their own, and only when they are asked for.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
 use super::{ExitGroup, ExitTokens, RepeatRun};
 use crate::mask::split::byte_classes::class_of;
 use crate::mask::split::split_tables::SplitTables;
-use crate::mask::split::{TrieId, new_trie_id};
+use crate::mask::split::{ExitTails, TokenExit, TrieId, new_trie_id};
 use crate::mask::strategies::Strategy;
 use crate::vocabulary::{Trie, Vocabulary, first_eight_bytes};
 
@@ -46,6 +46,8 @@ pub(in crate::mask) struct ExitsByByte {
     /// By class. The tails of a byte are sorted when it is asked for, but its tokens are mostly found
     /// with those of all others of its class.
     by_class: Mutex<FxHashMap<u8, ClassTokens>>,
+    /// The tails of all of them, once asked for.
+    all: OnceLock<Arc<ExitTails>>,
 }
 
 impl ExitsByByte {
@@ -54,7 +56,8 @@ impl ExitsByByte {
         top: usize,
         by_byte: FxHashMap<u8, Arc<RepeatExits>>,
     ) -> Self {
-        Self { exit_groups, top, by_byte: Mutex::new(by_byte), by_class: Mutex::default() }
+        let by_byte = Mutex::new(by_byte);
+        Self { exit_groups, top, by_byte, by_class: Mutex::default(), all: OnceLock::new() }
     }
 
     /// Those sorted already.
@@ -72,6 +75,24 @@ impl ExitsByByte {
     ) -> Arc<RepeatExits> {
         let mut known = self.sorted();
         Arc::clone(known.entry(byte).or_insert_with(|| self.sort(vocabulary, tables, byte)))
+    }
+
+    /// The tails of all tokens that leave, behind the unit at which they do; `node` is that of the repeat.
+    pub(in crate::mask) fn all(
+        &self,
+        vocabulary: &Vocabulary,
+        tables: &SplitTables,
+        node: u32,
+    ) -> &Arc<ExitTails> {
+        self.all.get_or_init(|| {
+            let mut exits = Vec::new();
+            for &ExitGroup { tokens, run } in self.exit_groups.values().flatten() {
+                let at = run.bytes.saturating_add(self.top as u16);
+                let tokens = tokens.list(vocabulary, tables);
+                exits.extend(tokens.iter().map(|&token| TokenExit { token, at }));
+            }
+            ExitTails::new(vocabulary, &exits, node).into()
+        })
     }
 
     fn sort(&self, vocabulary: &Vocabulary, tables: &SplitTables, byte: u8) -> Arc<RepeatExits> {
@@ -104,20 +125,14 @@ impl ExitsByByte {
         let mut found = ClassTokens::default();
         for &ExitGroup { tokens, run } in self.exit_groups.get(&class).into_iter().flatten() {
             let from = self.top + usize::from(run.bytes);
-            let tokens = match &tokens {
-                ExitTokens::BelowNode(node) => vocabulary.trie().subtree_tokens(*node as usize),
-                ExitTokens::BelowShape(node) => {
-                    if tables.strategies.has(Strategy::BorderNodes)
-                        && let Some(before) = tables.shapes.same_parent(vocabulary, *node)
-                    {
-                        found.before.push((before, run));
-                        continue;
-                    }
-                    tables.shapes.trie().subtree_tokens(*node as usize)
-                }
-                ExitTokens::Token(token) => std::slice::from_ref(token),
-            };
-            for &token in tokens {
+            if let ExitTokens::BelowShape(node) = tokens
+                && tables.strategies.has(Strategy::BorderNodes)
+                && let Some(before) = tables.shapes.same_parent(vocabulary, node)
+            {
+                found.before.push((before, run));
+                continue;
+            }
+            for &token in tokens.list(vocabulary, tables) {
                 let text = vocabulary.token_bytes(token).unwrap_or_default();
                 if let Some(&byte) = text.get(from) {
                     found.by_byte.entry(byte).or_default().push((token, run));
@@ -136,6 +151,7 @@ impl ExitsByByte {
             let listed: usize = class.by_byte.values().map(Vec::capacity).sum();
             (listed + class.before.capacity()) * size_of::<(u32, RepeatRun)>()
         });
-        exit_groups * size_of::<ExitGroup>() + sorted.sum::<usize>() + waiting.sum::<usize>()
+        let all = self.all.get().map_or(0, |tails| tails.bytes());
+        exit_groups * size_of::<ExitGroup>() + sorted.sum::<usize>() + waiting.sum::<usize>() + all
     }
 }
