@@ -85,7 +85,7 @@ pub use begun_answer::{MessageStart, OpenedReasoning};
 pub use decision::{Decision, DecisionStop, Label, LabelEnd, LabelProbability, Labels};
 pub use engine_options::{EngineOptions, EngineStats};
 pub use llm_engine::{Engine, SubmittedRequest};
-pub use message_format::{MessageFormats, Protocol};
+pub use message_format::{MessageFormats, Protocol, UnaskedReasoning};
 pub use prompt_logprobs::PromptToken;
 pub use reasoning_budget::Thinking;
 pub use request::{BeamSearch, EarlyStopping, Prompt, Request, Speculation};

@@ -39,6 +39,15 @@ pub struct Protocol {
     vocabulary: Option<Arc<Vocabulary>>,
 }
 
+/// A message whose request asks for no reasoning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnaskedReasoning {
+    /// Whether the answer has a constraint.
+    pub is_constrained: bool,
+    /// Whether the request wants no reasoning, rather than not saying.
+    pub declines: bool,
+}
+
 /// Overrides of the formats in which a model writes tool calls and reasoning; `None` takes the format that
 /// its chat template shows.
 #[derive(Clone, Debug, Default)]
@@ -79,20 +88,24 @@ impl MessageFormats {
         prefill: String,
         opened: OpenedReasoning,
     ) -> Result<MessageStart> {
-        let template = match &request.prompt {
-            Prompt::Chat(_) => engine.model().chat_template().ok(),
-            Prompt::Text(_) if !request.raw => engine.model().chat_template().ok(),
-            _ => None,
-        };
-        let format = template.and_then(|template| {
-            self.reasoning.clone().or_else(|| ReasoningFormat::of_template(template.text()))
-        });
-        let Some(format) = format else {
+        let Some(format) = self.reasoning_format(engine, request) else {
             request.prefill = prefill;
             return Ok(MessageStart::Message);
         };
         let prompt = engine.prompt(request)?;
         Ok(begun_answer::begin(&format, &prompt, prefill, opened, request))
+    }
+
+    /// The format of the reasoning with which the message of a request may begin: the one that is given, or that
+    /// of the chat template. `None` where the template shows none, or the prompt is no chat.
+    pub fn reasoning_format(&self, engine: &Engine, request: &Request) -> Option<ReasoningFormat> {
+        let is_chat = match &request.prompt {
+            Prompt::Chat(_) => true,
+            Prompt::Text(_) => !request.raw,
+            _ => false,
+        };
+        let template = engine.model().chat_template().ok().filter(|_| is_chat)?;
+        self.reasoning.clone().or_else(|| ReasoningFormat::of_template(template.text()))
     }
 
     /// Errors if a format that is given has special tokens that the vocabulary lacks.
@@ -138,19 +151,66 @@ impl Protocol {
             Some(reasoning) => reasoning,
             None => ReasoningFormat::named("think")?,
         };
-        let vocabulary = engine.vocabulary();
         let is_open = match request.begun.last() {
             Some(part) => matches!(part, PromptPart::Content(_)),
             None => reasoning.is_open_after(&engine.prompt(request)?),
         };
-        let (start, begin) = match is_open {
-            true => (ReasoningStart::Prompt, None),
-            false => (ReasoningStart::Message, Some(reasoning.begin(vocabulary)?)),
+        let start = if is_open { ReasoningStart::Prompt } else { ReasoningStart::Message };
+        self.with_reasoning_start(engine, request, reasoning, start, budget)
+    }
+
+    /// Adds the reasoning of a message whose request asks for none and whose prompt opens none. The request must have
+    /// its prompt and its tools already.
+    ///
+    /// Many models reason all the same. Where the message may be text, reasoning at its beginning is read as such. A
+    /// constraint leaves no room for it, unless the model writes something of its own before each answer (gpt-oss):
+    /// then the answer comes as the model writes it.
+    ///
+    /// Errors if the prompt cannot be made.
+    pub fn with_unasked_reasoning(
+        self,
+        engine: &Engine,
+        request: &mut Request,
+        formats: &MessageFormats,
+        unasked: UnaskedReasoning,
+    ) -> Result<Self> {
+        let vocabulary = engine.vocabulary();
+        let in_vocabulary = |format: &ReasoningFormat| {
+            format.begin(vocabulary).is_ok() && format.end(vocabulary).is_ok()
         };
-        let end = reasoning.end(vocabulary)?;
-        request.thinking = Some(Thinking { begin, end, budget });
+        let format = formats.reasoning_format(engine, request).filter(in_vocabulary);
+        let Some(format) = format else { return Ok(self) };
+        let UnaskedReasoning { is_constrained, declines } = unasked;
+        let start = match &self.calls {
+            Some(calls) if calls.may_be_text() && !declines => ReasoningStart::Optional,
+            Some(_) => return Ok(self),
+            None if !is_constrained => ReasoningStart::Optional,
+            None if !format.has_pieces_before_answer(&engine.prompt(request)?) => return Ok(self),
+            None if declines => ReasoningStart::Absent,
+            None => ReasoningStart::Optional,
+        };
+        self.with_reasoning_start(engine, request, format, start, None)
+    }
+
+    fn with_reasoning_start(
+        self,
+        engine: &Engine,
+        request: &mut Request,
+        format: ReasoningFormat,
+        start: ReasoningStart,
+        budget: Option<usize>,
+    ) -> Result<Self> {
+        let vocabulary = engine.vocabulary();
+        if start != ReasoningStart::Absent {
+            let begin = match start {
+                ReasoningStart::Prompt => Vec::new(),
+                _ => format.begin(vocabulary)?,
+            };
+            let end = format.end(vocabulary)?;
+            request.thinking = Some(Thinking { begin, end, budget });
+        }
         request.special_tokens = true;
-        Ok(Self { reasoning: Some((reasoning, start)), ..self })
+        Ok(Self { reasoning: Some((format, start)), ..self })
     }
 
     /// A compiler whose constraints describe what comes after the reasoning, which is put before

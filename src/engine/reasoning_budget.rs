@@ -13,8 +13,8 @@ use crate::vocabulary::{TokenMask, Vocabulary};
 /// The tags around a model's reasoning, and its budget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thinking {
-    /// The tag that begins it; `None` if the prompt ends in it.
-    pub begin: Option<Marker>,
+    /// The tags and texts with which a message that has reasoning begins; none if the prompt ends in them.
+    pub begin: Vec<Marker>,
     /// The tag that ends it.
     pub end: Marker,
     /// Greatest number of tokens between the tags; `None` for no bound.
@@ -34,6 +34,8 @@ enum ReasoningPhase {
 pub(crate) struct ReasoningProgress {
     thinking: Thinking,
     phase: ReasoningPhase,
+    /// Number of the markers of the beginning that were read.
+    begun: usize,
     /// Tokens since the opening tag.
     spent: usize,
     /// Tokens until the closing tag, both tags included.
@@ -44,9 +46,12 @@ pub(crate) struct ReasoningProgress {
 
 impl ReasoningProgress {
     pub(crate) fn new(thinking: &Thinking) -> Self {
-        let phase =
-            if thinking.begin.is_some() { ReasoningPhase::Before } else { ReasoningPhase::Inside };
-        Self { thinking: thinking.clone(), phase, spent: 0, written: 0, tail: Vec::new() }
+        let phase = match thinking.begin.is_empty() {
+            true => ReasoningPhase::Inside,
+            false => ReasoningPhase::Before,
+        };
+        let (thinking, tail) = (thinking.clone(), Vec::new());
+        Self { thinking, phase, begun: 0, spent: 0, written: 0, tail }
     }
 
     /// The number of tokens of the reasoning so far, with its tags.
@@ -62,27 +67,51 @@ impl ReasoningProgress {
         self.spent += usize::from(self.phase == ReasoningPhase::Inside);
         self.written += usize::from(self.phase != ReasoningPhase::After);
         self.tail.extend_from_slice(bytes);
-        let awaited = match (self.phase, &self.thinking.begin) {
-            (ReasoningPhase::Before, Some(begin)) => begin,
-            (ReasoningPhase::After, _) => return,
-            _ => &self.thinking.end,
-        };
-        match awaited {
-            Marker::Token(id) if *id == token => self.tail.clear(),
-            Marker::Token(_) => return self.tail.clear(),
-            Marker::Bytes(tag) => {
-                let Some(at) = self.tail.windows(tag.len()).position(|part| part == tag) else {
-                    let keep = self.tail.len().saturating_sub(tag.len().saturating_sub(1));
-                    self.tail.drain(..keep);
-                    return;
-                };
-                self.tail.drain(..at + tag.len());
-            }
+        match self.phase {
+            ReasoningPhase::Before => self.read_begin(token),
+            ReasoningPhase::Inside => self.find_end(token),
+            ReasoningPhase::After => {}
         }
-        self.phase = match self.phase {
-            ReasoningPhase::Before => ReasoningPhase::Inside,
-            _ => ReasoningPhase::After,
+    }
+
+    /// Reads the markers of the beginning, of which the last bytes of the text are the next.
+    fn read_begin(&mut self, token: u32) {
+        let is_read = match &self.thinking.begin[self.begun] {
+            Marker::Token(id) => *id == token,
+            Marker::Bytes(text) if self.tail.len() < text.len() && text.starts_with(&self.tail) => {
+                return;
+            }
+            Marker::Bytes(text) if self.tail.starts_with(text) => {
+                self.tail.drain(..text.len());
+                true
+            }
+            Marker::Bytes(_) => false,
         };
+        self.begun += usize::from(is_read);
+        if !is_read {
+            (self.phase, self.written) = (ReasoningPhase::After, 0);
+        } else if self.begun == self.thinking.begin.len() {
+            self.phase = ReasoningPhase::Inside;
+        }
+    }
+
+    /// Looks for the closing tag in the last bytes of the text.
+    fn find_end(&mut self, token: u32) {
+        let is_end = match &self.thinking.end {
+            Marker::Token(id) => {
+                self.tail.clear();
+                *id == token
+            }
+            Marker::Bytes(tag) => {
+                let is_end = self.tail.windows(tag.len()).any(|part| part == tag);
+                let kept = tag.len().saturating_sub(1);
+                self.tail.drain(..self.tail.len().saturating_sub(kept));
+                is_end
+            }
+        };
+        if is_end {
+            self.phase = ReasoningPhase::After;
+        }
     }
 
     /// Once the budget is spent, keeps only the tokens of a mask that lead to the closing tag,
@@ -138,7 +167,7 @@ mod tests {
     fn a_budget_leaves_the_way_to_the_tag() {
         let all: Vec<u32> = (0..11).collect();
         let text = |tag: &str| Marker::Bytes(tag.as_bytes().to_vec());
-        let tagged = Thinking { begin: Some(text("<t>")), end: text("</t>"), budget: Some(2) };
+        let tagged = Thinking { begin: vec![text("<t>")], end: text("</t>"), budget: Some(2) };
         for (tokens, expected) in [
             (&[][..], &all[..]),
             (&[7], &all),
@@ -156,7 +185,7 @@ mod tests {
         ] {
             assert_eq!(left(&tagged, tokens), expected, "{tokens:?}");
         }
-        let opened = Thinking { begin: None, end: Marker::Token(9), budget: Some(1) };
+        let opened = Thinking { begin: Vec::new(), end: Marker::Token(9), budget: Some(1) };
         for (tokens, expected) in
             [(&[][..], &all[..]), (&[0], &[9]), (&[0, 9], &all), (&[9, 0], &all)]
         {
@@ -167,14 +196,22 @@ mod tests {
     #[test]
     fn tokens_are_counted_with_the_tags() {
         let text = |tag: &str| Marker::Bytes(tag.as_bytes().to_vec());
-        let written = Thinking { begin: Some(text("<t>")), end: text("</t>"), budget: None };
-        let opened = Thinking { begin: None, ..written.clone() };
+        let written = Thinking { begin: vec![text("<t>")], end: text("</t>"), budget: None };
+        let opened = Thinking { begin: Vec::new(), ..written.clone() };
+        let markers = vec![Marker::Token(9), text("a"), Marker::Token(10)];
+        let named = Thinking { begin: markers, ..written.clone() };
         for (thinking, tokens, expected) in [
             (&written, &[][..], 0),
             (&written, &[0, 0], 0),
             (&written, &[7, 0], 2),
             (&written, &[7, 0, 5, 4], 4),
             (&written, &[1, 3, 4, 0, 5, 6, 0, 7], 6),
+            // A tag behind the beginning of a message is text.
+            (&written, &[0, 7, 0], 0),
+            (&written, &[1, 0, 7, 0], 0),
+            (&named, &[9, 0, 10, 0], 4),
+            (&named, &[9, 3, 10, 0], 0),
+            (&named, &[9, 10], 0),
             (&opened, &[0], 1),
             (&opened, &[0, 5, 4, 0], 3),
         ] {
@@ -191,7 +228,8 @@ mod tests {
     fn where_the_mask_has_no_way_to_the_tag_the_budget_waits() {
         let vocabulary = vocabulary();
         let end = Marker::Bytes(b"</t>".to_vec());
-        let progress = ReasoningProgress::new(&Thinking { begin: None, end, budget: Some(0) });
+        let progress =
+            ReasoningProgress::new(&Thinking { begin: Vec::new(), end, budget: Some(0) });
         let mut mask = TokenMask::new(vocabulary.len());
         mask.allow(8);
         progress.keep_way_to_end(&vocabulary, &mut mask);

@@ -247,6 +247,14 @@ impl MessageReader {
 
     fn read(&mut self, input: ReadPart<'_>, out: &mut Vec<Output>) {
         let mut next: Vec<Thread> = Vec::new();
+        // A special token that means nothing here is no part of the text around it.
+        let reads_text = |thread: &&Thread| {
+            self.leads_to(thread.pc, &|instruction| matches!(instruction, Instruction::Any(_)))
+        };
+        let passed_over: Vec<Thread> = match input {
+            ReadPart::Char(_) => Vec::new(),
+            ReadPart::Special(_) => self.threads.iter().filter(reads_text).cloned().collect(),
+        };
         let mut threads = std::mem::take(&mut self.threads);
         // Output of the first thread that is not told yet. It may be long: it is moved to a successor, and copied
         // for others. If no thread goes on, it stays.
@@ -264,6 +272,10 @@ impl MessageReader {
         }
         if next.iter().any(|thread| thread.committed) {
             next.retain(|thread| thread.committed);
+        }
+        if next.is_empty() && !passed_over.is_empty() {
+            self.threads = passed_over;
+            return;
         }
         if next.is_empty() {
             // Not a message of this format, which a constraint excludes: text from here on.

@@ -58,6 +58,8 @@ pub enum ReasoningStart {
     Prompt,
     /// The message begins with the opening tag if the model reasons, which it may leave out.
     Optional,
+    /// The message has no reasoning, only what the format has before an answer.
+    Absent,
 }
 
 /// The part of a message behind the reasoning.
@@ -132,10 +134,12 @@ impl ReasoningFormat {
                 .with_help("write it as those that come with the crate are written")
         })?;
         let is_tag = |piece: &Piece| matches!(piece, Piece::Tag { .. } | Piece::Token { .. });
-        match reasoning.open.iter().any(is_tag) && is_tag(&reasoning.close) {
+        let is_fixed = |piece: &Piece| is_tag(piece) || matches!(piece, Piece::Text(_));
+        let open = &reasoning.open;
+        match open.iter().any(is_tag) && open.iter().all(is_fixed) && is_tag(&reasoning.close) {
             true => Ok(reasoning),
             false => Err(Error::new(ErrorKind::Request, "reasoning stands between two tags")
-                .with_help("let `open` have a tag or token, and `close` be one")),
+                .with_help("let `open` be texts and a tag or token, and `close` a tag or token")),
         }
     }
 
@@ -184,6 +188,14 @@ impl ReasoningFormat {
         let names = SpecialTokenNames::new(vocabulary);
         let slots = Slots::of(vocabulary, &names);
         let mut parts = Vec::new();
+        if start == ReasoningStart::Absent {
+            if after == AfterReasoning::Answer {
+                parts.push(pieces::nodes(&mut builder, &self.answer, &slots));
+            }
+            let body = builder.sequence(parts);
+            let start = builder.rule("reasoning", body);
+            return builder.finish(start);
+        }
         if start != ReasoningStart::Prompt {
             parts.push(pieces::nodes(&mut builder, &self.open, &slots));
         }
@@ -224,13 +236,16 @@ impl ReasoningFormat {
         marker(&self.close, vocabulary)
     }
 
-    /// The tag that begins the reasoning: the last, where there are several.
-    pub fn begin(&self, vocabulary: &Vocabulary) -> Result<Marker> {
-        let is_tag = |piece: &&Piece| matches!(piece, Piece::Tag { .. } | Piece::Token { .. });
-        match self.open.iter().rfind(is_tag) {
-            Some(piece) => marker(piece, vocabulary),
-            None => Ok(Marker::Bytes(Vec::new())),
+    /// The tags and texts with which a message that has reasoning begins.
+    pub fn begin(&self, vocabulary: &Vocabulary) -> Result<Vec<Marker>> {
+        let mut markers: Vec<Marker> = Vec::new();
+        for piece in &self.open {
+            match (marker(piece, vocabulary)?, markers.last_mut()) {
+                (Marker::Bytes(text), Some(Marker::Bytes(before))) => before.extend(text),
+                (marker, _) => markers.push(marker),
+            }
         }
+        Ok(markers)
     }
 
     pub(super) fn open(&self) -> &[Piece] {
@@ -247,6 +262,13 @@ impl ReasoningFormat {
 
     pub(super) fn answer(&self) -> &[Piece] {
         &self.answer
+    }
+
+    /// Whether pieces of the format stand before an answer that a prompt leaves to the model.
+    #[cfg(feature = "model")]
+    pub(crate) fn has_pieces_before_answer(&self, prompt: &str) -> bool {
+        let is_begun = |text: String| prompt.trim_end().ends_with(&text);
+        !self.answer.is_empty() && !spelled(&self.answer).is_some_and(is_begun)
     }
 }
 

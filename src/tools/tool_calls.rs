@@ -107,6 +107,12 @@ impl ToolCalls {
         self.tools.iter().filter(|tool| tool.is_custom()).map(Tool::name)
     }
 
+    /// Whether a message may be a text without a call.
+    #[cfg(feature = "model")]
+    pub(crate) fn may_be_text(&self) -> bool {
+        matches!(self.choice, ToolChoice::Auto | ToolChoice::None)
+    }
+
     /// Whether a message may have calls.
     #[cfg(feature = "model")]
     pub(crate) fn may_call(&self) -> bool {

@@ -355,6 +355,34 @@ fn reasoning_comes_first_and_the_constraint_holds_behind_it() {
         read(MessageReader::new(Some((&think, ReasoningStart::Prompt))), "so</think>yes", 2).0,
         reply("yes", "so", &[])
     );
+    // The model may leave it out; special tokens that mean nothing in a text are no part of it.
+    let harmony = ReasoningFormat::named("gpt-oss").unwrap();
+    let optional = |format| MessageReader::new(Some((format, ReasoningStart::Optional)));
+    let thought = "<|channel|>analysis<|message|>So.<|end|><|start|>assistant";
+    let answer = "<|channel|>final<|message|>Hi";
+    let vocabulary = compiler.vocabulary();
+    for (format, message, text, thoughts) in [
+        (&think, "Hi <think>", "Hi <think>", ""),
+        (&think, "<think>so</think>Hi", "Hi", "so"),
+        (&think, "<thin>", "<thin>", ""),
+        (&think, "<think>so<|start|> it</think>Hi<|end|> you", "Hi you", "so it"),
+        (&harmony, &format!("{thought}{answer}"), "Hi", "So."),
+        (&harmony, answer, "Hi", ""),
+        (&harmony, "Hi", "Hi", ""),
+    ] {
+        let found = read(optional(format).with_special_tokens(vocabulary), message, 1).0;
+        assert_eq!(found, reply(text, thoughts, &[]), "{message}");
+    }
+    for (start, good, wrong) in [
+        (ReasoningStart::Absent, [format!("{answer}!"), format!("{answer}?")], thought),
+        (ReasoningStart::Optional, [format!("{answer}!"), format!("{thought}{answer}!")], "Hi!"),
+    ] {
+        let prefix = harmony.grammar(vocabulary, start, AfterReasoning::Answer).unwrap();
+        let constraint = compiler.clone().with_prefix(&prefix).unwrap().regex("Hi[!?]").unwrap();
+        assert!(good.iter().all(|text| accepts(&constraint, text)), "{start:?}");
+        assert!(!accepts(&constraint, &format!("{wrong}{answer}")), "{start:?}");
+        assert!(!accepts(&constraint, "Hi!"), "{start:?}");
+    }
     // Tags as the vocabulary has them.
     let vocabulary = compiler.vocabulary();
     assert_eq!(think.end(vocabulary).unwrap(), Marker::Bytes(b"</think>".to_vec()));

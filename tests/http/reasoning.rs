@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model_support::hey;
+use crate::model_support::{END, byte_tokenizer, hey, parrot};
 use crate::tools::two_tools;
 use crate::{chat, serve, serve_with};
 
@@ -82,6 +82,119 @@ fn reasoning_comes_before_the_answer_and_has_a_budget() {
     let message = &chat(address, model, fields).json()["choices"][0]["message"];
     assert_eq!(message["reasoning_content"], "He", "{message}");
     assert_eq!(message["tool_calls"].as_array().unwrap().len(), 1, "{message}");
+}
+
+/// A model that writes `<think>so</think>Hey`, the tags as tokens of their own.
+fn thinker(name: &str) -> std::path::PathBuf {
+    let byte = |byte: u8| u32::from(byte);
+    let (open, close) = (257, 258);
+    let follows = [
+        (byte(b'>'), open),
+        (open, byte(b's')),
+        (byte(b's'), byte(b'o')),
+        (byte(b'o'), close),
+        (close, byte(b'H')),
+        (byte(b'H'), byte(b'e')),
+        (byte(b'e'), byte(b'y')),
+        (byte(b'y'), END),
+    ];
+    let folder = parrot(name, &follows, 2048);
+    let mut tokenizer = byte_tokenizer();
+    for (id, content) in [(open, "<think>"), (close, "</think>")] {
+        let token = json!({ "id": id, "content": content, "special": false, "single_word": false,
+            "lstrip": false, "rstrip": false, "normalized": false });
+        tokenizer["added_tokens"].as_array_mut().unwrap().push(token);
+    }
+    std::fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).unwrap();
+    let template = "{% for m in messages %}{{ m.content.split('</think>')[-1] }}{% endfor %}>";
+    std::fs::write(folder.join("chat_template.jinja"), template).unwrap();
+    folder
+}
+
+/// Models reason without being asked; in free text it is told apart, a constraint leaves no room for it.
+#[test]
+fn reasoning_that_nobody_asked_for_is_no_answer() {
+    let model = "http-reasoning-unasked";
+    let address = serve(thinker(model), &[]);
+    let format =
+        json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": { "const": 7 } } });
+    for (extra, content, reasoning) in [
+        (json!({}), "Hey", json!("so")),
+        (json!({ "tools": two_tools() }), "Hey", json!("so")),
+        (json!({ "tools": two_tools(), "tool_choice": "none" }), "Hey", json!("so")),
+        (json!({ "n": 2, "best_of": 2 }), "Hey", json!("so")),
+        (json!({ "reasoning_effort": "none" }), "Hey", json!("so")),
+        (json!({ "response_format": format }), "7", Value::Null),
+    ] {
+        let mut fields = json!({ "max_tokens": 60, "temperature": 0 });
+        fields.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        let answer = chat(address, model, fields.clone());
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        for choice in answer.json()["choices"].as_array().unwrap() {
+            let message = &choice["message"];
+            assert_eq!(message["content"], content, "{extra}: {message}");
+            assert_eq!(message["reasoning_content"], reasoning, "{extra}: {message}");
+            assert_eq!(choice["finish_reason"], "stop", "{extra}: {message}");
+        }
+        let thought = &answer.json()["usage"]["completion_tokens_details"]["reasoning_tokens"];
+        let choices = answer.json()["choices"].as_array().unwrap().len();
+        let tokens = if reasoning.is_null() { 0 } else { 4 * choices };
+        assert_eq!(thought.as_u64().unwrap() as usize, tokens, "{extra}: {}", answer.body);
+        if choices > 1 {
+            continue;
+        }
+        fields["stream"] = json!(true);
+        let (mut text, mut thought) = (String::new(), String::new());
+        for event in chat(address, model, fields).events() {
+            let Ok(event) = serde_json::from_str::<Value>(&event) else { continue };
+            let delta = &event["choices"][0]["delta"];
+            text += delta["content"].as_str().unwrap_or_default();
+            thought += delta["reasoning_content"].as_str().unwrap_or_default();
+        }
+        let reasoning = reasoning.as_str().unwrap_or_default();
+        assert_eq!((text.as_str(), thought.as_str()), (content, reasoning), "{extra}");
+    }
+    // A model that does not reason writes its answer, the beginning of a tag included.
+    let plain = "http-reasoning-none";
+    let address = serve_with(plain, "{% if x %}</think>{% endif %}>");
+    let message = &chat(address, plain, json!({})).json()["choices"][0]["message"];
+    assert_eq!(message["content"], "Hey", "{message}");
+    assert!(message["reasoning_content"].is_null(), "{message}");
+}
+
+/// A format that has pieces before each answer has them before a constrained one, too.
+#[test]
+fn an_answer_has_the_pieces_of_its_format_before_it() {
+    let model = "http-reasoning-channels";
+    let folder = hey(model);
+    let mut tokenizer = byte_tokenizer();
+    for (id, content) in [(257, "<|channel|>"), (258, "<|message|>"), (259, "<|start|>")] {
+        let mut token = tokenizer["added_tokens"][0].clone();
+        token["id"] = json!(id);
+        token["content"] = json!(content);
+        tokenizer["added_tokens"].as_array_mut().unwrap().push(token);
+    }
+    std::fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).unwrap();
+    let template = "{% for m in messages %}{{ m.content }}{% endfor %}\
+        {% if x %}<|channel|>{% endif %}>";
+    std::fs::write(folder.join("chat_template.jinja"), template).unwrap();
+    let address = serve(folder, &[]);
+    let format =
+        json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": { "const": 7 } } });
+    let fields = |effort: Option<&str>| {
+        json!({ "max_tokens": 60, "temperature": 0, "response_format": format,
+            "reasoning_effort": effort, "logit_bias": { "97": -100 } })
+    };
+    // `<|channel|>final<|message|>7` and the end: the model may not begin `analysis`.
+    for effort in [None, Some("none")] {
+        let answer = chat(address, model, fields(effort));
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let answer = answer.json();
+        assert_eq!(answer["choices"][0]["message"]["content"], "7", "{answer}");
+        assert_eq!(answer["usage"]["completion_tokens"], 1 + 5 + 1 + 1, "{answer}");
+        let thought = &answer["usage"]["completion_tokens_details"]["reasoning_tokens"];
+        assert_eq!(*thought, 0, "{answer}");
+    }
 }
 
 #[test]

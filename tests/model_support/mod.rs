@@ -101,7 +101,11 @@ const TEMPLATE: &str = "{% for m in messages %}{{ m.content }}{% endfor %}>";
 /// A model without any block, with a chat template: each of these tokens is followed by the one
 /// beside it.
 #[allow(dead_code)]
-pub(crate) fn parrot(name: &str, follows: &[(u8, u32)], context: usize) -> PathBuf {
+pub(crate) fn parrot(
+    name: &str,
+    follows: &[(impl Into<u32> + Copy, u32)],
+    context: usize,
+) -> PathBuf {
     let (vocabulary, hidden) = (260, 16);
     assert!(follows.len() <= hidden);
     let config = json!({
@@ -112,7 +116,7 @@ pub(crate) fn parrot(name: &str, follows: &[(u8, u32)], context: usize) -> PathB
     let mut embedding = vec![0.0; vocabulary * hidden];
     let mut head = embedding.clone();
     for (i, &(token, next)) in follows.iter().enumerate() {
-        embedding[usize::from(token) * hidden + i] = 1.0;
+        embedding[token.into() as usize * hidden + i] = 1.0;
         head[next as usize * hidden + i] = 2.0;
     }
     let tensors = Tensors::from([

@@ -166,6 +166,11 @@ impl ConstraintChoice {
 }
 
 impl ConstraintArgs {
+    /// Whether a constraint is named.
+    pub(crate) fn is_given(&self) -> bool {
+        self.choice.is_given()
+    }
+
     /// The constraint, where one is named.
     pub(crate) fn compile(&self, compiler: &Compiler) -> Result<Option<Constraint>> {
         self.compile_as(compiler, GrammarLayout::Merged)

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use serde_json::{Value, json};
 
 use maskwright::engine::{
-    Engine, MessageFormats, MessageStart, OpenedReasoning, Protocol, Request,
+    Engine, MessageFormats, MessageStart, OpenedReasoning, Protocol, Request, UnaskedReasoning,
 };
 use maskwright::error::{Error, Result};
 use maskwright::tools::{
@@ -69,8 +69,8 @@ impl ToolArgs {
         request: &mut Request,
     ) -> Result<Protocol> {
         let mut protocol = Protocol::default().of_model(engine);
-        // The chat template opens the reasoning by itself: a text without a constraint needs none for it.
-        let mut opened_unasked = false;
+        // A text without a constraint needs none for reasoning that nobody asked for.
+        let mut is_unasked = false;
         if let Some(tools) = &self.tools {
             let template = engine.model().chat_template().ok();
             let told = template.is_some_and(|template| template.text().contains("tools"));
@@ -100,13 +100,19 @@ impl ToolArgs {
             protocol = protocol.with_reasoning(engine, request, format, self.reasoning_budget)?;
         } else if begins_inside_reasoning(engine, request)? {
             protocol = protocol.with_reasoning(engine, request, None, None)?;
-            opened_unasked = true;
+            is_unasked = true;
+        } else if request.best_of == 1 && request.beam.is_none() {
+            let formats = MessageFormats::default();
+            let is_constrained = constraint.is_given();
+            let unasked = UnaskedReasoning { is_constrained, declines: false };
+            protocol = protocol.with_unasked_reasoning(engine, request, &formats, unasked)?;
+            is_unasked = true;
         }
         let compiler = protocol.compiler(compiler)?;
         request.constraint = match protocol.calls() {
             Some(calls) => Some(calls.compile(&constraint.configure(&compiler)?)?),
             None => match constraint.compile(&compiler)? {
-                None if !protocol.is_plain() && !opened_unasked => Some(any_text(&compiler)?),
+                None if !protocol.is_plain() && !is_unasked => Some(any_text(&compiler)?),
                 constraint => constraint,
             },
         };

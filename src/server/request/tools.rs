@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::Compiler;
-use crate::engine::{Engine, MessageFormats, MessageStart, OpenedReasoning, Protocol, Request};
+use crate::engine::{
+    Engine, MessageFormats, MessageStart, OpenedReasoning, Protocol, Request, UnaskedReasoning,
+};
 use crate::error::{Error, ErrorKind, listed, shortened};
 use crate::tools::{InputFormat, Tool, ToolCalls, ToolChoice, ToolFormat};
 
@@ -108,10 +110,9 @@ pub(crate) fn apply_tools(
         protocol = protocol.with_calls(calls, request);
     }
     let reasoning_is_asked = matches!(reasoning, ReasoningRequest::Wanted(_));
-    let opened = match (reasoning, template::forbids_to_think(&request.template_variables)) {
-        (ReasoningRequest::Declined, _) | (_, Some(_)) => OpenedReasoning::Close,
-        _ => OpenedReasoning::Keep,
-    };
+    let declines = matches!(reasoning, ReasoningRequest::Declined)
+        || template::forbids_to_think(&request.template_variables).is_some();
+    let opened = if declines { OpenedReasoning::Close } else { OpenedReasoning::Keep };
     let is_begun = !prefill.is_empty();
     let start = formats.begin(engine, request, prefill, opened);
     let start = start.map_err(|error| ApiError::from_engine(&error))?;
@@ -128,11 +129,15 @@ pub(crate) fn apply_tools(
         (_, MessageStart::Reasoning) => Some(None),
         (_, MessageStart::Message) => None,
     };
-    // Reasoning that the template opens unasked asks for nothing of a text without a constraint.
+    // Reasoning that nobody asked for asks for nothing of a text without a constraint.
     let is_free = protocol.calls().is_none() && format.is_text() && !reasoning_is_asked;
     if let Some(budget) = reasoning {
         let wire = formats.reasoning.clone();
         let result = protocol.with_reasoning(engine, request, wire, budget);
+        protocol = result.map_err(|error| ApiError::from_engine(&error))?;
+    } else if !is_begun {
+        let unasked = UnaskedReasoning { is_constrained: !format.is_text(), declines };
+        let result = protocol.with_unasked_reasoning(engine, request, formats, unasked);
         protocol = result.map_err(|error| ApiError::from_engine(&error))?;
     }
     if is_free {

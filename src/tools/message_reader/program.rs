@@ -189,6 +189,7 @@ impl Program {
         };
         match start {
             ReasoningStart::Optional => self.one_of(&[&thought, &|_| {}]),
+            ReasoningStart::Absent => {}
             ReasoningStart::Message | ReasoningStart::Prompt => thought(self),
         }
     }
