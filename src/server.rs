@@ -43,6 +43,7 @@ mod app;
 mod chat;
 mod completions;
 mod constraints;
+mod copies;
 mod cors;
 mod decisions;
 mod generation;

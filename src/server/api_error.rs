@@ -120,6 +120,17 @@ impl ApiError {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, message)
     }
 
+    /// The texts of a request hold so many bytes together, and `limit` are the most.
+    pub(super) fn copies_too_large(bytes: usize, limit: usize) -> Self {
+        let message = format!(
+            "the texts of this request would take about {} MiB together, each with its prompt and lists, and {} are \
+             the most; ask for fewer texts at once, or send less with each",
+            bytes.div_ceil(1 << 20),
+            limit >> 20
+        );
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+    }
+
     /// The body did not arrive in time.
     pub(super) fn slow_body(limit: Duration) -> Self {
         let message = format!("the body did not arrive within {limit:?}");

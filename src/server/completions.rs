@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::api_error::ApiError;
 use super::app::App;
+use super::copies;
 use super::generation::{PreparedRequest, respond};
 use super::request::{CompletionRequest, Fields, constraint_key, ignoring_unknown};
 use super::response::{
@@ -85,6 +86,10 @@ fn prepare(
         constraint: constraint.clone(),
         ..generation.request(prompt, app.context_length)
     };
+    // Before each prompt has its own lists.
+    let without_prompt = request(Prompt::Text(String::new()));
+    let copies = prompts.len() * generation.choices;
+    copies::check([(&without_prompt, copies)].into_iter(), app.bounds.max_body_bytes)?;
     let requests = prompts.into_iter().map(request).collect();
     let answer = CompletionAnswer {
         id: unique_id("cmpl-"),

@@ -38,7 +38,7 @@ async fn answers(app: &Arc<App>, mut body: JsonBody, fields: Fields) -> Result<R
     if let (true, Some(error)) = (read.is_chat(), &app.no_chat) {
         return Err(ApiError::no_chat_template(error));
     }
-    let mut requests = read.requests(app.parse_special);
+    let mut requests = read.requests(app.parse_special, app.bounds.max_body_bytes)?;
     let mut replies = {
         let (app, permit) = (Arc::clone(app), body.permit.take());
         blocking(move || {

@@ -12,6 +12,7 @@ use crate::engine::{Protocol, Request};
 use super::admission::BodyPermit;
 use super::api_error::ApiError;
 use super::app::App;
+use super::copies;
 use super::request::{GenerationFields, StreamOptions, TokenBudget};
 use super::response::{EventStream, EventWriter, WholeWriter};
 use super::work::{blocking, with_ignored};
@@ -43,6 +44,8 @@ impl PreparedRequest {
             let fits = request.check_budget(app.context_length);
             fits.map_err(|error| ApiError::from_generation(&error, budget.field))?;
         }
+        let copies = requests.iter().map(|request| (request, n.max(request.best_of)));
+        copies::check(copies, app.bounds.max_body_bytes)?;
         let ranked = |request: &Request| request.beam.is_some() || request.best_of > 1;
         let mut requests = requests;
         let texts = match requests.pop() {

@@ -59,6 +59,8 @@ pub(super) struct Worker {
     time: Option<Duration>,
     /// Texts that may wait.
     max_waiting: usize,
+    /// Texts of requests that are being submitted.
+    being_submitted: AtomicUsize,
     stop: Arc<AtomicBool>,
     metrics: Arc<TextMetrics>,
 }
@@ -81,7 +83,8 @@ impl Worker {
                 Error::new(ErrorKind::Io, format!("cannot start the engine's thread: {error}"))
                     .with_source(error)
             })?;
-        Ok(Self { engine, time, max_waiting, stop, metrics: Arc::default() })
+        let (being_submitted, metrics) = (AtomicUsize::new(0), Arc::default());
+        Ok(Self { engine, time, max_waiting, being_submitted, stop, metrics })
     }
 
     /// The times of texts so far.
@@ -96,7 +99,12 @@ impl Worker {
         texts: &RequestedTexts,
         permit: Option<BodyPermit>,
     ) -> std::result::Result<Replies, ApiError> {
-        if self.engine.stats().waiting >= self.max_waiting {
+        let texts_of_request = match texts {
+            RequestedTexts::Each(requests) => requests.len(),
+            RequestedTexts::Best(request, _) => request.best_of,
+        };
+        let reserved = Reserved::of(&self.being_submitted, texts_of_request);
+        if self.engine.stats().waiting + reserved.before >= self.max_waiting {
             return Err(ApiError::queue_full());
         }
         let (replies, receiver) = mpsc::unbounded_channel();
@@ -130,6 +138,26 @@ impl Worker {
             }
         }
         Ok(receiver)
+    }
+}
+
+/// Texts that are being submitted: they count as waiting before the engine has them.
+struct Reserved<'a> {
+    all: &'a AtomicUsize,
+    texts: usize,
+    /// Those of other requests.
+    before: usize,
+}
+
+impl<'a> Reserved<'a> {
+    fn of(all: &'a AtomicUsize, texts: usize) -> Self {
+        Self { all, texts, before: all.fetch_add(texts, Ordering::Relaxed) }
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.texts, Ordering::Relaxed);
     }
 }
 
@@ -208,8 +236,9 @@ impl Listener for ChoiceListener {
         self.measure(&event);
         // A text that was complete in time is sent, with its end.
         let ended = matches!(&event, Event::Ended(text) if text.finish != FinishReason::Cancelled);
-        self.is_late |= self.shared.end.is_some_and(|end| Instant::now() >= end);
-        if (self.is_late && !ended) || self.shared.has_ended.load(Ordering::Relaxed) {
+        let is_over = self.shared.end.is_some_and(|end| Instant::now() >= end);
+        self.is_late |= is_over && !ended;
+        if self.is_late || self.shared.has_ended.load(Ordering::Relaxed) {
             return ControlFlow::Break(());
         }
         let (index, replies) = (self.first + rank, &self.shared.replies);

@@ -346,3 +346,31 @@ fn a_model_that_computes_no_number_is_the_servers_fault() {
         assert_eq!(answer.json()["error"]["type"], "server_error");
     }
 }
+
+/// A body of some kilobytes, of which each text would have a copy.
+#[test]
+fn the_copies_of_one_request_have_a_bound() {
+    let model = "http-copies";
+    let address = serve_by(hey(model), bounded(|bounds| bounds.max_body_bytes = 64 << 10));
+    let text = "a".repeat(48 << 10);
+    let question = json!({ "type": "predicate" });
+    let ids: Vec<u32> = (0..7000).collect();
+    for (path, body) in [
+        ("decisions", json!({ "input": text, "questions": vec![question; 400] })),
+        ("completions", json!({ "prompt": vec!["a"; 128], "n": 16, "banned_token_ids": ids })),
+        ("completions", json!({ "prompt": vec!["a"; 128], "stop_token_ids": ids })),
+    ] {
+        let mut body = body;
+        body["model"] = json!(model);
+        let head = CHAT.replace("chat/completions", path);
+        let refused = send(address, &head, &body.to_string());
+        assert_eq!(refused.status, 413, "{path}: {}", refused.body);
+        assert!(refused.body.contains("ask for fewer texts"), "{}", refused.body);
+    }
+    // Ids that are written often are one.
+    let ids = vec![7; 7000];
+    let body = json!({ "model": model, "prompt": ["a>", "b>"], "n": 16, "banned_token_ids": ids });
+    let head = CHAT.replace("chat/completions", "completions");
+    let answer = send(address, &head, &body.to_string());
+    assert_eq!(answer.status, 200, "{}", answer.body);
+}

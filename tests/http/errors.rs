@@ -32,6 +32,19 @@ fn a_bad_request_gets_an_error_object_that_names_the_field() {
         (json!({ "extra_body": { "seed": 3 } }), 400, "extra_body", "beside the other fields"),
         (json!({ "best_of": 3, "num_beams": 2 }), 400, "", "goes with neither"),
         (
+            json!({ "guided_whitespace_pattern": "[ ]?" }),
+            400,
+            "guided_whitespace_pattern",
+            "says nothing without a constraint on JSON",
+        ),
+        (
+            json!({ "guided_disable_any_whitespace": true,
+                "structured_outputs": { "json": true, "whitespace_pattern": "[ ]?" } }),
+            400,
+            "guided_disable_any_whitespace",
+            "stands beside `structured_outputs`",
+        ),
+        (
             schema(json!({ "properties": { "a": { "type": "sting" } } })),
             400,
             "response_format.json_schema.schema",

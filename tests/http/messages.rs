@@ -213,6 +213,14 @@ fn errors_are_this_api_s_and_keys_come_by_its_header() {
         (
             &keyed,
             body(json!({ "messages": [{ "role": "user", "content": "a" },
+                { "role": "assistant", "content": "b" }, { "role": "user", "content": [] }] })),
+            400,
+            "invalid_request_error",
+            "`messages[2].content`: is empty",
+        ),
+        (
+            &keyed,
+            body(json!({ "messages": [{ "role": "user", "content": "a" },
                 { "role": "assistant", "content": "b" }],
                 "thinking": { "type": "enabled", "budget_tokens": 5 } })),
             400,

@@ -181,6 +181,29 @@ fn items_have_ids_of_the_server() {
     assert_eq!((many.status, &many.json()["error"]["param"]), (400, &json!("input[2].id")));
 }
 
+/// Reasoning belongs to the answer behind it, not to one behind the user's next turn.
+#[test]
+fn reasoning_stays_in_its_turn() {
+    let model = "http-response-turns";
+    let template = "{% for m in messages %}{{ m.role[0] }}{{ m.reasoning_content }}|{% endfor %}>";
+    let address = serve_with(model, template);
+    let message = |role: &str| json!({ "role": role, "content": "x" });
+    let thought = |text: &str| {
+        let part = json!({ "type": "reasoning_text", "text": text });
+        json!({ "type": "reasoning", "summary": [], "content": [part] })
+    };
+    let lengths = [
+        vec![message("user"), thought("1"), thought("2"), message("assistant"), message("user")],
+        vec![message("user"), thought("1"), thought("2"), message("user"), message("assistant")],
+    ];
+    let tokens = lengths.map(|items| {
+        let answer = responded(address, model, &json!({ "input": items }));
+        answer["usage"]["input_tokens"].as_u64().unwrap()
+    });
+    // `u|a1\n2|u|>` and `u|a1\n2|u|a|>`.
+    assert_eq!(tokens, [10, 12]);
+}
+
 #[test]
 fn responses_are_stored() {
     // The whole conversation is the prompt.

@@ -150,7 +150,11 @@ fn blocks(place: &str, content: Value) -> Result<Vec<Fields>, ApiError> {
 /// The messages of a user: results of tools in their places, texts joined.
 fn user(place: &str, content: Value, messages: &mut Vec<Value>) -> Result<(), ApiError> {
     let mut texts: Vec<String> = Vec::new();
-    for mut block in blocks(place, content)? {
+    let blocks = blocks(place, content)?;
+    if blocks.is_empty() {
+        return Err(ApiError::field(place, "is empty; write what the user says"));
+    }
+    for mut block in blocks {
         let kind = block.value("type").unwrap_or_default();
         match kind.as_str() {
             Some("text") => texts.push(block_text(&mut block, "text")?),

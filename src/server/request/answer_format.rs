@@ -169,7 +169,7 @@ impl AnswerFormat {
         if self.json.is_empty() {
             return compiler.clone();
         }
-        let JsonFields { whitespace, strictness, style } = &self.json;
+        let JsonFields { whitespace, strictness, style, .. } = &self.json;
         let mut options = compiler.json_options().clone();
         if let Some(style) = style {
             options.style = style.clone();
@@ -239,6 +239,9 @@ pub(crate) fn read(fields: &mut Fields) -> Result<AnswerFormat, ApiError> {
         }
         (Some((field, constraint)), _) => options.check(field, constraint)?,
         (None, None) => {}
+    }
+    if let (None, Some(option)) = (found.first(), json.whitespace_field) {
+        return Err(ApiError::field(option, "says nothing without a constraint on JSON beside it"));
     }
     let mut found = found.into_iter();
     let Some((field, constraint)) = found.next() else {

@@ -15,6 +15,7 @@ use crate::engine::{Label, LabelEnd, Labels, Prompt, Request};
 use crate::model::Message;
 use crate::server::admission::DecisionBounds;
 use crate::server::api_error::ApiError;
+use crate::server::copies;
 
 /// A request for decisions, read and checked.
 pub(crate) struct DecisionRequest {
@@ -103,8 +104,12 @@ impl DecisionRequest {
         matches!(self.input, Prompt::Chat(_))
     }
 
-    /// A request to the engine for each question.
-    pub(crate) fn requests(&self, parse_special: bool) -> Vec<Request> {
+    /// A request to the engine for each question, where a body has at most `max_body_bytes`.
+    pub(crate) fn requests(
+        &self,
+        parse_special: bool,
+        max_body_bytes: usize,
+    ) -> Result<Vec<Request>, ApiError> {
         let request = |question: &Question| Request {
             raw: true,
             parse_special,
@@ -112,7 +117,10 @@ impl DecisionRequest {
             template_variables: self.template_variables.clone(),
             ..Request::new(question.prompt(&self.input))
         };
-        self.questions.iter().map(request).collect()
+        if let Some(first) = self.questions.first() {
+            copies::check([(&request(first), self.questions.len())].into_iter(), max_body_bytes)?;
+        }
+        Ok(self.questions.iter().map(request).collect())
     }
 }
 

@@ -149,6 +149,16 @@ impl Fields {
         })
     }
 
+    /// A set of token ids, ascending.
+    pub(crate) fn token_id_set(&mut self, field: &str) -> Result<Option<Vec<u32>>, ApiError> {
+        let mut ids = self.token_ids(field)?;
+        if let Some(ids) = &mut ids {
+            ids.sort_unstable();
+            ids.dedup();
+        }
+        Ok(ids)
+    }
+
     /// Drops a field that cannot change the answer, whatever its value.
     pub(crate) fn ignore(&mut self, field: &str) {
         self.note(field, true);

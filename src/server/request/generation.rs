@@ -14,7 +14,7 @@ const MAX_TOP_LOGPROBS: u64 = 20;
 /// The only tokens that may be drawn; empty for all where the field is not sent.
 fn allowed_token_ids(fields: &mut Fields) -> Result<Vec<u32>, ApiError> {
     let place = fields.name("allowed_token_ids");
-    match fields.token_ids("allowed_token_ids")? {
+    match fields.token_id_set("allowed_token_ids")? {
         Some(ids) if ids.is_empty() => {
             Err(ApiError::field(place, "allows no token; leave it out to allow all"))
         }
@@ -34,7 +34,7 @@ pub(super) fn sampling_params(
     let top_k = window(fields, "top_k")?;
     let params = SamplingParams {
         allowed_token_ids: allowed_token_ids(fields)?,
-        banned_token_ids: fields.token_ids("banned_token_ids")?.unwrap_or_default(),
+        banned_token_ids: fields.token_id_set("banned_token_ids")?.unwrap_or_default(),
         logit_bias: fields
             .read("logit_bias", "an object from token ids to numbers from -100 to 100", biases)?
             .unwrap_or_default(),
@@ -213,7 +213,7 @@ pub(super) fn settings(fields: &mut Fields, most: usize) -> Result<Request, ApiE
         include_stop_str_in_output: fields
             .flag("include_stop_str_in_output")?
             .unwrap_or(off.include_stop_str_in_output),
-        stop_token_ids: fields.token_ids("stop_token_ids")?.unwrap_or_default(),
+        stop_token_ids: fields.token_id_set("stop_token_ids")?.unwrap_or_default(),
         beam,
         budget: fields.flag("budget")?.unwrap_or(off.budget),
         token_healing: fields.flag("token_healing")?.unwrap_or(off.token_healing),

@@ -216,13 +216,18 @@ impl Conversation {
                 let name = fields.name("output");
                 let output = fields.value("output").unwrap_or_default();
                 let output = content_text(&name, output)?;
+                self.end_reasoning();
                 self.messages
                     .push(json!({ "role": "tool", "tool_call_id": id[0], "content": output }));
             }
             "reasoning" => {
                 let name = fields.name("content");
                 if let Some(content) = fields.value("content") {
-                    self.reasoning = Some(content_text(&name, content)?);
+                    let more = content_text(&name, content)?;
+                    self.reasoning = Some(match self.reasoning.take() {
+                        Some(before) => format!("{before}\n{more}"),
+                        None => more,
+                    });
                 }
                 // A summary is no text of the model's, and nothing is encrypted here.
                 fields.ignore("summary");
@@ -256,8 +261,18 @@ impl Conversation {
         {
             message["reasoning_content"] = json!(reasoning);
         }
+        self.end_reasoning();
         self.messages.push(message);
         Ok(())
+    }
+
+    /// Reasoning that no answer follows is a message of its own: it does not belong to a later answer.
+    fn end_reasoning(&mut self) {
+        if let Some(reasoning) = self.reasoning.take() {
+            let message =
+                json!({ "role": "assistant", "content": "", "reasoning_content": reasoning });
+            self.messages.push(message);
+        }
     }
 
     /// Adds a call to the message of the assistant that it follows, or to a new one.

@@ -118,8 +118,16 @@ pub(super) fn guided(
         found.push(("structural_tag".to_owned(), tag));
     }
     fields.ignore("guided_decoding_backend");
+    let names = ["guided_whitespace_pattern", "guided_disable_any_whitespace"];
+    let sent = names.into_iter().find(|name| fields.has(name));
     let given = whitespace(fields, "guided_whitespace_pattern", "guided_disable_any_whitespace")?;
+    let sent = sent.filter(|_| given.is_some());
+    if let (Some(field), Some(_)) = (sent, &json.whitespace) {
+        let message = "stands beside `structured_outputs` with another one; write one of them";
+        return Err(ApiError::field(field, message));
+    }
     json.whitespace = json.whitespace.take().or(given);
+    json.whitespace_field = sent;
     Ok(found)
 }
 

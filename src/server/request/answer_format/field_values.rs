@@ -11,13 +11,15 @@ use crate::strict_json;
 #[derive(Default)]
 pub(super) struct JsonFields {
     pub(super) whitespace: Option<Whitespace>,
+    /// The field of the request that it was read from, where that stands by itself.
+    pub(super) whitespace_field: Option<&'static str>,
     pub(super) strictness: Option<Strictness>,
     pub(super) style: Option<Style>,
 }
 
 impl JsonFields {
     pub(super) fn is_empty(&self) -> bool {
-        let Self { whitespace, strictness, style } = self;
+        let Self { whitespace, strictness, style, whitespace_field: _ } = self;
         whitespace.is_none() && strictness.is_none() && style.is_none()
     }
 }
