@@ -277,7 +277,7 @@ impl EngineLoop {
         let done: Vec<SubmissionId> =
             self.submissions.iter().filter(|(_, s)| s.has_ended()).map(|(&id, _)| id).collect();
         for submission in done.iter().filter_map(|id| self.submissions.remove(id)) {
-            submission.end(self.state.runner.vocabulary());
+            submission.end();
         }
         self.submissions.values_mut().for_each(Submission::emit_working);
     }

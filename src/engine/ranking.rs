@@ -5,9 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use super::request::Request;
 use super::response::{Event, EventSink, Response, Step};
-use crate::vocabulary::Vocabulary;
 
 /// A finished text with the steps that are to be reported of it.
 pub(crate) type RankedText = (Response, Vec<Step>);
@@ -28,32 +26,22 @@ pub(crate) fn rank(texts: &mut [RankedText]) {
 /// Replays a finished text: its steps, then the text with special tokens in their places where the
 /// request asks for them, then the steps of tokens that a stop string cut off.
 pub(crate) fn replay(
-    vocabulary: &Vocabulary,
-    request: &Request,
     response: &Response,
     steps: &[Step],
     on_event: &mut EventSink<'_>,
 ) -> ControlFlow<()> {
     let (before, after) = steps.split_at(response.text_tokens.min(steps.len()));
     before.iter().try_for_each(|step| on_event(Event::Step(step)))?;
-    let (mut rest, mut bytes) = (response.text.as_str(), Vec::new());
-    let specials = response.tokens.iter().filter(|_| request.special_tokens);
-    for &token in specials {
-        if !vocabulary.is_special(token) {
-            bytes.extend_from_slice(vocabulary.token_bytes(token).unwrap_or_default());
-            continue;
-        }
-        let text = String::from_utf8_lossy(&std::mem::take(&mut bytes)).into_owned();
-        // A stop string may have ended the text earlier than its tokens.
-        let Some(others) = rest.strip_prefix(text.as_str()) else { break };
-        rest = others;
-        if !text.is_empty() {
-            on_event(Event::Text(&text))?;
+    let mut told = 0;
+    for &(at, token) in &response.special_tokens {
+        if at > told {
+            on_event(Event::Text(&response.text[told..at]))?;
         }
         on_event(Event::Special(token))?;
+        told = at;
     }
-    if !rest.is_empty() {
-        on_event(Event::Text(rest))?;
+    if told < response.text.len() {
+        on_event(Event::Text(&response.text[told..]))?;
     }
     after.iter().try_for_each(|step| on_event(Event::Step(step)))
 }

@@ -203,6 +203,9 @@ pub struct Response {
     pub text: String,
     /// The tokens that were written, without an end token.
     pub tokens: Vec<u32>,
+    /// The special tokens among them, where the request asks for [them](super::Request::special_tokens), each with the
+    /// byte of the text before which it stands.
+    pub special_tokens: Vec<(usize, u32)>,
     /// The number of tokens, from the first on, that have a part in the text: all, unless a stop
     /// string has cut some off.
     pub text_tokens: usize,

@@ -58,6 +58,8 @@ pub(crate) struct Sequence {
     canonical: Option<Canonical>,
     reasoning: Option<ReasoningProgress>,
     output: StopStream,
+    /// Special tokens that the receiver of events asked for, each with its offset in the text.
+    special_tokens: Vec<(usize, u32)>,
     /// Offset in the text at which each token begins; empty unless a stop string may cut some off.
     token_starts: Vec<usize>,
     /// The stop token that ended the text.
@@ -134,6 +136,7 @@ impl Sequence {
             canonical,
             reasoning: request.thinking.as_ref().map(ReasoningProgress::new),
             output: StopStream::new(request.stop_patterns()?, stop_string, leading_space),
+            special_tokens: Vec::new(),
             token_starts: Vec::new(),
             stop_token: None,
             pressure: Summary::new(),
@@ -287,6 +290,7 @@ impl Sequence {
         }
         if self.is_reported_special(token) {
             self.output.interrupt();
+            self.special_tokens.push((self.output.len(), token));
         }
         if !self.request.stop.is_empty() || !self.request.stop_regex.is_empty() {
             self.token_starts.push(self.output.len());
@@ -346,6 +350,8 @@ impl Sequence {
             cached_tokens: 0,
         };
         let (seed, text, tokens) = (self.sampler.seed(), self.output.into_text(), self.tokens);
+        let mut special_tokens = self.special_tokens;
+        special_tokens.retain(|&(at, _)| at <= text.len());
         let text_tokens = match finish {
             FinishReason::StopString => {
                 self.token_starts.partition_point(|&start| start < text.len())
@@ -375,6 +381,7 @@ impl Sequence {
         Response {
             text,
             tokens,
+            special_tokens,
             text_tokens,
             finish,
             stop_reason,

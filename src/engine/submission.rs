@@ -7,7 +7,6 @@ use super::ranking::{RankedText, rank, replay};
 use super::request::Request;
 use super::response::{Event, FinishReason, TextEvent};
 use crate::error::{Error, Result};
-use crate::vocabulary::Vocabulary;
 
 /// Receives what happens to a request that was [submitted](super::Engine::submit). It is called by the
 /// thread that drives the engine, between forward passes, and should return at once.
@@ -28,7 +27,8 @@ pub(crate) struct Submission {
     listener: Box<dyn Listener>,
     /// Tasks that have not ended.
     open: usize,
-    ended: Vec<RankedText>,
+    /// By the index of their tasks.
+    ended: Vec<(usize, RankedText)>,
     /// The steps of each task's text so far, where the listener gets them at the end.
     steps: Vec<Vec<super::response::Step>>,
     error: Option<Error>,
@@ -96,7 +96,7 @@ impl Submission {
             Err(error) => self.error = self.error.take().or(Some(error)),
             Ok(texts) => self.ended.extend(texts.into_iter().map(|(response, steps)| {
                 let kept = std::mem::take(&mut self.steps[index]);
-                (response, if steps.is_empty() { kept } else { steps })
+                (index, (response, if steps.is_empty() { kept } else { steps }))
             })),
         }
     }
@@ -108,23 +108,24 @@ impl Submission {
 
     /// Emits the ends of the texts, of a request with several the whole events of the best ones, and calls
     /// the listener for the last time.
-    pub(crate) fn end(mut self, vocabulary: &Vocabulary) {
+    pub(crate) fn end(mut self) {
         if let Some(error) = self.error {
             return self.listener.on_end(Err(error));
         }
         let listener = &mut self.listener;
+        // Among equal texts the first one comes first, whichever has ended first.
+        self.ended.sort_by_key(|&(index, _)| index);
+        let mut ended: Vec<RankedText> = self.ended.into_iter().map(|(_, text)| text).collect();
         if self.request.is_ranked() {
             if self.request.beam.is_none() {
-                rank(&mut self.ended);
+                rank(&mut ended);
             }
-            self.ended.truncate(self.n_best);
-            for (rank, (response, steps)) in self.ended.iter().enumerate() {
+            ended.truncate(self.n_best);
+            for (rank, (response, steps)) in ended.iter().enumerate() {
                 let cancelled = response.finish == FinishReason::Cancelled;
                 let mut replayed = ControlFlow::Continue(());
                 if !cancelled {
-                    replayed = replay(vocabulary, &self.request, response, steps, &mut |event| {
-                        listener.on_event(rank, event)
-                    });
+                    replayed = replay(response, steps, &mut |event| listener.on_event(rank, event));
                 }
                 if replayed.is_break() {
                     break;
@@ -134,7 +135,7 @@ impl Submission {
                 }
             }
         } else {
-            for (response, _) in &self.ended {
+            for (response, _) in &ended {
                 // Nothing is left to cancel.
                 let _ = listener.on_event(0, Event::Ended(response));
             }

@@ -100,6 +100,18 @@ impl Sampler {
         }
     }
 
+    /// Mirostat's state: for a caller that takes a draw back.
+    #[cfg(feature = "model")]
+    pub(crate) fn steering(&self) -> f64 {
+        self.chain.max_surprise()
+    }
+
+    /// Restores mirostat's state before a draw that was taken back.
+    #[cfg(feature = "model")]
+    pub(crate) fn set_steering(&mut self, steering: f64) {
+        self.chain.set_max_surprise(steering);
+    }
+
     /// Adds the tokens of the prompt, before any token of the text.
     pub fn accept_prompt(&mut self, tokens: &[u32]) {
         tokens.iter().for_each(|&token| self.chain.history.push_prompt(token));

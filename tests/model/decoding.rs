@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use crate::model_support::{END, load, random_model};
+use crate::model_support::{END, byte_tokenizer, load, parrot, random_model};
 use maskwright::engine::{
     BeamSearch, EarlyStopping, Engine, Event, FinishReason, Prompt, Request, Response, Speculation,
     Step, StopReason,
@@ -284,6 +284,58 @@ fn a_beam_as_wide_as_the_language_finds_its_best_texts() {
     let cut = Request { constraint, max_tokens: 3, budget: false, ..one };
     let (response, _) = run(&engine, &cut);
     assert_eq!((response.text.as_str(), response.complete), ("abc", false));
+}
+
+/// A ranked text is told as one that is streamed, special tokens in their places, also where the first token spells
+/// the end of the prompt.
+#[test]
+fn a_ranked_text_has_its_special_tokens() {
+    let byte = |byte: u8| u32::from(byte);
+    let mark = 257;
+    let follows = [
+        (byte(b'x'), byte(b'>')),
+        (byte(b'>'), byte(b'H')),
+        (byte(b'H'), byte(b'e')),
+        (byte(b'e'), mark),
+        (mark, byte(b'y')),
+        (byte(b'y'), END),
+    ];
+    let folder = parrot("decoding-ranked-special", &follows, 512);
+    let mut tokenizer = byte_tokenizer();
+    for (id, content, special) in [(mark, "<mark>", true), (258, ">H", false)] {
+        let mut token = tokenizer["added_tokens"][0].clone();
+        (token["id"], token["content"]) = (json!(id), json!(content));
+        token["special"] = json!(special);
+        tokenizer["added_tokens"].as_array_mut().unwrap().push(token);
+    }
+    std::fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).unwrap();
+    let engine = Engine::new(load(folder));
+    let told = |best_of: usize, token_healing: bool| {
+        let request = Request {
+            raw: true,
+            best_of,
+            token_healing,
+            special_tokens: true,
+            sampling: SamplingParams { temperature: 0.0, ..seeded(1) },
+            ..Request::text("x>")
+        };
+        let mut told = Vec::new();
+        let response = engine.generate(&request, &mut |event| {
+            match event {
+                Event::Text(text) => told.push(text.to_owned()),
+                Event::Special(token) => told.push(format!("<{token}>")),
+                Event::Step(_) | Event::Working | Event::Ended(_) => {}
+            }
+            ControlFlow::Continue(())
+        });
+        let response = response.unwrap();
+        assert_eq!(response.special_tokens, [(2, mark)]);
+        assert_eq!(response.tokens.len(), if token_healing { 5 } else { 4 });
+        told.concat()
+    };
+    for (best_of, token_healing) in [(1, false), (1, true), (2, false), (2, true)] {
+        assert_eq!(told(best_of, token_healing), "He<257>y", "{best_of} {token_healing}");
+    }
 }
 
 /// The best texts are told one after the other: steps, text, end. A search is made once for all of

@@ -28,10 +28,13 @@ impl Sequence {
     /// is, and draws from all tokens of the mask then.
     pub(super) fn draw_under_mask(&mut self, row: &[f32], yielded: &mut bool) -> Result<Draw> {
         loop {
+            let steering = self.sampler.steering();
             let draw = self.sampler.draw(row, Some(&self.mask))?;
             if self.is_canonical(draw.token)? {
                 return Ok(draw);
             }
+            // A token that is not written says nothing of the text's surprise.
+            self.sampler.set_steering(steering);
             self.mask.deny(draw.token);
             if self.mask.is_empty() {
                 break;

@@ -59,6 +59,11 @@ impl Chain {
         self.max_surprise
     }
 
+    #[cfg(feature = "model")]
+    pub(super) fn set_max_surprise(&mut self, max_surprise: f64) {
+        self.max_surprise = max_surprise;
+    }
+
     /// Whether a draw takes the most probable token.
     pub(super) fn is_greedy(&self) -> bool {
         self.params.temperature == 0.0
