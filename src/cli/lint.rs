@@ -5,11 +5,10 @@ use std::io::{self, BufWriter, Write as _};
 use serde_json::json;
 
 use maskwright::ErrorKind;
-use maskwright::json_schema::Schema;
 use maskwright::lint::{FindingKind, Lint};
 
 use super::output::{self, OutputFormat, Stop};
-use crate::cli::args::constraint::read_schema;
+use crate::cli::args::constraint::{parse_schema, read_schema};
 use crate::cli::args::json::JsonArgs;
 use crate::cli::args::limits::LimitArgs;
 use crate::cli::outcome::Outcome;
@@ -48,7 +47,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         Some(file) => error.in_file(file),
         None => error,
     };
-    let schema = Schema::from_text(&text).map_err(in_file)?;
+    let schema = parse_schema(&text, file.as_deref()).map_err(in_file)?;
     args.json.choices.require_names()?;
     let options = args.limits.options(args.json.options()?);
     let mut lint = schema.lint_within(&options, &args.limits.limits());

@@ -178,6 +178,8 @@ pub(crate) struct Document {
     dynamic: bool,
     /// The number of values that texts have: those behind them were added.
     written: Option<u32>,
+    /// The URI of the schema itself, if it has one beside its `$id`.
+    base: Option<Box<str>>,
 }
 
 /// The number of values in a value, down to the greatest depth.
@@ -326,9 +328,17 @@ impl Document {
         self.sources.iter().filter_map(|source| Some((source.uri.as_deref()?, source.root)))
     }
 
-    /// The URI that the document with this root was supplied under.
-    pub(crate) fn supplied_as(&self, root: ValueId) -> Option<&str> {
-        self.source(root).uri.as_deref()
+    /// Sets the URI of the schema itself.
+    pub(crate) fn set_base(&mut self, uri: &str) {
+        self.base = Some(uri.into());
+    }
+
+    /// The URI of the document with this root: the one that it was supplied under.
+    pub(crate) fn base(&self, root: ValueId) -> Option<&str> {
+        match root == self.root() {
+            true => self.base.as_deref(),
+            false => self.source(root).uri.as_deref(),
+        }
     }
 
     /// Whether the meaning of this value, as a schema, may depend on the dynamic scope.

@@ -2,7 +2,7 @@
 
 use super::document::Document;
 use super::document::resources::{ResourceContent, Resources, twice};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 /// A schema document.
 #[derive(Clone, Debug)]
@@ -19,6 +19,28 @@ impl Schema {
     /// Takes a schema that is a value already.
     pub fn from_value(value: &serde_json::Value) -> Result<Self> {
         Ok(Self { document: Document::from_value(value)? })
+    }
+
+    /// Sets the URI of the schema itself: relative references, and a relative `$id`, are relative to it.
+    ///
+    /// Errors if it is not absolute or has a fragment.
+    ///
+    /// ```
+    /// use maskwright::json_schema::{Options, Schema};
+    /// let schema = Schema::from_text(r#"{"items": {"$ref": "word.json"}}"#)?
+    ///     .with_base("file:///schemas/words.json")?
+    ///     .with_document("file:///schemas/word.json", r#"{"type": "string"}"#)?;
+    /// assert!(schema.grammar(&Options::default()).is_ok());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn with_base(mut self, uri: &str) -> Result<Self> {
+        if !uri.contains(':') || uri.contains('#') {
+            let message = format!("`{uri}` is not the URI of a whole document");
+            return Err(Error::new(ErrorKind::Schema, message)
+                .with_help("write an absolute URI without a fragment"));
+        }
+        self.document.set_base(uri);
+        Ok(self)
     }
 
     /// Supplies a document that references may lead to, under the URI that they lead to; its own

@@ -81,6 +81,37 @@ fn references_lead_to_the_files_of_a_folder() {
     assert!(ran.out.contains(r#""arguments":"yes""#) || ran.out.contains(r#""arguments":"no""#));
 }
 
+/// As files of a project refer to each other: by relative references, none of which has an `$id`.
+#[test]
+fn files_refer_to_each_other() {
+    let folder = folder(
+        "resources-files",
+        &[
+            (
+                "order.json",
+                r##"{"properties": {"word": {"$ref": "defs/a%20b.json#/$defs/w"}}, "$defs": {"n": {"const": 1}}}"##,
+            ),
+            (
+                "defs/a b.json",
+                r##"{"$defs": {"w": {"anyOf": [{"enum": ["a"]}, {"$ref": "../order.json#/$defs/n"}]}}}"##,
+            ),
+        ],
+    );
+    let schema = format!("{folder}/order.json");
+    let (yes, no) =
+        (file("files-yes.json", r#"{"word":1}"#), file("files-no.json", r#"{"word":2}"#));
+    for (text, code) in [(&yes, 0), (&no, 1)] {
+        let ran = run(&["check", "--schema", &schema, "--resources", &folder, "--input", text]);
+        assert_eq!((ran.code, ran.err.as_str()), (code, ""), "{}", ran.out);
+    }
+    let lint = run(&["lint", &schema, "--resources", &folder]);
+    assert_eq!(lint.code, 0, "{}{}", lint.out, lint.err);
+    let alone = run(&["check", "--schema", &schema, "--input", &yes]);
+    assert_eq!(alone.code, 2);
+    assert!(alone.err.contains("a%20b.json`, which is not supplied"), "{}", alone.err);
+    assert!(alone.err.contains("--resources DIR"), "{}", alone.err);
+}
+
 #[test]
 fn what_cannot_be_a_document_is_an_error_with_its_place() {
     let good = folder("resources-good", &[("a.json", "true")]);
@@ -98,7 +129,8 @@ fn what_cannot_be_a_document_is_an_error_with_its_place() {
         (vec![at(&broken)], vec!["a.json:2:9: the key \"a\" is written twice"]),
         (vec![at("no/such/folder")], vec!["no/such/folder: cannot be read", "BASE_URI=DIR"]),
         (vec![at(&good), at(&good)], vec!["a.json: ", "is supplied twice"]),
-        (vec![good.clone()], vec!["BASE_URI=DIR"]),
+        (vec![good.clone()], vec!["leads to `https://example.org/a.json`, which is not supplied"]),
+        (vec!["no/such/folder".to_owned()], vec!["write a folder, or BASE_URI=DIR"]),
     ] {
         let args: Vec<&str> = args.iter().flat_map(|arg| ["--resources", arg]).collect();
         let ran = check(&args);

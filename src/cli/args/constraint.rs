@@ -15,6 +15,7 @@ use maskwright::{Compiler, Constraint, tools};
 use super::json::JsonArgs;
 use super::limits::LimitArgs;
 use super::named_grammars;
+use super::resources::file_uri;
 use crate::cli::input::{self, is_inline, parse_json, read_file_or_json};
 use crate::cli::output;
 
@@ -311,7 +312,8 @@ impl ConstraintArgs {
         let grammar = if let Some(schema) = schema {
             let (text, file) = read_schema(schema)?;
             let options = self.options()?;
-            let grammar = Schema::from_text(&text).and_then(|s| s.grammar(&options));
+            let schema = parse_schema(&text, file.as_deref());
+            let grammar = schema.and_then(|schema| schema.grammar(&options));
             grammar.map_err(|error| match file {
                 Some(file) => error.in_file(file),
                 None => error,
@@ -471,7 +473,7 @@ impl ConstraintArgs {
     /// Keywords of the schema, if the constraint is one, that are not enforced although they look so.
     pub(crate) fn not_enforced(&self) -> Vec<Finding> {
         let text = self.choice.schema.as_deref().and_then(|schema| read_schema(schema).ok());
-        let schema = text.and_then(|(text, _)| Schema::from_text(&text).ok());
+        let schema = text.and_then(|(text, file)| parse_schema(&text, file.as_deref()).ok());
         let Some((schema, options)) = schema.zip(self.options().ok()) else { return Vec::new() };
         schema.not_enforced(&options)
     }
@@ -544,10 +546,21 @@ fn guess(file: &str, text: &str) -> Result<Dialect> {
 
 fn compile_schema(compiler: &Compiler, given: &str) -> Result<Constraint> {
     let (text, file) = read_schema(given)?;
-    compiler.json_schema_str(&text).map_err(|error| match file {
+    let schema = parse_schema(&text, file.as_deref());
+    let constraint = schema.and_then(|schema| compiler.json_schema_document(schema));
+    constraint.map_err(|error| match file {
         Some(file) => error.in_file(file),
         None => error,
     })
+}
+
+/// A schema that may stand in a file: then its relative references are relative to that.
+pub(crate) fn parse_schema(text: &str, file: Option<&Path>) -> Result<Schema> {
+    let schema = Schema::from_text(text)?;
+    match file.and_then(file_uri) {
+        Some(uri) => schema.with_base(&uri),
+        None => Ok(schema),
+    }
 }
 
 /// A schema's text, and its file if it is in one.

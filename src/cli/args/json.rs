@@ -68,8 +68,9 @@ pub(crate) struct JsonArgs {
     #[arg(long, value_enum, value_name = "DRAFT")]
     schema_draft: Option<DraftName>,
     /// Documents that a `$ref` may lead to: each file `a/b.json` below the folder is the document
-    /// BASE_URI/a/b.json (repeat the option for more). Nothing is ever fetched
-    #[arg(long, value_name = "BASE_URI=DIR", value_parser = resources::parse)]
+    /// BASE_URI/a/b.json, or without a base what its path is to the schema's file (repeat the option for
+    /// more). Nothing is ever fetched
+    #[arg(long, value_name = "[BASE_URI=]DIR", value_parser = resources::parse)]
     pub(super) resources: Vec<ResourceFolder>,
     #[command(flatten)]
     pub(crate) choices: ChoiceArgs,

@@ -1,7 +1,7 @@
 //! `--resources`: folders with the documents that references of schemas may lead to.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::cli::input;
 use maskwright::error::Result;
@@ -15,9 +15,12 @@ pub(crate) struct ResourceFolder {
     folder: PathBuf,
 }
 
-/// Reads `BASE_URI=DIR`.
+/// Reads `BASE_URI=DIR`, or `DIR`.
 pub(crate) fn parse(text: &str) -> std::result::Result<ResourceFolder, String> {
-    let wanted = "write it as BASE_URI=DIR, such as https://example.org/schemas/=schemas";
+    if let Some(base) = file_uri(Path::new(text)).filter(|_| Path::new(text).is_dir()) {
+        return Ok(ResourceFolder { base: format!("{base}/"), folder: text.into() });
+    }
+    let wanted = "write a folder, or BASE_URI=DIR, such as https://example.org/schemas/=schemas";
     let (base, folder) = text.split_once('=').ok_or(wanted)?;
     let is_scheme = |scheme: &str| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -45,7 +48,7 @@ pub(crate) fn load(folders: &[ResourceFolder]) -> Result<Resources> {
 impl ResourceFolder {
     fn load(&self, mut resources: Resources) -> Result<Resources> {
         let unreadable = |path: &Path, error: std::io::Error| {
-            let help = "give --resources BASE_URI=DIR with a folder of JSON documents";
+            let help = "give --resources DIR, or BASE_URI=DIR, with a folder of JSON documents";
             input::unreadable(path, error, help)
         };
         // Folders that are still to be listed, with the URI that stands for each.
@@ -71,6 +74,17 @@ impl ResourceFolder {
         }
         Ok(resources)
     }
+}
+
+/// The URI of a file or folder that exists.
+pub(crate) fn file_uri(path: &Path) -> Option<String> {
+    let path = path.canonicalize().ok()?;
+    let segments = path.components().filter_map(|part| match part {
+        Component::RootDir => None,
+        Component::Prefix(prefix) => Some(encoded(prefix.as_os_str())),
+        part => Some(encoded(part.as_os_str())),
+    });
+    Some(segments.fold("file://".to_owned(), |uri, segment| format!("{uri}/{segment}")))
 }
 
 /// The name of a file as a segment of a URI's path (RFC 3986, section 3.3).

@@ -71,6 +71,10 @@ struct Target {
 
 /// The cure for a reference to a document that is not there.
 fn not_supplied(uri: &str) -> String {
+    if uri.starts_with("file:") {
+        return "supply its folder (`--resources DIR`), or put the schema into this one, under `$defs`"
+            .into();
+    }
     if uri.contains(':') {
         return "supply that document (`--resources` on the command line, `resources` in a request), \
                 or put the schema into this one, under `$defs`; nothing is fetched"
@@ -224,7 +228,7 @@ impl References {
                 None => break,
             }
         }
-        let base = document.supplied_as(at).unwrap_or_default().to_owned();
+        let base = document.base(at).unwrap_or_default().to_owned();
         let uri = ids.iter().rev().fold(base, |base, id| join(&base, id));
         let uri = uri.split('#').next().unwrap_or_default().to_owned();
         (root.unwrap_or(at), uri)
