@@ -201,6 +201,17 @@ impl Error {
         self
     }
 
+    /// Adds the JSON pointer of the value around the one that the error is about, whose own pointer goes on from
+    /// there; that of another file stays.
+    #[must_use]
+    pub(crate) fn below_pointer(mut self, outer: &str) -> Self {
+        if self.0.place.file.is_none() {
+            let inner = self.0.place.pointer.take().unwrap_or_default();
+            self.0.place.pointer = Some(format!("{outer}{inner}"));
+        }
+        self
+    }
+
     /// Adds the byte offset, from 0.
     #[must_use]
     pub fn at_byte(mut self, byte: usize) -> Self {

@@ -139,7 +139,8 @@ impl Formula {
         };
         match grammar {
             Ok(grammar) => Ok(Self::Is(pointer, Box::new(grammar))),
-            // A pointer into a schema says where it stands there.
+            Err(error) if key == "schema" => Err(error.below_pointer(&pointer)),
+            // A pointer into a schema in a grammar says where it stands there.
             Err(error) if error.place().pointer.is_some() => Err(error),
             Err(error) => Err(error.at_pointer(pointer)),
         }

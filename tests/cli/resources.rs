@@ -106,6 +106,8 @@ fn files_refer_to_each_other() {
     }
     let lint = run(&["lint", &schema, "--resources", &folder]);
     assert_eq!(lint.code, 0, "{}{}", lint.out, lint.err);
+    let marked = file("files-marked.json", "\u{feff}{\"const\": {\"word\": 1}}");
+    assert_eq!(run(&["check", "--schema", &marked, "--input", &yes]).code, 0);
     let alone = run(&["check", "--schema", &schema, "--input", &yes]);
     assert_eq!(alone.code, 2);
     assert!(alone.err.contains("a%20b.json`, which is not supplied"), "{}", alone.err);

@@ -242,6 +242,8 @@ fn what_is_not_regular_is_named() {
         (json!({"xor": []}), "", "`xor` is no kind of constraint"),
         (json!({"allOf": {}}), "/allOf", "a list of formulas"),
         (json!({"anyOf": [{"regex": 1}]}), "/anyOf/0/regex", "is a text"),
+        (json!({"anyOf": [{"schema": {"type": "intege"}}]}), "/anyOf/0/schema/type", "intege"),
+        (json!({"anyOf": [{"schema": 5}]}), "/anyOf/0/schema", "schema"),
         (json!({"anyOf": [{"regex": "("}]}), "/anyOf/0/regex", ""),
         (json!({"choice": [1]}), "/choice", "a list of texts"),
         (json!({"grammar": "nonesuch"}), "/grammar", "there is no grammar"),

@@ -248,7 +248,13 @@ fn errors_have_a_place() {
         (json!({"type": "any_text", "max_chars": 2.5}), "/max_chars", "integer"),
         (json!({"type": "any_text", "most": 1}), "/most", "most"),
         (json!({"type": "regex", "pattern": ""}), "/pattern", "empty"),
+        (
+            json!({"type": "json_schema", "json_schema": {"items": {"type": "objec"}}}),
+            "/json_schema/items/type",
+            "objec",
+        ),
         (json!({"type": "regex", "pattern": "(a"}), "/pattern", "never closed"),
+        (json!({"type": "regex", "pattern": "a)|(b"}), "/pattern", "`)`"),
         (json!({"type": "grammar", "grammar": "root ::= x"}), "/grammar", "never defined"),
         (json!({"type": "sequence", "elements": []}), "/elements", "empty"),
         (json!({"type": "or", "elements": ["x"]}), "/elements/0", "objects"),

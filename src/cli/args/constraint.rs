@@ -556,7 +556,8 @@ fn compile_schema(compiler: &Compiler, given: &str) -> Result<Constraint> {
 
 /// A schema that may stand in a file: then its relative references are relative to that.
 pub(crate) fn parse_schema(text: &str, file: Option<&Path>) -> Result<Schema> {
-    let schema = Schema::from_text(text)?;
+    // Some editors write a byte order mark, as in files of grammars and lists.
+    let schema = Schema::from_text(text.strip_prefix('\u{feff}').unwrap_or(text))?;
     match file.and_then(file_uri) {
         Some(uri) => schema.with_base(&uri),
         None => Ok(schema),

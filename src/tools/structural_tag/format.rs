@@ -77,6 +77,7 @@ pub(super) struct JsonFormat {
     pub(super) max_whitespace: Option<u32>,
     pub(super) excludes: Vec<String>,
     pub(super) at: String,
+    pub(super) schema_at: String,
 }
 
 /// A beginning, a content, an end.
@@ -299,6 +300,7 @@ impl Format {
                 max_whitespace: None,
                 excludes: Vec::new(),
                 at: structure.at("schema"),
+                schema_at: structure.at("schema"),
             };
             tags.push(TagFormat {
                 begin: TagBegin::Text(structure.text("begin")?.to_owned()),
@@ -339,6 +341,7 @@ impl JsonFormat {
             max_whitespace,
             excludes: members.texts("excludes")?,
             at: members.at.clone(),
+            schema_at: members.at("json_schema"),
         })
     }
 }

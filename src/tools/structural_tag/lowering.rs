@@ -49,10 +49,14 @@ impl<'a> TagLowering<'a> {
             Format::Json(json) => self.json(json),
             Format::Regex { pattern, at } => {
                 // As in XGrammar, a point is any character.
-                let pattern = format!("(?s:{pattern})");
+                let dotted = format!("(?s:{pattern})");
                 let dialect = self.compiler.regex_dialect().unwrap_or(regular::Dialect::Ecma);
                 let compiler = self.compiler.clone().with_regex_dialect(dialect);
-                self.embed(compiler.regex_grammar(&pattern, Anchoring::Whole), at)
+                // The pattern alone tells whether it is one, and the places of its errors.
+                let grammar = compiler.regex_grammar(pattern, Anchoring::Whole);
+                let grammar =
+                    grammar.and_then(|_| compiler.regex_grammar(&dotted, Anchoring::Whole));
+                self.embed(grammar, at)
             }
             Format::Grammar { text, at } => {
                 let dialect = Dialect::guess(text).unwrap_or(Dialect::Gbnf);
@@ -133,12 +137,12 @@ impl<'a> TagLowering<'a> {
         }
         options.excludes.extend_from_slice(&json.excludes);
         let schema = Schema::from_value(&json.schema);
-        self.embed(schema.and_then(|schema| schema.grammar(&options)), &json.at)
+        self.embed(schema.and_then(|schema| schema.grammar(&options)), &json.schema_at)
     }
 
     fn embed(&mut self, grammar: Result<Grammar>, at: &str) -> Result<NodeId> {
         let rule = grammar.and_then(|grammar| self.builder.embed(&grammar));
-        Ok(self.builder.call(rule.map_err(|error| error.at_pointer(at))?))
+        Ok(self.builder.call(rule.map_err(|error| error.below_pointer(at))?))
     }
 
     /// The node, within a number of tokens.
