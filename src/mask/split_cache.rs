@@ -42,6 +42,9 @@ const MOST_COPIED_EXITS: usize = 4_096;
 /// the trie's nodes; beyond, a walk by shapes is faster.
 const MAX_DIFFERING_NODES_DIVISOR: usize = 8;
 
+/// A state that lets at most 1/4 of the trie's nodes through is sooner walked than derived from another.
+const MAX_WALKED_NODES_DIVISOR: usize = 4;
+
 /// A split is derived from the self-loop only if at most 1/3 of the trie's nodes have to be read.
 const MAX_LOOP_EXIT_NODES_DIVISOR: usize = 3;
 
@@ -122,7 +125,12 @@ impl SplitCache {
     ) -> Result<Option<TokenSplit>> {
         let (tables, node) = (self.tables(vocabulary), start.node);
         let mut draft = None;
-        if node == 0 {
+        let first = languages.first_bytes(start.state)?;
+        let trie = vocabulary.trie();
+        let children = trie.children(node as usize, first.bits());
+        let below = children.map(|child| trie.nodes()[child].subtree_end as usize - child);
+        let walked = below.sum::<usize>();
+        if node == 0 && walked > trie.nodes().len() / MAX_WALKED_NODES_DIVISOR {
             if let Some(split) = self.copied(vocabulary, languages, start)? {
                 return Ok(Some(split));
             }

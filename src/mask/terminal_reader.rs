@@ -39,8 +39,8 @@ const MAX_WALKED_SUBTREE: u32 = 40;
 /// Below this depth everything is walked, so splits nest no deeper.
 const MAX_SPLIT_DEPTH: u16 = 64;
 
-/// A subtree with more nodes than this gets splits of its own for wide states (mostly what follows a
-/// blank); a smaller one is walked sooner than the split is made.
+/// Where a wide state lets more nodes than this through, mostly at the start of tokens and behind a blank,
+/// it gets a split; fewer are walked sooner than the split is made.
 const MIN_SPLIT_SUBTREE: u32 = 4_096;
 
 /// A cursor with more nodes below it than this is read by itself, not as one of a set.
@@ -192,7 +192,9 @@ impl TerminalReader<'_> {
                     if query.continuation == Continuation::Any
                         && self.languages.is_nullable(rest) =>
                 {
-                    if self.is_worth_split(cursor) && self.read_split(query, cursor, found)? {
+                    if self.is_worth_split(query.state, cursor)?
+                        && self.read_split(query, cursor, found)?
+                    {
                         return Ok(());
                     }
                     break;
@@ -205,7 +207,7 @@ impl TerminalReader<'_> {
                     LeadingRepeat { unit, max, rest, condition, may_be_absent: min == 0 }
                 }
                 StateShape::JsonText { text } => self.json_text_repeat(text, cursor, found)?,
-                StateShape::Wide if self.is_worth_split(cursor) => {
+                StateShape::Wide if self.is_worth_split(query.state, cursor)? => {
                     if self.read_split(query, cursor, found)? {
                         return Ok(());
                     }
@@ -331,10 +333,14 @@ impl TerminalReader<'_> {
             && self.vocabulary.trie().nodes().get(cursor.node as usize).is_some_and(wide)
     }
 
-    /// Whether a split of the tokens below a wide cursor is worth its memory.
-    pub(super) fn is_worth_split(&self, cursor: TrieCursor) -> bool {
-        let top = self.vocabulary.trie().nodes()[cursor.node as usize];
-        top.subtree_end - cursor.node > MIN_SPLIT_SUBTREE
+    /// Whether a split of the tokens below a wide cursor is worth its time and memory: a walk would visit
+    /// many nodes below the bytes with which the state may begin.
+    pub(super) fn is_worth_split(&mut self, state: Language, cursor: TrieCursor) -> Result<bool> {
+        let first = self.languages.first_bytes(state)?;
+        let trie = self.vocabulary.trie();
+        let children = trie.children(cursor.node as usize, first.bits());
+        let sizes = children.map(|child| trie.nodes()[child].subtree_end - child as u32);
+        Ok(sizes.sum::<u32>() > MIN_SPLIT_SUBTREE)
     }
 
     fn repeat_split(&mut self, unit: Language, node: u32) -> Result<Arc<RepeatSplit>> {

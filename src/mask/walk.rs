@@ -122,7 +122,7 @@ impl TerminalReader<'_> {
                 let has_split = self.is_wide(here)
                     && match self.shape(state, query.is_json_string)? {
                         StateShape::UnitRepeat { .. } | StateShape::JsonText { .. } => true,
-                        StateShape::Wide => self.is_worth_split(here),
+                        StateShape::Wide => self.is_worth_split(state, here)?,
                         StateShape::Narrow => false,
                     };
                 if has_split {
