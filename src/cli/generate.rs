@@ -91,7 +91,12 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         faithfulness: args.output == OutputFormat::Json,
         ..Request::text(&prompt)
     };
-    let protocol = args.tools.apply(&engine, &compiler, &args.constraint, &mut request)?;
+    let tools = &args.tools;
+    let protocol = match args.n_best {
+        // Several texts are listed whole, reasoning that nobody asked for included.
+        Some(_) => tools.apply_asked(&engine, &compiler, &args.constraint, &mut request)?,
+        None => tools.apply(&engine, &compiler, &args.constraint, &mut request)?,
+    };
     let request = args.generation.apply(request, &defaults);
     if let Some(most) = args.n_best {
         return ranked(&engine, &request, most, &protocol, args.output);

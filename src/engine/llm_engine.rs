@@ -326,6 +326,11 @@ impl Engine {
         self.shared.work.notify_all();
     }
 
+    /// The options, as the model's size and the memory have completed them.
+    pub fn options(&self) -> &EngineOptions {
+        &self.options
+    }
+
     /// The figures of the engine's loop now.
     pub fn stats(&self) -> EngineStats {
         let stats = *self.shared.stats.lock().unwrap_or_else(PoisonError::into_inner);

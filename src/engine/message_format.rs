@@ -182,10 +182,14 @@ impl Protocol {
         let Some(format) = format else { return Ok(self) };
         let UnaskedReasoning { is_constrained, declines } = unasked;
         let start = match &self.calls {
-            Some(calls) if calls.may_be_text() && !declines => ReasoningStart::Optional,
+            Some(calls) if calls.may_be_text() && !is_constrained && !declines => {
+                ReasoningStart::Optional
+            }
             Some(_) => return Ok(self),
             None if !is_constrained => ReasoningStart::Optional,
-            None if !format.has_pieces_before_answer(&engine.prompt(request)?) => return Ok(self),
+            None if !format.has_pieces_before_answer(|| engine.prompt(request))? => {
+                return Ok(self);
+            }
             None if declines => ReasoningStart::Absent,
             None => ReasoningStart::Optional,
         };

@@ -113,26 +113,38 @@ impl TerminalReader<'_> {
         Ok((tokens, exits))
     }
 
-    /// The tokens that a terminal allows from several cursors, of which one with a large subtree is
-    /// read by itself: it comes again in other sets. `None` where all are read at once.
+    /// The tokens that a terminal allows from several cursors, of which those with a large subtree are
+    /// read each by itself: they come again in other sets. `None` where all are read at once.
     fn read_in_parts(
         &mut self,
         query: TerminalQuery,
         cursors: &[TrieCursor],
     ) -> Result<Option<TerminalTokens>> {
-        let large = cursors.iter().position(|&cursor| {
-            let tokens = self.cache.trie_of(cursor);
-            let top = tokens.trie(self.vocabulary).nodes()[cursor.node as usize];
-            top.subtree_end - cursor.node > MIN_SEPARATE_SUBTREE
-        });
-        let Some(large) = large.filter(|_| cursors.len() > 1) else { return Ok(None) };
-        let mut others = cursors.to_vec();
-        let mut large = [others.remove(large)];
-        let large = self.cache.cursor_sets.intern(&mut large);
-        let others = self.cache.cursor_sets.intern(&mut others);
-        let (large, _) = self.terminal_tokens(query, large)?;
-        let (others, _) = self.terminal_tokens(query, others)?;
-        Ok(Some(large.union(&others)))
+        let is_large = |cursor: &&TrieCursor| {
+            let tokens = self.cache.trie_of(**cursor);
+            let nodes = tokens.trie(self.vocabulary).nodes();
+            let node = match &tokens {
+                TokenTrie::RepeatTails(repeat) => repeat.node,
+                _ => cursor.node,
+            };
+            nodes[node as usize].subtree_end - node > MIN_SEPARATE_SUBTREE
+        };
+        let (large, mut small): (Vec<TrieCursor>, Vec<TrieCursor>) =
+            cursors.iter().partition(is_large);
+        if cursors.len() == 1 || large.is_empty() {
+            return Ok(None);
+        }
+        let sets = &mut self.cache.cursor_sets;
+        let mut parts: Vec<CursorSetId> =
+            large.into_iter().map(|cursor| sets.intern(&mut [cursor])).collect();
+        if !small.is_empty() {
+            parts.push(sets.intern(&mut small));
+        }
+        let mut found = Vec::with_capacity(parts.len());
+        for part in parts {
+            found.push(self.terminal_tokens(query, part)?.0);
+        }
+        Ok(Some(TerminalTokens::union(&found)))
     }
 
     fn read_terminal(

@@ -11,6 +11,8 @@
 //! exits   , of `a",`    : of `":`     (behind the quote, with the rest of a token left)
 //! ```
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use super::packed_mask::{MaskBase, TokenList};
@@ -66,20 +68,29 @@ pub(crate) struct TerminalTokens {
 }
 
 impl TerminalTokens {
-    /// The tokens that the same terminal allows from all the cursors of two sets.
-    pub(super) fn union(&self, other: &Self) -> Self {
-        fn both<T: Clone>(a: &[T], b: &[T]) -> Box<[T]> {
-            a.iter().chain(b).cloned().collect()
+    /// The tokens that the same terminal allows from all the cursors of several sets.
+    pub(super) fn union(parts: &[Arc<Self>]) -> Self {
+        fn all<T: Clone>(parts: &[Arc<TerminalTokens>], of: fn(&TerminalTokens) -> &[T]) -> Vec<T> {
+            parts.iter().flat_map(|part| of(part)).cloned().collect()
         }
+        let bytes = |of: fn(&Self) -> &ByteSet| {
+            parts.iter().fold(ByteSet::EMPTY, |bytes, part| bytes.union(of(part)))
+        };
+        let mut exits = all(parts, |part| &part.exits);
+        exits.sort_unstable();
+        exits.dedup();
+        let mut tries = all(parts, |part| &part.tries);
+        tries.sort_unstable_by_key(|&(id, _)| id);
+        tries.dedup_by_key(|&mut (id, _)| id);
         Self {
-            lists: self.lists.iter().chain(&other.lists).cloned().collect(),
-            with_comma: both(&self.with_comma, &other.with_comma),
-            bases: self.bases.iter().chain(&other.bases).cloned().collect(),
-            exits: both(&self.exits, &other.exits),
-            tries: both(&self.tries, &other.tries),
-            unit_first_bytes: self.unit_first_bytes.union(&other.unit_first_bytes),
-            word_bytes: self.word_bytes.union(&other.word_bytes),
-            uncertain: both(&self.uncertain, &other.uncertain),
+            lists: all(parts, |part| &part.lists).into(),
+            with_comma: all(parts, |part| &part.with_comma).into(),
+            bases: all(parts, |part| &part.bases).into(),
+            exits: exits.into(),
+            tries: tries.into(),
+            unit_first_bytes: bytes(|part| &part.unit_first_bytes),
+            word_bytes: bytes(|part| &part.word_bytes),
+            uncertain: all(parts, |part| &part.uncertain).into(),
         }
     }
 

@@ -20,7 +20,8 @@ pub(super) fn check<'a>(
     max_body_bytes: usize,
 ) -> Result<(), ApiError> {
     let most = max_body_bytes.saturating_mul(MAX_BODIES);
-    let bytes = requests.fold(0, |sum: usize, (request, copies)| {
+    let copied = requests.filter(|&(_, copies)| copies > 1);
+    let bytes = copied.fold(0, |sum: usize, (request, copies)| {
         sum.saturating_add(size_of_request(request).saturating_mul(copies))
     });
     if bytes > most { Err(ApiError::copies_too_large(bytes, most)) } else { Ok(()) }

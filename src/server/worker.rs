@@ -103,8 +103,11 @@ impl Worker {
             RequestedTexts::Each(requests) => requests.len(),
             RequestedTexts::Best(request, _) => request.best_of,
         };
-        let reserved = Reserved::of(&self.being_submitted, texts_of_request);
-        if self.engine.stats().waiting + reserved.before >= self.max_waiting {
+        let mut reserved = Reserved::of(&self.being_submitted, texts_of_request);
+        let stats = self.engine.stats();
+        let free = self.engine.options().max_running.saturating_sub(stats.running);
+        let waiting = stats.waiting + reserved.before.saturating_sub(free);
+        if waiting >= self.max_waiting {
             return Err(ApiError::queue_full());
         }
         let (replies, receiver) = mpsc::unbounded_channel();
@@ -136,6 +139,7 @@ impl Worker {
                 shared.end(WorkerReply::Failed(error));
                 break;
             }
+            reserved.submitted(1);
         }
         Ok(receiver)
     }
@@ -152,6 +156,15 @@ struct Reserved<'a> {
 impl<'a> Reserved<'a> {
     fn of(all: &'a AtomicUsize, texts: usize) -> Self {
         Self { all, texts, before: all.fetch_add(texts, Ordering::Relaxed) }
+    }
+}
+
+impl Reserved<'_> {
+    /// The engine has so many of the texts.
+    fn submitted(&mut self, texts: usize) {
+        let texts = texts.min(self.texts);
+        self.texts -= texts;
+        self.all.fetch_sub(texts, Ordering::Relaxed);
     }
 }
 

@@ -255,6 +255,7 @@ impl MessageReader {
             ReadPart::Char(_) => Vec::new(),
             ReadPart::Special(_) => self.threads.iter().filter(reads_text).cloned().collect(),
         };
+        let first = self.threads.first().map_or((0, 0), |first| (first.pc, first.chars_read));
         let mut threads = std::mem::take(&mut self.threads);
         // Output of the first thread that is not told yet. It may be long: it is moved to a successor, and copied
         // for others. If no thread goes on, it stays.
@@ -282,6 +283,12 @@ impl MessageReader {
             // The last two instructions are text without an end.
             let mut rest = Thread::at(self.program.len() - 2);
             rest.out = untold;
+            // The letters of a text of the format that has gone on otherwise.
+            if let Instruction::Text { text, tokens, .. } = &self.program[first.0] {
+                let is_token = |at: &usize| tokens.iter().any(|token| token.contains(at));
+                let read = (0..first.1).filter(|at| !is_token(at));
+                rest.out.extend(read.map(|at| Output::Char(TextKind::Text, text[at])));
+            }
             if let ReadPart::Char(c) = input {
                 rest.out.push(Output::Char(TextKind::Text, c));
             }

@@ -135,11 +135,13 @@ impl ReasoningFormat {
         })?;
         let is_tag = |piece: &Piece| matches!(piece, Piece::Tag { .. } | Piece::Token { .. });
         let is_fixed = |piece: &Piece| is_tag(piece) || matches!(piece, Piece::Text(_));
-        let open = &reasoning.open;
-        match open.iter().any(is_tag) && open.iter().all(is_fixed) && is_tag(&reasoning.close) {
+        let begin = reasoning.begin_pieces();
+        match !begin.is_empty() && begin.iter().all(is_fixed) && is_tag(&reasoning.close) {
             true => Ok(reasoning),
             false => Err(Error::new(ErrorKind::Request, "reasoning stands between two tags")
-                .with_help("let `open` be texts and a tag or token, and `close` a tag or token")),
+                .with_help(
+                    "let `open` be texts up to its last tag or token, and `close` a tag or token",
+                )),
         }
     }
 
@@ -236,10 +238,17 @@ impl ReasoningFormat {
         marker(&self.close, vocabulary)
     }
 
+    /// The pieces up to the last tag that opens the reasoning; none if there is no tag.
+    fn begin_pieces(&self) -> &[Piece] {
+        let is_tag = |piece: &Piece| matches!(piece, Piece::Tag { .. } | Piece::Token { .. });
+        let end = self.open.iter().rposition(is_tag).map_or(0, |last| last + 1);
+        &self.open[..end]
+    }
+
     /// The tags and texts with which a message that has reasoning begins.
     pub fn begin(&self, vocabulary: &Vocabulary) -> Result<Vec<Marker>> {
         let mut markers: Vec<Marker> = Vec::new();
-        for piece in &self.open {
+        for piece in self.begin_pieces() {
             match (marker(piece, vocabulary)?, markers.last_mut()) {
                 (Marker::Bytes(text), Some(Marker::Bytes(before))) => before.extend(text),
                 (marker, _) => markers.push(marker),
@@ -266,9 +275,15 @@ impl ReasoningFormat {
 
     /// Whether pieces of the format stand before an answer that a prompt leaves to the model.
     #[cfg(feature = "model")]
-    pub(crate) fn has_pieces_before_answer(&self, prompt: &str) -> bool {
-        let is_begun = |text: String| prompt.trim_end().ends_with(&text);
-        !self.answer.is_empty() && !spelled(&self.answer).is_some_and(is_begun)
+    pub(crate) fn has_pieces_before_answer(
+        &self,
+        prompt: impl FnOnce() -> Result<String>,
+    ) -> Result<bool> {
+        Ok(match spelled(&self.answer) {
+            Some(text) if text.is_empty() => false,
+            Some(text) => !prompt()?.trim_end().ends_with(&text),
+            None => true,
+        })
     }
 }
 

@@ -369,6 +369,7 @@ fn reasoning_comes_first_and_the_constraint_holds_behind_it() {
         (&harmony, &format!("{thought}{answer}"), "Hi", "So."),
         (&harmony, answer, "Hi", ""),
         (&harmony, "Hi", "Hi", ""),
+        (&harmony, "<|channel|>finish<|message|>Hi", "finishHi", ""),
     ] {
         let found = read(optional(format).with_special_tokens(vocabulary), message, 1).0;
         assert_eq!(found, reply(text, thoughts, &[]), "{message}");

@@ -125,6 +125,11 @@ fn reasoning_that_nobody_asked_for_is_no_answer() {
         (json!({ "n": 2, "best_of": 2 }), "Hey", json!("so")),
         (json!({ "reasoning_effort": "none" }), "Hey", json!("so")),
         (json!({ "response_format": format }), "7", Value::Null),
+        (
+            json!({ "response_format": format, "tools": two_tools(), "tool_choice": "none" }),
+            "7",
+            Value::Null,
+        ),
     ] {
         let mut fields = json!({ "max_tokens": 60, "temperature": 0 });
         fields.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());

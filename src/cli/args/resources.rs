@@ -65,8 +65,9 @@ impl ResourceFolder {
                     open.push((path, format!("{uri}/")));
                 } else if path.extension() == Some(OsStr::new("json")) && path.is_file() {
                     let text = input::read_text(&path, "a JSON document")?;
+                    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
                     // So that errors name the file, and not only the URI.
-                    Schema::from_text(&text).map_err(|error| error.in_file(&path))?;
+                    Schema::from_text(text).map_err(|error| error.in_file(&path))?;
                     let added = resources.with_text(&uri, text);
                     resources = added.map_err(|error| error.in_file(&path))?;
                 }
@@ -78,7 +79,14 @@ impl ResourceFolder {
 
 /// The URI of a file or folder that exists.
 pub(crate) fn file_uri(path: &Path) -> Option<String> {
-    let path = path.canonicalize().ok()?;
+    // Of a link the place where it stands, not the one that it leads to.
+    let path = match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) if path.is_file() => {
+            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+            parent.canonicalize().ok()?.join(name)
+        }
+        _ => path.canonicalize().ok()?,
+    };
     let segments = path.components().filter_map(|part| match part {
         Component::RootDir => None,
         Component::Prefix(prefix) => Some(encoded(prefix.as_os_str())),

@@ -53,6 +53,15 @@ pub(crate) struct ToolArgs {
     reasoning_budget: Option<usize>,
 }
 
+/// Reasoning that nobody asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unasked {
+    /// It is told apart from the text.
+    Told,
+    /// It is text.
+    Text,
+}
+
 impl ToolArgs {
     /// Whether any tools are given.
     pub(crate) fn has_tools(&self) -> bool {
@@ -66,6 +75,27 @@ impl ToolArgs {
         engine: &Engine,
         compiler: &Compiler,
         constraint: &ConstraintArgs,
+        request: &mut Request,
+    ) -> Result<Protocol> {
+        self.apply_with((engine, compiler), constraint, Unasked::Told, request)
+    }
+
+    /// The same, with reasoning that nobody asked for as a part of the text.
+    pub(crate) fn apply_asked(
+        &self,
+        engine: &Engine,
+        compiler: &Compiler,
+        constraint: &ConstraintArgs,
+        request: &mut Request,
+    ) -> Result<Protocol> {
+        self.apply_with((engine, compiler), constraint, Unasked::Text, request)
+    }
+
+    fn apply_with(
+        &self,
+        (engine, compiler): (&Engine, &Compiler),
+        constraint: &ConstraintArgs,
+        unasked: Unasked,
         request: &mut Request,
     ) -> Result<Protocol> {
         let mut protocol = Protocol::default().of_model(engine);
@@ -101,7 +131,7 @@ impl ToolArgs {
         } else if begins_inside_reasoning(engine, request)? {
             protocol = protocol.with_reasoning(engine, request, None, None)?;
             is_unasked = true;
-        } else if request.best_of == 1 && request.beam.is_none() {
+        } else if unasked == Unasked::Told {
             let formats = MessageFormats::default();
             let is_constrained = constraint.is_given();
             let unasked = UnaskedReasoning { is_constrained, declines: false };

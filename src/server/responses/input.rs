@@ -266,9 +266,18 @@ impl Conversation {
         Ok(())
     }
 
-    /// Reasoning that no answer follows is a message of its own: it does not belong to a later answer.
+    /// Reasoning that no answer follows does not belong to a later one: it is a part of the message of the assistant
+    /// before it, or a message of its own.
     fn end_reasoning(&mut self) {
-        if let Some(reasoning) = self.reasoning.take() {
+        let Some(reasoning) = self.reasoning.take() else { return };
+        let last = self.messages.last_mut().filter(|last| last["role"] == "assistant");
+        if let Some(last) = last {
+            let text = match last["reasoning_content"].as_str() {
+                Some(before) => format!("{before}\n{reasoning}"),
+                None => reasoning,
+            };
+            last["reasoning_content"] = json!(text);
+        } else {
             let message =
                 json!({ "role": "assistant", "content": "", "reasoning_content": reasoning });
             self.messages.push(message);
