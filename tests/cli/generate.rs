@@ -4,8 +4,22 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::model_support::hey;
+use crate::model_support::{hey, thinker};
 use crate::{PERSON, Ran, file, run, run_on, text};
+
+#[test]
+fn reasoning_that_nobody_asked_for_is_no_output() {
+    let model = text(thinker("cli-unasked"));
+    let args = ["generate", "--model", &model, "--prompt", "x"];
+    let ran = run(&args);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "Hey\n"), "{}", ran.err);
+    let ran = run(&[&args[..], &["--output", "json"]].concat());
+    let answer: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&answer["text"], &answer["reasoning"]), (&"Hey".into(), &"so".into()), "{answer}");
+    // A constraint leaves no room for it.
+    let ran = run(&[&args[..], &["--choice", "Hi", "--choice", "Ho"]].concat());
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
+}
 
 #[test]
 fn generate_writes_the_text_to_standard_output_and_nothing_else() {
@@ -119,7 +133,11 @@ fn a_trace_as_a_page_needs_nothing_beside_itself() {
 
 #[test]
 fn the_best_texts_come_in_order() {
-    let model = text(hey("cli-n-best"));
+    let folder = hey("cli-n-best");
+    // A model that reasons, by its template.
+    let template = "{% if x %}</think>{% endif %}>";
+    std::fs::write(folder.join("chat_template.jinja"), template).unwrap();
+    let model = text(folder);
     let args =
         ["generate", "--prompt", "x", "--model", &model, "--choice", "Hot", "--choice", "Hey"];
     let ran = run(&[&args[..], &["--beam", "3", "--n-best", "2"]].concat());

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model_support::{END, byte_tokenizer, hey, parrot};
+use crate::model_support::{byte_tokenizer, hey, thinker};
 use crate::tools::two_tools;
 use crate::{chat, serve, serve_with};
 
@@ -82,33 +82,6 @@ fn reasoning_comes_before_the_answer_and_has_a_budget() {
     let message = &chat(address, model, fields).json()["choices"][0]["message"];
     assert_eq!(message["reasoning_content"], "He", "{message}");
     assert_eq!(message["tool_calls"].as_array().unwrap().len(), 1, "{message}");
-}
-
-/// A model that writes `<think>so</think>Hey`, the tags as tokens of their own.
-fn thinker(name: &str) -> std::path::PathBuf {
-    let byte = |byte: u8| u32::from(byte);
-    let (open, close) = (257, 258);
-    let follows = [
-        (byte(b'>'), open),
-        (open, byte(b's')),
-        (byte(b's'), byte(b'o')),
-        (byte(b'o'), close),
-        (close, byte(b'H')),
-        (byte(b'H'), byte(b'e')),
-        (byte(b'e'), byte(b'y')),
-        (byte(b'y'), END),
-    ];
-    let folder = parrot(name, &follows, 2048);
-    let mut tokenizer = byte_tokenizer();
-    for (id, content) in [(open, "<think>"), (close, "</think>")] {
-        let token = json!({ "id": id, "content": content, "special": false, "single_word": false,
-            "lstrip": false, "rstrip": false, "normalized": false });
-        tokenizer["added_tokens"].as_array_mut().unwrap().push(token);
-    }
-    std::fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).unwrap();
-    let template = "{% for m in messages %}{{ m.content.split('</think>')[-1] }}{% endfor %}>";
-    std::fs::write(folder.join("chat_template.jinja"), template).unwrap();
-    folder
 }
 
 /// Models reason without being asked; in free text it is told apart, a constraint leaves no room for it.

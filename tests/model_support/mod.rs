@@ -136,6 +136,34 @@ pub(crate) fn hey(name: &str) -> PathBuf {
     parrot(name, &[(b'>', next(b'H')), (b'H', next(b'e')), (b'e', next(b'y')), (b'y', END)], 2048)
 }
 
+/// A model that writes `<think>so</think>Hey`, the tags as tokens of their own.
+#[allow(dead_code)]
+pub(crate) fn thinker(name: &str) -> PathBuf {
+    let byte = |byte: u8| u32::from(byte);
+    let (open, close) = (257, 258);
+    let follows = [
+        (byte(b'>'), open),
+        (open, byte(b's')),
+        (byte(b's'), byte(b'o')),
+        (byte(b'o'), close),
+        (close, byte(b'H')),
+        (byte(b'H'), byte(b'e')),
+        (byte(b'e'), byte(b'y')),
+        (byte(b'y'), END),
+    ];
+    let folder = parrot(name, &follows, 2048);
+    let mut tokenizer = byte_tokenizer();
+    for (id, content) in [(open, "<think>"), (close, "</think>")] {
+        let token = json!({ "id": id, "content": content, "special": false, "single_word": false,
+            "lstrip": false, "rstrip": false, "normalized": false });
+        tokenizer["added_tokens"].as_array_mut().unwrap().push(token);
+    }
+    std::fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).unwrap();
+    let template = "{% for m in messages %}{{ m.content.split('</think>')[-1] }}{% endfor %}>";
+    std::fs::write(folder.join("chat_template.jinja"), template).unwrap();
+    folder
+}
+
 /// The safetensors format: the header's length, the header, the data.
 fn safetensors(tensors: &Tensors, dtype: &str) -> Vec<u8> {
     let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
