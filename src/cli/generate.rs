@@ -24,7 +24,7 @@ use crate::cli::args::generation::{GenerationArgs, at_least_one};
 use crate::cli::args::model::ModelArgs;
 use crate::cli::args::sampling::SamplingArgs;
 use crate::cli::args::tools;
-use crate::cli::args::tools::{MessagePrinter, ToolArgs};
+use crate::cli::args::tools::{MessagePrinter, ToolArgs, Unasked};
 use crate::cli::input;
 use crate::cli::outcome::Outcome;
 
@@ -91,12 +91,10 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         faithfulness: args.output == OutputFormat::Json,
         ..Request::text(&prompt)
     };
-    let tools = &args.tools;
-    let protocol = match args.n_best {
-        // Several texts are listed whole, reasoning that nobody asked for included.
-        Some(_) => tools.apply_asked(&engine, &compiler, &args.constraint, &mut request)?,
-        None => tools.apply(&engine, &compiler, &args.constraint, &mut request)?,
-    };
+    // Several texts are listed whole.
+    let unasked = if args.n_best.is_some() { Unasked::Text } else { Unasked::Told };
+    let (tools, constraint) = (&args.tools, &args.constraint);
+    let protocol = tools.apply(&engine, &compiler, constraint, unasked, &mut request)?;
     let request = args.generation.apply(request, &defaults);
     if let Some(most) = args.n_best {
         return ranked(&engine, &request, most, &protocol, args.output);

@@ -55,7 +55,7 @@ pub(crate) struct ToolArgs {
 
 /// Reasoning that nobody asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Unasked {
+pub(crate) enum Unasked {
     /// It is told apart from the text.
     Told,
     /// It is text.
@@ -74,26 +74,6 @@ impl ToolArgs {
         &self,
         engine: &Engine,
         compiler: &Compiler,
-        constraint: &ConstraintArgs,
-        request: &mut Request,
-    ) -> Result<Protocol> {
-        self.apply_with((engine, compiler), constraint, Unasked::Told, request)
-    }
-
-    /// The same, with reasoning that nobody asked for as a part of the text.
-    pub(crate) fn apply_asked(
-        &self,
-        engine: &Engine,
-        compiler: &Compiler,
-        constraint: &ConstraintArgs,
-        request: &mut Request,
-    ) -> Result<Protocol> {
-        self.apply_with((engine, compiler), constraint, Unasked::Text, request)
-    }
-
-    fn apply_with(
-        &self,
-        (engine, compiler): (&Engine, &Compiler),
         constraint: &ConstraintArgs,
         unasked: Unasked,
         request: &mut Request,
