@@ -157,9 +157,7 @@ impl<'a> Reserved<'a> {
     fn of(all: &'a AtomicUsize, texts: usize) -> Self {
         Self { all, texts, before: all.fetch_add(texts, Ordering::Relaxed) }
     }
-}
 
-impl Reserved<'_> {
     /// The engine has so many of the texts.
     fn submitted(&mut self, texts: usize) {
         let texts = texts.min(self.texts);

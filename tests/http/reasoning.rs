@@ -11,12 +11,16 @@ fn thought_of(reasoning: &Value) -> usize {
     "<think></think>".len() + reasoning.as_str().unwrap_or_default().len()
 }
 
+/// The format of an answer that is `7`.
+fn always_seven() -> Value {
+    json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": { "const": 7 } } })
+}
+
 #[test]
 fn reasoning_comes_before_the_answer_and_has_a_budget() {
     let model = "http-reasoning";
     let address = serve(hey(model), &[]);
-    let format =
-        json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": { "const": 7 } } });
+    let format = always_seven();
     for (extra, content) in [
         (json!({}), "Hey"),
         (json!({ "response_format": format }), "7"),
@@ -89,8 +93,7 @@ fn reasoning_comes_before_the_answer_and_has_a_budget() {
 fn reasoning_that_nobody_asked_for_is_no_answer() {
     let model = "http-reasoning-unasked";
     let address = serve(thinker(model), &[]);
-    let format =
-        json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": { "const": 7 } } });
+    let format = always_seven();
     for (extra, content, reasoning) in [
         (json!({}), "Hey", json!("so")),
         (json!({ "tools": two_tools() }), "Hey", json!("so")),
@@ -157,8 +160,7 @@ fn an_answer_has_the_pieces_of_its_format_before_it() {
         {% if x %}<|channel|>{% endif %}>";
     std::fs::write(folder.join("chat_template.jinja"), template).unwrap();
     let address = serve(folder, &[]);
-    let format =
-        json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": { "const": 7 } } });
+    let format = always_seven();
     let fields = |effort: Option<&str>| {
         json!({ "max_tokens": 60, "temperature": 0, "response_format": format,
             "reasoning_effort": effort, "logit_bias": { "97": -100 } })

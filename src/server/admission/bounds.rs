@@ -8,7 +8,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerBounds {
-    /// Bytes of one body; schemas of several megabytes exist.
+    /// Bytes of one body; schemas of several megabytes exist. The texts of one request, each with its prompt
+    /// and lists, may take sixteen times that together.
     pub max_body_bytes: usize,
     /// Bytes of all bodies whose requests are not answered yet; another one waits for room, and
     /// is told to come back where there is none for as long as a body may take to arrive. Small
