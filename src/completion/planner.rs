@@ -130,7 +130,10 @@ impl<'a> CompletionPlanner<'a> {
                     if needed > tokens.into() {
                         format!("at least {needed} are needed")
                     } else {
-                        format!("its shortest text has {bytes} bytes or more")
+                        let message = format!(
+                            "no text of the constraint was found within {tokens} tokens: the shortest has {bytes} bytes or more"
+                        );
+                        return Err(too_few_tokens(message));
                     }
                 }
                 _ => return Ok(()),

@@ -34,37 +34,68 @@ pub(crate) fn take_back(vocabulary: &Vocabulary, prompt: &mut Vec<u32>) -> Vec<u
     taken.1
 }
 
+/// A constraint on the text behind the healed bytes, and what the text has room for.
+pub(crate) struct HealedText<'a> {
+    pub(crate) matcher: &'a mut Matcher,
+    /// The number of tokens within which the text must be completed, if it must.
+    pub(crate) room: Option<u32>,
+}
+
+impl HealedText<'_> {
+    /// Whether the text can be completed after so many tokens more. As for other masks, a limit of the search is
+    /// no refusal.
+    fn fits_after(&mut self, tokens: Option<u32>) -> bool {
+        let Some(room) = self.room else { return true };
+        let Some(left) = tokens.and_then(|tokens| room.checked_sub(tokens)) else { return false };
+        let checked = self.matcher.check_budget(left);
+        !checked.is_err_and(|error| error.kind() == ErrorKind::Request)
+    }
+}
+
 /// Fills the mask with the tokens that continue the healed bytes `rest`, which are not empty:
 /// proper prefixes of `rest`, and tokens that begin with it and then continue as the constraint
-/// allows.
+/// allows. With a budget, those after which the text can be completed within it; the healed bytes are then counted as
+/// written to their last one before the text begins.
 ///
 /// Errors when the constraint reaches a limit.
 pub(crate) fn allow(
     vocabulary: &Vocabulary,
     rest: &[u8],
-    matcher: Option<&mut Matcher>,
+    text: Option<HealedText<'_>>,
     mask: &mut TokenMask,
 ) -> Result<()> {
     mask.clear();
     let (trie, mut node) = (vocabulary.trie(), 0);
-    for &byte in rest {
-        let Some(child) = trie.child(node, byte) else { return Ok(()) };
-        node = child;
-        trie.tokens(node).iter().for_each(|&token| mask.allow(token));
-    }
-    let Some(matcher) = matcher else {
+    let Some(mut text) = text else {
+        for &byte in rest {
+            let Some(child) = trie.child(node, byte) else { return Ok(()) };
+            node = child;
+            trie.tokens(node).iter().for_each(|&token| mask.allow(token));
+        }
         trie.subtree_tokens(node).iter().for_each(|&token| mask.allow(token));
         return Ok(());
     };
-    let (nodes, before) = (trie.nodes(), matcher.steps());
+    let spelled = tokens_to_spell(vocabulary, rest);
+    for (at, &byte) in rest.iter().enumerate() {
+        let Some(child) = trie.child(node, byte) else { return Ok(()) };
+        node = child;
+        let tokens = trie.tokens(node);
+        if !tokens.is_empty() && text.fits_after(spelled[at + 1].map(|rest| rest + 1)) {
+            tokens.iter().for_each(|&token| mask.allow(token));
+        }
+    }
+    let (nodes, before) = (trie.nodes(), text.matcher.steps());
     let (mut at, end) = (node + 1, nodes[node].subtree_end as usize);
     while at < end {
         // One step of the matcher for each byte beyond `rest`.
         let depth = usize::from(nodes[at].depth - nodes[node].depth);
-        matcher.rollback(matcher.steps() - before - (depth - 1))?;
-        match matcher.accept_bytes(&[nodes[at].byte]) {
+        text.matcher.rollback(text.matcher.steps() - before - (depth - 1))?;
+        match text.matcher.accept_bytes(&[nodes[at].byte]) {
             Ok(()) => {
-                trie.tokens(at).iter().for_each(|&token| mask.allow(token));
+                let tokens = trie.tokens(at);
+                if !tokens.is_empty() && text.fits_after(Some(1)) {
+                    tokens.iter().for_each(|&token| mask.allow(token));
+                }
                 at += 1;
             }
             Err(error) if error.kind() == ErrorKind::Rejected => {
@@ -73,5 +104,24 @@ pub(crate) fn allow(
             Err(error) => return Err(error),
         }
     }
-    matcher.rollback(matcher.steps() - before)
+    text.matcher.rollback(text.matcher.steps() - before)
+}
+
+/// By position in some bytes: the fewest tokens that spell the bytes behind it; `None` where none do.
+pub(crate) fn tokens_to_spell(vocabulary: &Vocabulary, bytes: &[u8]) -> Vec<Option<u32>> {
+    let trie = vocabulary.trie();
+    let mut fewest: Vec<Option<u32>> = vec![None; bytes.len()];
+    fewest.push(Some(0));
+    for from in (0..bytes.len()).rev() {
+        let mut node = 0;
+        for (at, &byte) in bytes.iter().enumerate().skip(from) {
+            let Some(child) = trie.child(node, byte) else { break };
+            node = child;
+            if let Some(behind) = fewest[at + 1].filter(|_| !trie.tokens(node).is_empty()) {
+                let tokens = behind + 1;
+                fewest[from] = Some(fewest[from].map_or(tokens, |known| known.min(tokens)));
+            }
+        }
+    }
+    fewest
 }

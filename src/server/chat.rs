@@ -136,6 +136,8 @@ impl WholeCompletion {
 }
 
 impl WholeWriter for WholeCompletion {
+    type Whole = Value;
+
     fn add(&mut self, reply: WorkerReply) {
         match reply {
             WorkerReply::Text(index, text) => self.open(index).0.text(&text),

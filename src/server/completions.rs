@@ -358,6 +358,8 @@ impl EventWriter for CompletionAnswer {
 }
 
 impl WholeWriter for CompletionAnswer {
+    type Whole = Value;
+
     fn add(&mut self, reply: WorkerReply) {
         self.note(reply);
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};
-use serde_json::Value;
 
 use crate::engine::{Protocol, Request};
 
@@ -120,12 +119,12 @@ pub(super) async fn respond_as_whole(
     Ok(with_ignored(Json(whole).into_response(), ignored))
 }
 
-async fn whole(
+async fn whole<W: WholeWriter>(
     app: &App,
     budget: TokenBudget,
-    mut writer: impl WholeWriter,
+    mut writer: W,
     mut replies: Replies,
-) -> Result<Value, ApiError> {
+) -> Result<W::Whole, ApiError> {
     loop {
         match required(replies.recv().await, app, budget)? {
             WorkerReply::Finished => return Ok(writer.finish()),

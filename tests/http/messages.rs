@@ -77,6 +77,20 @@ fn a_message_is_text_reasoning_and_calls() {
 }
 
 #[test]
+fn an_input_has_its_numbers_as_they_were_written() {
+    let model = "http-messages-numbers";
+    let address = serve(hey(model), &[]);
+    let schema = json!({ "type": "object", "properties": {
+        "n": { "type": "integer", "minimum": 9e19, "maximum": 9.1e19 } }, "required": ["n"] });
+    let call = json!({ "tools": [{ "name": "count", "input_schema": schema }],
+        "tool_choice": { "type": "any" } });
+    let answer = message(address, model, &call);
+    let digits = answer.body.split(r#""n":"#).nth(1).expect(&answer.body).trim_start();
+    let digits = digits.chars().take_while(char::is_ascii_digit).count();
+    assert_eq!(digits, 20, "{}", answer.body);
+}
+
+#[test]
 fn events_tell_what_the_message_is() {
     let model = "http-messages-stream";
     let address = serve(hey(model), &[]);

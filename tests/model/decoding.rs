@@ -672,6 +672,37 @@ fn the_end_of_a_prompt_is_written_anew() {
     assert!(healed > 0);
 }
 
+/// Tokens that write the prompt's end anew count as tokens of the text: it is complete within `max_tokens`, or refused.
+#[test]
+fn a_healed_text_is_complete_within_its_tokens() {
+    let engine = Engine::load(&ModelOptions::default()).unwrap();
+    let texts = ["er is fine, and so are all of us", "her", "!", "a"];
+    let (mut written, mut refused) = (0, 0);
+    for prompt in ["Name: An", "The weath", "x  ", "Read http:"] {
+        for (max_tokens, seed) in (1..=6).flat_map(|most| (0..4).map(move |seed| (most, seed))) {
+            let request = Request {
+                raw: true,
+                token_healing: true,
+                max_tokens,
+                constraint: Some(choice(&engine, &texts)),
+                sampling: SamplingParams { temperature: 5.0, ..seeded(seed) },
+                ..Request::text(prompt)
+            };
+            match engine.generate(&request, &mut |_| ControlFlow::Continue(())) {
+                Ok(response) => {
+                    assert!(response.complete, "{prompt} {max_tokens}: {response:?}");
+                    written += 1;
+                }
+                Err(error) => {
+                    assert!(error.message().contains("within"), "{error}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(written > 40 && refused > 0, "{written} {refused}");
+}
+
 /// Texts are what the tokenizer would write, unless the constraint leaves nothing else; then the
 /// response says so.
 #[test]

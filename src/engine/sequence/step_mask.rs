@@ -5,7 +5,7 @@
 //! count.
 
 use super::Sequence;
-use crate::engine::token_healing;
+use crate::engine::token_healing::{self, HealedText};
 use crate::error::Result;
 use crate::vocabulary::TokenMask;
 
@@ -19,8 +19,10 @@ impl Sequence {
     /// allows nothing but what they forbid.
     pub(crate) fn compute_mask(&mut self) -> Result<(&TokenMask, bool)> {
         if self.is_healing() {
+            let room = self.budget();
+            let text = self.matcher.as_mut().map(|matcher| HealedText { matcher, room });
             let vocabulary = self.runner.vocabulary();
-            token_healing::allow(vocabulary, &self.healing, self.matcher.as_mut(), &mut self.mask)?;
+            token_healing::allow(vocabulary, &self.healing, text, &mut self.mask)?;
             return Ok((&self.mask, false));
         }
         self.apply_constraint()?;
@@ -83,7 +85,8 @@ impl Sequence {
     /// Errors if the constraint asks for more tokens than there is room for.
     pub(super) fn check_budget(&mut self) -> Result<()> {
         let (Some(room), Some(matcher)) = (self.budget(), &mut self.matcher) else { return Ok(()) };
-        matcher.check_budget(room)
+        let healed = token_healing::tokens_to_spell(self.runner.vocabulary(), &self.healing)[0];
+        matcher.check_budget(room.saturating_sub(healed.unwrap_or(0)))
     }
 
     /// Whether the text must still begin with bytes that token healing took off the prompt.

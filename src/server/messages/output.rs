@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::errors::error_object;
@@ -18,7 +20,7 @@ pub(super) struct MessageAnswer {
     id: String,
     reader: MessageReader,
     /// Blocks that are done.
-    content: Vec<Value>,
+    content: Vec<Block>,
     open: Option<OpenBlock>,
     /// Blanks before a text that has not begun: between calls they are no text.
     blanks: String,
@@ -43,23 +45,57 @@ enum BlockKind {
     ToolUse { id: String, name: String },
 }
 
+/// A block of the content as this API writes it.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block {
+    Text {
+        text: String,
+    },
+    Thinking {
+        thinking: String,
+        signature: &'static str,
+    },
+    /// The input as the model wrote it: a [`Value`] would round its long numbers.
+    ToolUse {
+        id: String,
+        name: String,
+        input: Box<RawValue>,
+    },
+}
+
+/// A message as this API writes it.
+#[derive(Serialize)]
+pub(super) struct Message {
+    id: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    role: &'static str,
+    model: String,
+    content: Vec<Block>,
+    stop_reason: Value,
+    stop_sequence: Option<String>,
+    usage: Value,
+}
+
 impl OpenBlock {
-    fn object(&self) -> Value {
-        let text = &self.text;
-        match &self.kind {
-            BlockKind::Text => json!({ "type": "text", "text": text }),
-            BlockKind::Thinking => json!({ "type": "thinking", "thinking": text, "signature": "" }),
-            BlockKind::ToolUse { id, name } => {
-                let input = match text.as_str() {
-                    "" => json!({}),
-                    // Cut off by a stop sequence: the form that this API has for it.
-                    text => serde_json::from_str(text)
-                        .unwrap_or_else(|_| json!({ "INVALID_JSON": text })),
-                };
-                json!({ "type": "tool_use", "id": id, "name": name, "input": input })
-            }
+    fn into_block(self) -> Block {
+        let text = self.text;
+        match self.kind {
+            BlockKind::Text => Block::Text { text },
+            BlockKind::Thinking => Block::Thinking { thinking: text, signature: "" },
+            BlockKind::ToolUse { id, name } => Block::ToolUse { id, name, input: input(text) },
         }
     }
+}
+
+/// The input of a call, of whose JSON a stop sequence may have cut off the end: this API has a form for that.
+fn input(text: String) -> Box<RawValue> {
+    let text = if text.is_empty() { "{}".to_owned() } else { text };
+    let invalid = json!({ "INVALID_JSON": text }).to_string();
+    RawValue::from_string(text)
+        .or_else(|_| RawValue::from_string(invalid))
+        .expect("an object that was just written is JSON")
 }
 
 impl MessageAnswer {
@@ -109,10 +145,16 @@ impl MessageAnswer {
     /// Ends the open block and begins another one.
     fn begin(&mut self, kind: BlockKind) {
         self.end();
-        let open = OpenBlock { kind, text: String::new() };
+        let begun = match &kind {
+            BlockKind::Text => json!({ "type": "text", "text": "" }),
+            BlockKind::Thinking => json!({ "type": "thinking", "thinking": "", "signature": "" }),
+            BlockKind::ToolUse { id, name } => {
+                json!({ "type": "tool_use", "id": id, "name": name, "input": {} })
+            }
+        };
         self.events.push(json!({ "type": "content_block_start", "index": self.content.len(),
-            "content_block": open.object() }));
-        self.open = Some(open);
+            "content_block": begun }));
+        self.open = Some(OpenBlock { kind, text: String::new() });
     }
 
     /// Adds text to the open block.
@@ -134,11 +176,11 @@ impl MessageAnswer {
     fn end(&mut self) {
         let Some(open) = self.open.take() else { return };
         self.events.push(json!({ "type": "content_block_stop", "index": self.content.len() }));
-        self.content.push(open.object());
+        self.content.push(open.into_block());
     }
 
     fn stop_reason(&self) -> Value {
-        let has_calls = self.content.iter().any(|block| block["type"] == "tool_use");
+        let has_calls = self.content.iter().any(|block| matches!(block, Block::ToolUse { .. }));
         match self.finish {
             None => Value::Null,
             Some(FinishReason::Length) => json!("max_tokens"),
@@ -159,22 +201,25 @@ impl MessageAnswer {
         })
     }
 
-    /// The message as it is now.
-    fn object(&self) -> Value {
-        json!({
-            "id": self.id,
-            "type": "message",
-            "role": "assistant",
-            "model": self.app.name(),
-            "content": self.content,
-            "stop_reason": self.stop_reason(),
-            "stop_sequence": self.stop_sequence,
-            "usage": self.usage(),
-        })
+    /// The message as it is now, with the blocks that are done.
+    fn take_message(&mut self) -> Message {
+        let stop_reason = self.stop_reason();
+        Message {
+            id: self.id.clone(),
+            kind: "message",
+            role: "assistant",
+            model: self.app.name().to_owned(),
+            content: std::mem::take(&mut self.content),
+            stop_reason,
+            stop_sequence: self.stop_sequence.clone(),
+            usage: self.usage(),
+        }
     }
 }
 
 impl WholeWriter for MessageAnswer {
+    type Whole = Message;
+
     fn add(&mut self, reply: WorkerReply) {
         let parts = match reply {
             WorkerReply::Text(_, text) => self.reader.text(&text),
@@ -199,7 +244,7 @@ impl WholeWriter for MessageAnswer {
         parts.into_iter().for_each(|part| self.part(part));
     }
 
-    fn finish(&mut self) -> Value {
+    fn finish(&mut self) -> Message {
         if self.open.is_none() && !self.blanks.is_empty() && self.content.is_empty() {
             self.begin(BlockKind::Text);
             let blanks = std::mem::take(&mut self.blanks);
@@ -210,14 +255,14 @@ impl WholeWriter for MessageAnswer {
             json!({ "stop_reason": self.stop_reason(), "stop_sequence": self.stop_sequence });
         self.events.push(json!({ "type": "message_delta", "delta": delta, "usage": self.usage() }));
         self.events.push(json!({ "type": "message_stop" }));
-        self.object()
+        self.take_message()
     }
 }
 
 impl TypedWriter for MessageAnswer {
     fn begin_stream(&mut self) {
         if !std::mem::replace(&mut self.has_begun, true) {
-            let message = self.object();
+            let message = self.take_message();
             self.events.push(json!({ "type": "message_start", "message": message }));
         }
     }

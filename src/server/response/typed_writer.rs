@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use axum::response::sse::Event;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::event_stream::EventWriter;
@@ -11,11 +12,14 @@ use crate::server::worker::WorkerReply;
 
 /// Makes one object of all replies.
 pub(crate) trait WholeWriter {
+    /// What the answer is written from.
+    type Whole: Serialize;
+
     /// Takes a reply that is no error and not the last.
     fn add(&mut self, reply: WorkerReply);
 
     /// The answer, after the last reply.
-    fn finish(&mut self) -> Value;
+    fn finish(&mut self) -> Self::Whole;
 }
 
 /// Makes an answer of which every event is an object, sent under the name that its `type` has.

@@ -297,6 +297,8 @@ impl ResponseAnswer {
 }
 
 impl WholeWriter for ResponseAnswer {
+    type Whole = Value;
+
     fn add(&mut self, reply: WorkerReply) {
         let parts = match reply {
             WorkerReply::Text(_, text) => self.reader.text(&text),
