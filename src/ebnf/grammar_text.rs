@@ -188,6 +188,19 @@ impl<'a> GrammarText<'a> {
         }
     }
 
+    /// Reads a string between two quotes, the first of which comes next; an error if it is not closed in its line.
+    pub(super) fn quoted(&mut self, quote: char) -> Result<&'a str> {
+        let start = self.at;
+        let quote = quote.to_string();
+        let text = self.skip_enclosed(&quote, &quote, "string")?;
+        if text.contains('\n') {
+            return Err(self
+                .error(start, "the string is not closed")
+                .with_help(format!("end it with `{quote}` in its line")));
+        }
+        Ok(text)
+    }
+
     /// Enters a group that begins here with `open`.
     pub(super) fn enter(&mut self, open: &str) -> Result<()> {
         if self.depth == MAX_NESTING {

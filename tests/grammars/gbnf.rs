@@ -161,6 +161,7 @@ fn xgrammar() {
                 &["hello, world"],
             ),
             ("root ::= Regex(\"x.\", flags=\"u\")", &["xy"], &["x\n", "Xy"]),
+            ("root ::= Regex(\"a|(?:b)\")", &["a", "b"], &["ab"]),
             (
                 "root ::= string_body\nstring_body ::= Regex(\"\\\\S+\", json_string=true)",
                 &["ab\u{e9}"],

@@ -74,6 +74,7 @@ fn what_is_refused() {
         &[
             ("a = 'x'", (1, 8), "expected `;`"),
             ("a = 'x;", (1, 5), "not closed"),
+            ("a = b', 'x';\nb = 'y';", (1, 11), "not closed"),
             ("a = '';", (1, 5), "not empty"),
             ("a = (* x", (1, 5), "not closed"),
             ("a = ['x';", (1, 9), "expected `]`"),
@@ -102,6 +103,7 @@ fn sequences_without_commas_and_ranges() {
             ),
             // A name of two words, and two names side by side.
             ("s = a b a c;\na b = \"x\";\na = \"y\";\nc = \"z\";", &["xyz"], &["xx", "yyz"]),
+            ("s = 'x' .\nl = /* a letter */ .\nm = (* nothing *) 'y' .\nn = .", &["x"], &[""]),
             ("s = (a b) [a] 2 * b;\na = \"x\";\nb = \"y\";", &["xyyy", "xyxyy"], &["xyx"]),
         ],
     );
@@ -112,6 +114,8 @@ fn sequences_without_commas_and_ranges() {
             ("s = \"ab\" .. \"c\";", (1, 5), "from one character to another"),
             ("s = \"b\" .. \"a\";", (1, 5), "ends before"),
             ("s = \"b\"+;", (1, 8), "expected `;`"),
+            // Prose of Go's specification, where the start reaches it.
+            ("s = l .\nl = /* a letter */ .", (2, 4), "comment stands in place"),
         ],
     );
 }

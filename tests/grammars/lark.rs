@@ -18,6 +18,15 @@ fn lark() {
             ),
             ("start: LETTER+\nLETTER: \"a\"..\"c\" | \"É\"i", &["abc", "éÉ"], &["d", ""]),
             ("start: /a.c/s /x y/x", &["a\ncxy"], &["a\ncx y"]),
+            ("start: /a # c/x | /(b)|c/i", &["a", "b", "C"], &["A", ""]),
+            // Escapes of strings, a pair of surrogates among them, as JSON has it.
+            ("start: \"\\ud83d\\ude00\\u00e9\\/\\\\\"", &["😀é/\\"], &["😀"]),
+            // Blanks, and arrows without them.
+            (
+                "start: n->x | sep {\"a\", \",\"}\nn.+1: \"1\"\nsep {y, z} .2: y z y",
+                &["1", "a,a"],
+                &["a"],
+            ),
             ("start: IF | NAME\nIF.2: \"if\"\nNAME: /[a-z]+/", &["if", "iff"], &["IF"]),
             // "Regexps & Ambiguity": a slash is escaped.
             ("start: /a\\/b/", &["a/b"], &["ab"]),
@@ -181,6 +190,11 @@ fn llguidance() {
             ),
             // Grammars within grammars; what is ignored outside is not ignored inside.
             (
+                "start: %lark {\nstart: /[^}]/ \"{\" /\"/ # } and \" unbalanced\n}",
+                &["a{\""],
+                &["}{\"", "a"],
+            ),
+            (
                 "%ignore \" \"\nstart: %lark { start: \"a\" \"}\" } @json",
                 &["a} [1]", " a} 2 "],
                 &["a }1", "a}"],
@@ -289,6 +303,8 @@ fn what_is_refused() {
             ("start: /a", (1, 8), "not closed"),
             ("start: /a\nb/", (1, 8), "flag `x`"),
             ("start: /(a/", (1, 8), "unclosed"),
+            ("start: /a)|(b/i", (1, 8), "unopened"),
+            ("start: \"\\(\"", (1, 9), "unknown escape"),
             ("start: /a/l", (1, 11), "flag `l`"),
             ("start: (\"a\"", (1, 12), "expected `)`"),
             ("start: itme\nitem: \"a\"", (1, 8), "did you mean `item`"),

@@ -170,6 +170,10 @@ fn constructs() {
             ("a ::= [-'()+,./:=?;!*#@$_%]", &["-", "#", "%"], &["a", "\""]),
             ("a ::= b | a '+' b\nb ::= [0-9]", &["1", "1+2+3"], &["+", "1+"]),
             ("a::= a.b-c\na.b-c ::= 'x'", &["x"], &["a"]),
+            // A class at the end of a rule is no number of the next one.
+            ("a ::= b '0' [xX]\nb ::= [01]\nc ::= [ ]\nd ::= 'y'", &["00x", "10X"], &["00", "0x"]),
+            ("[1] a ::= b [01]\n[2] b ::= [eE]\n[3a] c ::= 'x'", &["e0", "E1"], &["e", "0"]),
+            ("a ::= 'x'\n  [01]\nb ::= 'y'", &["x0", "x1"], &["x"]),
         ],
     );
 }
@@ -182,6 +186,8 @@ fn what_is_refused() {
             ("a ::= 'x", (1, 7), "not closed"),
             ("a ::= /* x", (1, 7), "not closed"),
             ("a ::= [a-", (1, 7), "not closed"),
+            ("a ::= 'x' | b'\nb ::= 'z'", (1, 14), "not closed"),
+            ("<a> ::= 'x' [ <b> ]\n<b> ::= 'y'", (1, 13), "not an option"),
             ("a ::= [z-a]", (1, 8), "ends before"),
             ("a ::= #xFFFFFFF", (1, 7), "no such character"),
             ("a ::= #12", (1, 7), "expected `#xN`"),

@@ -18,6 +18,7 @@
 
 use rustc_hash::FxHashSet;
 
+use crate::deadline;
 use crate::ebnf::environment::Environment;
 use crate::ebnf::expression::{RuleExpr, RuleExprKind};
 use crate::ebnf::grammar_text::{GrammarText, MAX_CODE_POINT};
@@ -32,6 +33,7 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
         text: GrammarText::new(text),
         rules: RuleTable::new("=", environment),
         defined: defined_names(text),
+        meaningless: Vec::new(),
     };
     let mut start = None;
     parser.skip_space()?;
@@ -43,6 +45,16 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
     match start {
         Some(first) => {
             let start = parser.rules.start_rule(&first);
+            let reached = parser.rules.reached(start);
+            if let Some((_, at)) = parser.meaningless.iter().find(|(rule, _)| reached[*rule]) {
+                return Err(parser
+                    .text
+                    .error(
+                        *at,
+                        "a comment stands in place of a definition, which no program can read",
+                    )
+                    .with_help("write what it says; an empty definition is the empty text"));
+            }
             parser.rules.finish(&parser.text, start)
         }
         None => {
@@ -57,6 +69,8 @@ struct IsoParser<'a> {
     rules: RuleTable<'a>,
     /// The names that the text defines, without their gaps.
     defined: FxHashSet<String>,
+    /// Rules with a comment in place of their definition, as Go's specification has some, and the byte offset of it.
+    meaningless: Vec<(usize, usize)>,
 }
 
 /// The words before each `=`, joined, of a text whose strings and comments are well-formed.
@@ -147,10 +161,21 @@ impl<'a> IsoParser<'a> {
         let words = self.words()?;
         let mut calls = Vec::new();
         let mut rest = &words[..];
+        let longest = self.defined.iter().map(String::len).max().unwrap_or(0);
         while let [(at, first), ..] = rest {
+            deadline::check()?;
             let joined =
                 |count: usize| rest[..count].iter().map(|(_, word)| *word).collect::<String>();
-            let known = (1..=rest.len()).rev().find(|&count| self.defined.contains(&joined(count)));
+            let (mut known, mut together) = (None, String::new());
+            for (index, (_, word)) in rest.iter().enumerate() {
+                together.push_str(word);
+                if together.len() > longest {
+                    break;
+                }
+                if self.defined.contains(&together) {
+                    known = Some(index + 1);
+                }
+            }
             // Where nothing is defined, all of it is what is missing.
             let count = known.unwrap_or(if calls.is_empty() { rest.len() } else { 1 });
             let name =
@@ -174,7 +199,11 @@ impl<'a> IsoParser<'a> {
             return Err(self.text.error(self.text.at, format!("expected `=` after `{name}`")));
         }
         self.rules.id(&name, start);
+        let before = self.text.at;
         let body = self.definitions()?;
+        if self.is_prose(before)? {
+            self.meaningless.push((self.rules.id(&name, start), before));
+        }
         self.rules.define(&self.text, &name, start, body)?;
         if self.text.eat(";") || self.text.eat(".") {
             return Ok(name);
@@ -188,6 +217,17 @@ impl<'a> IsoParser<'a> {
             } else {
                 "`,` stands between the parts of a sequence, `|` between alternatives"
             }))
+    }
+
+    /// Whether a comment between `/*` and `*/`, and nothing else, stands between a place and here. (One in the
+    /// standard's own signs says that nothing is meant.)
+    fn is_prose(&mut self, from: usize) -> Result<bool> {
+        let end = self.text.at;
+        self.text.at = from;
+        self.skip_space()?;
+        let is_comment = self.text.at == end;
+        self.text.at = end;
+        Ok(is_comment && self.text.between(from, end).trim().starts_with("/*"))
     }
 
     fn definitions(&mut self) -> Result<RuleExpr> {
@@ -260,11 +300,10 @@ impl<'a> IsoParser<'a> {
         let start = self.text.at;
         match self.text.peek() {
             Some(quote @ ('"' | '\'' | '`')) => {
-                let quote = quote.to_string();
-                let text = self.text.skip_enclosed(&quote, &quote, "string")?.to_owned();
+                let text = self.text.quoted(quote)?;
                 self.skip_space()?;
                 if ["…", "...", ".."].iter().any(|sign| self.text.eat(sign)) {
-                    return self.range(start, &text);
+                    return self.range(start, text);
                 }
                 if text.is_empty() {
                     return Err(self
@@ -272,7 +311,7 @@ impl<'a> IsoParser<'a> {
                         .error(start, "a terminal string is not empty")
                         .with_help("leave the alternative empty for the empty string"));
                 }
-                Ok(self.rules.literal(start, &text))
+                Ok(self.rules.literal(start, text))
             }
             Some('(') if self.text.starts_with("(/") => self.group("(/", "/)", 0, Some(1)),
             Some('(') if self.text.starts_with("(:") => self.group("(:", ":)", 0, None),
@@ -303,10 +342,7 @@ impl<'a> IsoParser<'a> {
     fn range(&mut self, start: usize, first: &str) -> Result<RuleExpr> {
         self.skip_space()?;
         let last = match self.text.peek() {
-            Some(quote @ ('"' | '\'' | '`')) => {
-                let quote = quote.to_string();
-                self.text.skip_enclosed(&quote, &quote, "string")?
-            }
+            Some(quote @ ('"' | '\'' | '`')) => self.text.quoted(quote)?,
             _ => "",
         };
         let character = |text: &str| {

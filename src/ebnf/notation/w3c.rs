@@ -57,6 +57,7 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
     let mut parser = W3cParser {
         text: GrammarText::new(text),
         rules: RuleTable::new("::=", environment).excerpt(),
+        is_numbered: false,
         passes: text.lines().any(|line| line.trim_start().starts_with("@pass")),
         has_section: text
             .lines()
@@ -71,6 +72,7 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
         if parser.directive()? {
             continue;
         }
+        parser.is_numbered |= start.is_none() && parser.text.peek() == Some('[');
         let name = parser.rule()?;
         start.get_or_insert(name);
     }
@@ -95,6 +97,8 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
 struct W3cParser<'a> {
     text: GrammarText<'a>,
     rules: RuleTable<'a>,
+    /// Whether the first rule has a number before it, as the W3C's have: then others may.
+    is_numbered: bool,
     /// Whether the grammar has `@pass`.
     passes: bool,
     /// Whether the grammar has `@terminals`.
@@ -301,10 +305,16 @@ impl W3cParser<'_> {
         if self.text.peek() == Some('[') {
             let rest = self.text.rest();
             let number = rest.find(']').map(|end| &rest[1..end]);
-            // A rule of an appendix or a later version has a letter or primes: `[12a]`, `[66']`.
+            // A rule of an appendix or a later version has a letter or primes: `[12a]`, `[66']`. What does not begin a
+            // line, or has no digit, is a class at the end of the rule before.
+            let line = self.text.between(0, before).rsplit('\n').next().unwrap_or_default();
+            let begins_line = line.trim().is_empty();
             let is_number = |number: &str| {
                 let plain = number.trim_end_matches('\'');
-                plain.chars().all(|c| c.is_ascii_alphanumeric() || ".: ".contains(c))
+                self.is_numbered
+                    && begins_line
+                    && plain.contains(|c: char| c.is_ascii_digit())
+                    && plain.chars().all(|c| c.is_ascii_alphanumeric() || ".: ".contains(c))
             };
             match number {
                 Some(number) if is_number(number) => {
@@ -456,9 +466,8 @@ impl W3cParser<'_> {
         let start = self.text.at;
         match self.text.peek() {
             Some(quote @ ('"' | '\'')) => {
-                let quote = quote.to_string();
-                let text = self.text.skip_enclosed(&quote, &quote, "string")?.to_owned();
-                let item = self.rules.literal(start, &text);
+                let text = self.text.quoted(quote)?;
+                let item = self.rules.literal(start, text);
                 Ok(Some(self.literal(item)))
             }
             Some('#') => {
@@ -496,6 +505,18 @@ impl W3cParser<'_> {
 
     fn class(&mut self) -> Result<RuleExpr> {
         let start = self.text.at;
+        let inner = self.text.rest().split(']').next().unwrap_or_default()[1..].trim();
+        let name = inner.strip_prefix('<').and_then(|inner| inner.strip_suffix('>'));
+        let is_name = |name: &str| {
+            name.starts_with(char::is_alphabetic)
+                && name.chars().all(|c| c.is_alphanumeric() || " _-".contains(c))
+        };
+        if name.is_some_and(is_name) {
+            return Err(self
+                .text
+                .error(start, "brackets hold the characters of a class, not an option")
+                .with_help(format!("write an option as `{inner}?`, a part of several as `(…)?`")));
+        }
         let ranges = self.text.class(class_character)?;
         let item = self.rules.class(start, &ranges);
         Ok(self.literal(item))

@@ -201,11 +201,13 @@ impl GbnfParser<'_> {
                 _ => return Err(self.expected(argument.at, "some of the flags \"isu\"")),
             },
         };
+        let dialect = self.rules.pattern_dialect(Dialect::Ecma);
+        // The pattern alone tells whether it is one, and the places of its errors.
+        self.rules.pattern(&self.text, at, pattern, dialect)?;
         let pattern =
             if flags.is_empty() { pattern.to_owned() } else { format!("(?{flags}:{pattern})") };
         arguments.take("flags");
         let json = self.flag(arguments.take("json_string"), false)?;
-        let dialect = self.rules.pattern_dialect(Dialect::Ecma);
         let item = self.rules.pattern(&self.text, at, &pattern, dialect)?;
         if !json {
             return Ok(item);

@@ -223,7 +223,7 @@ impl LarkParser<'_> {
                     "json" => expr(LarkExprKind::Json(self.braces()?.to_owned())),
                     "regex" => expr(LarkExprKind::Regex(self.braces()?.to_owned())),
                     "lark" => {
-                        let inner = self.braces()?;
+                        let inner = self.grammar_in_braces()?;
                         expr(LarkExprKind::Lark(inner[1..inner.len() - 1].to_owned()))
                     }
                     _ => Err(self
@@ -251,12 +251,15 @@ impl LarkParser<'_> {
             let function = self.function()?;
             return Ok(Some(LarkExpr { at, kind: LarkExprKind::Parametric(name, function) }));
         }
-        // A brace right behind a rule's name holds the arguments of a template, unless a number
+        // A brace behind a rule's name holds the arguments of a template, unless a number
         // or comma says that it counts.
+        let behind_name = self.text.at;
+        self.skip_blanks();
         let rest = self.text.rest();
         let counts = rest.starts_with('{')
             && rest[1..].trim_start().starts_with(|c: char| c.is_ascii_digit() || c == ',');
         if is_terminal(&name) || !rest.starts_with('{') || counts {
+            self.text.at = behind_name;
             return Ok(Some(LarkExpr { at, kind: LarkExprKind::Name(name) }));
         }
         self.text.enter("{")?;

@@ -47,9 +47,14 @@ impl<'a> LarkParser<'a> {
         skip_space(&mut self.text, LineBreaks::Skip);
     }
 
-    /// Reads a name; empty if none comes next.
+    /// Reads a name; empty if none comes next. A `-` before `>` is the arrow of an alias.
     pub(super) fn word(&mut self) -> &'a str {
-        self.text.take_while(|c| c.is_alphanumeric() || c == '_' || c == '-')
+        let start = self.text.at;
+        let word = self.text.take_while(|c| c.is_alphanumeric() || c == '_' || c == '-');
+        if word.ends_with('-') && self.text.starts_with(">") {
+            self.text.at -= 1;
+        }
+        self.text.between(start, self.text.at)
     }
 
     /// Reads a string in double quotes, the first of which comes next.
@@ -80,22 +85,37 @@ impl<'a> LarkParser<'a> {
             Some('t') => return Ok('\t'),
             Some('r') => return Ok('\r'),
             Some('f') => return Ok('\u{c}'),
-            Some('v') => return Ok('\u{b}'),
             Some('b') => return Ok('\u{8}'),
-            Some('0') => return Ok('\0'),
             Some('x') => self.text.hex(2, start)?,
-            Some('u') => self.text.hex(4, start)?,
+            Some('u') => self.utf16(start)?,
             Some('U') => self.text.hex(8, start)?,
-            Some(c) if c.is_ascii_punctuation() => return Ok(c),
+            Some(c @ ('"' | '\\' | '/')) => return Ok(c),
+            // Lark reads both characters, llguidance neither.
             other => {
                 let other = other.map_or("the end".into(), |c| format!("`\\{c}`"));
                 return Err(self
                     .text
                     .error(start, format!("unknown escape {other}"))
-                    .with_help(r#"known are \n \t \r \f \v \b \0 \\ \" \xNN \uNNNN \UNNNNNNNN"#));
+                    .with_help(
+                        r#"known are \n \t \r \f \b \\ \" \/ \xNN \uNNNN \UNNNNNNNN; a backslash itself is `\\`"#,
+                    ));
             }
         };
         self.text.character(code, start)
+    }
+
+    /// Reads the digits of `\uNNNN`, or of the two escapes of a pair of surrogates, as JSON has them.
+    fn utf16(&mut self, start: usize) -> Result<u32> {
+        let code = self.text.hex(4, start)?;
+        let before = self.text.at;
+        if (0xD800..0xDC00).contains(&code) && self.text.eat("\\u") {
+            let low = self.text.hex(4, before)?;
+            if (0xDC00..0xE000).contains(&low) {
+                return Ok(0x1_0000 + ((code - 0xD800) << 10) + (low - 0xDC00));
+            }
+            self.text.at = before;
+        }
+        Ok(code)
     }
 
     /// Reads `/…/flags`, as a pattern with its flags in it.
@@ -129,13 +149,51 @@ impl<'a> LarkParser<'a> {
         }
         // Unicode is the default.
         let flags: String = flags.chars().filter(|&c| c != 'u').collect();
-        Ok(if flags.is_empty() { body } else { format!("(?{flags}:{body})") })
+        Ok(if flags.is_empty() { body } else { format!("(?{flags}){body}") })
     }
 
     fn unclosed_pattern(&self, start: usize) -> Error {
         self.text
             .error(start, "the pattern is not closed")
             .with_help("end it with `/`, write a literal one as `\\/`")
+    }
+
+    /// Reads a grammar in braces, braces included; those within its strings, patterns and comments do not count.
+    pub(super) fn grammar_in_braces(&mut self) -> Result<&'a str> {
+        let start = self.text.at;
+        if self.text.peek() != Some('{') {
+            return self.braces();
+        }
+        let mut depth = 0usize;
+        // Behind an operand a slash would begin no pattern, but then it has no meaning either.
+        while let Some(c) = self.text.peek() {
+            match c {
+                '"' => drop(self.string()?),
+                '#' => self.text.skip_line(),
+                '/' if self.text.starts_with("//") => self.text.skip_line(),
+                '/' => drop(self.pattern()?),
+                '%' if ["%json", "%regex"].iter().any(|sign| self.text.starts_with(sign)) => {
+                    self.text.take_while(|c| c == '%' || c.is_ascii_lowercase());
+                    self.skip_blanks();
+                    if self.text.peek() == Some('{') {
+                        self.braces()?;
+                    }
+                }
+                '{' | '}' => {
+                    self.text.at += 1;
+                    depth = if c == '{' { depth + 1 } else { depth - 1 };
+                    if depth == 0 {
+                        return Ok(self.text.between(start, self.text.at));
+                    }
+                }
+                _ => self.text.at += c.len_utf8(),
+            }
+        }
+        Err(self.unclosed_braces(start))
+    }
+
+    fn unclosed_braces(&self, start: usize) -> Error {
+        self.text.error(start, "the braces are not closed").with_help("end them with `}`")
     }
 
     /// Reads a text in braces, braces included; those within strings do not count.
@@ -148,12 +206,7 @@ impl<'a> LarkParser<'a> {
         let (mut depth, mut in_string) = (0usize, false);
         loop {
             match self.text.take() {
-                None => {
-                    return Err(self
-                        .text
-                        .error(start, "the braces are not closed")
-                        .with_help("end them with `}`"));
-                }
+                None => return Err(self.unclosed_braces(start)),
                 Some('\\') if in_string => {
                     self.text.take();
                 }

@@ -13,6 +13,7 @@
 //! for the rules of the imported file as well, and that file's `%ignore` is left behind. A grammar
 //! named by `@name` keeps its own `%ignore`; it may refer to others and to itself.
 
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -84,6 +85,21 @@ pub(super) struct LinkedGrammar {
     pub(super) declared: FxHashMap<String, usize>,
     /// The terminal of line breaks, if rules count the columns of lines.
     pub(super) newline: Option<String>,
+    /// Definitions by name, as they were when one was first looked up.
+    by_name: OnceCell<FxHashMap<String, usize>>,
+}
+
+impl LinkedGrammar {
+    /// The definition of a name.
+    pub(super) fn definition(&self, name: &str) -> Option<&LinkedDefinition> {
+        let by_name = self.by_name.get_or_init(|| {
+            let names = self.definitions.iter().map(|linked| linked.definition.name.clone());
+            names.zip(0..).collect()
+        });
+        let is_it = |linked: &&LinkedDefinition| linked.definition.name == name;
+        let found = by_name.get(name).and_then(|&at| self.definitions.get(at)).filter(is_it);
+        found.or_else(|| self.definitions.iter().find(is_it))
+    }
 }
 
 impl LarkModules {

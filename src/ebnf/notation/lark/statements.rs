@@ -232,14 +232,17 @@ impl LarkParser<'_> {
             }
             definition.is_parametric = true;
         }
+        self.skip_blanks();
         if self.text.eat("{") {
             definition.parameters = self.parameters()?;
+            self.skip_blanks();
         }
         if self.text.eat("[") {
             definition.attributes = self.attributes(&definition.name)?;
+            self.skip_blanks();
         }
         if self.text.eat(".") {
-            self.text.eat("-");
+            let _ = self.text.eat("-") || self.text.eat("+");
             let digits = self.text.take_while(|c| c.is_ascii_digit());
             if digits.is_empty() {
                 return Err(self

@@ -9,6 +9,8 @@
 //! COMMENT: "/*" /.*?/s "*/"          holds no `*/` but the last
 //! ```
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashSet;
 
 use super::ast::{LarkExpr, LarkExprKind, is_terminal};
@@ -51,10 +53,23 @@ pub(super) fn written_out(
         }
         LarkExprKind::Pattern(pattern) => {
             let dialect = dialect(rules, group);
-            rules.pattern(text, at, pattern, dialect)?
+            rules.pattern(text, at, &with_flags(pattern, dialect), dialect)?
         }
         _ => return Ok(None),
     }))
+}
+
+/// A pattern with its flags as a dialect writes them: ECMA-262 has none in front of a pattern, but those of a group.
+fn with_flags(pattern: &str, dialect: Dialect) -> Cow<'_, str> {
+    let flagged = pattern.strip_prefix("(?").and_then(|rest| rest.split_once(')'));
+    match flagged {
+        Some((flags, rest))
+            if dialect == Dialect::Ecma && flags.chars().all(|c| c.is_ascii_lowercase()) =>
+        {
+            format!("(?{flags}:{rest})").into()
+        }
+        _ => pattern.into(),
+    }
 }
 
 /// The language of an expression that is one.
@@ -213,7 +228,7 @@ impl<'a> TerminalLanguages<'a> {
 
     /// The definition of a terminal.
     fn definition(&self, name: &str) -> Option<&'a LinkedDefinition> {
-        self.grammar.definitions.iter().find(|linked| linked.definition.name == name)
+        self.grammar.definition(name)
     }
 
     /// The place and the pattern of a terminal of Lark's libraries.
@@ -225,13 +240,14 @@ impl<'a> TerminalLanguages<'a> {
     /// Whether the sign of a lazy quantifier or of a condition on the text around stands in an expression or
     /// in a terminal that it names.
     fn looks_beyond(&self, expr: &LarkExpr) -> bool {
-        let (mut found, mut seen, mut todo) = (false, FxHashSet::default(), vec![expr.clone()]);
+        let (mut found, mut seen, mut todo) = (false, FxHashSet::default(), vec![expr]);
         while let (false, Some(expr)) = (found, todo.pop()) {
             expr.visit(&mut |part| match &part.kind {
                 LarkExprKind::Pattern(pattern) => found |= looks_beyond(pattern),
-                LarkExprKind::Name(name) if seen.insert(name.clone()) => {
+                LarkExprKind::Name(name) if !seen.contains(name) => {
+                    seen.insert(name.clone());
                     if let Some(linked) = self.definition(name) {
-                        todo.push(linked.definition.body.clone());
+                        todo.push(&linked.definition.body);
                     } else if let Some((_, pattern)) = self.library_pattern(name) {
                         found |= looks_beyond(pattern);
                     }
@@ -340,7 +356,7 @@ impl<'r, 'a, 'e> TerminalReader<'r, 'a, 'e> {
             LarkExprKind::Range(first, last) => Some(Pattern::range(*first, *last)),
             LarkExprKind::Pattern(pattern) => {
                 let dialect = dialect(self.rules, self.group);
-                Some(terminals.parsed(expr.at, pattern, dialect)?)
+                Some(terminals.parsed(expr.at, &with_flags(pattern, dialect), dialect)?)
             }
             LarkExprKind::Name(name) if is_terminal(name) => {
                 if let Some(linked) = terminals.definition(name) {

@@ -61,8 +61,8 @@ struct ExtensionScanner<'a> {
     at: usize,
     edits: Vec<TextEdit>,
     groups: Vec<(GroupExtension, usize)>,
-    /// Bytes of the open groups.
-    open: Vec<usize>,
+    /// The open groups: the byte of each, and whether the pattern is verbose behind it.
+    open: Vec<(usize, bool)>,
     /// Byte of the last atom, which a quantifier would repeat.
     atom: Option<usize>,
     /// Whether blanks and comments may stand in the pattern.
@@ -119,11 +119,14 @@ impl ExtensionScanner<'_> {
                 self.atom = Some(start);
             }
             '(' => {
-                self.open.push(start);
+                self.open.push((start, self.verbose));
                 self.group(start);
                 self.atom = None;
             }
-            ')' => self.atom = self.open.pop(),
+            ')' => match self.open.pop() {
+                Some((group, verbose)) => (self.atom, self.verbose) = (Some(group), verbose),
+                None => self.atom = None,
+            },
             '|' => self.atom = None,
             '*' | '+' | '?' => self.repeat(start, matches!(c, '*' | '+'))?,
             '{' if self.atom.is_some() => {
@@ -232,12 +235,16 @@ impl ExtensionScanner<'_> {
         let text = self.text;
         let Some(flags) = text[self.at..].strip_prefix('?') else { return };
         let end = flags.find([')', ':', '<']).unwrap_or(flags.len());
-        let (on, closes) = (flags[..end].split('-').next().unwrap_or_default(), &flags[end..]);
+        let (on, off) = flags[..end].split_once('-').unwrap_or((&flags[..end], ""));
+        let closes = &flags[end..];
         if closes.starts_with([')', ':']) {
-            self.verbose |= on.contains('x');
+            self.verbose = (self.verbose || on.contains('x')) && !off.contains('x');
             self.at += 1 + end;
             if closes.starts_with(':') {
                 self.at += 1;
+            } else if let Some((_, behind)) = self.open.last_mut() {
+                // Flags alone hold to the end of the group around.
+                *behind = self.verbose;
             }
         } else {
             // A name, up to its end.
@@ -261,12 +268,23 @@ mod tests {
     }
 
     #[test]
+    fn flags_hold_to_the_end_of_their_group() {
+        let looks = |pattern: &str| rewrite(pattern).unwrap().groups.len();
+        assert_eq!(looks("(?x: a )#(?=b)b"), 1);
+        assert_eq!(looks("(?x)a(?-x)#(?=b)b"), 1);
+        assert_eq!(looks("(?:(?x)a )#(?=b)b"), 1);
+        assert_eq!(looks("(?x: a )#b*+c"), 1);
+        assert_eq!(looks("(?x)(?:a)#(?=b)b"), 0);
+    }
+
+    #[test]
     fn ordinary_patterns_stay() {
         for pattern in [
             r"(?:a|[)(?=*+]+?)\(?=",
             "(?x) a # (?=\n b",
             r"[]+*]|[^]]",
             "(?P<n>a)*?",
+            "(?x: a # (?=\n )b",
             "a{2}?",
             r"\p{L}+b{start}",
         ] {
