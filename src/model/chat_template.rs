@@ -126,13 +126,15 @@ impl ChatTemplate {
     }
 
     /// The template of a model folder: `chat_template.jinja`, with named ones in
-    /// `additional_chat_templates`, or `chat_template` in `tokenizer_config.json`; `None` if it has
-    /// neither. Special tokens that `tokenizer_config.json` does not name are those of
+    /// `additional_chat_templates`, else `chat_template` in `chat_template.json`, where processors of several
+    /// media keep it, or in `tokenizer_config.json`; `None` if it has none of them. Special tokens that `tokenizer_config.json` does not name are those of
     /// `special_tokens_map.json`.
     pub(super) fn read(files: &ModelFiles) -> Result<Option<Self>> {
         const JINJA: &str = "chat_template.jinja";
+        const PROCESSOR: &str = "chat_template.json";
         let config = files.json(CONFIG)?.unwrap_or_default();
         let map = files.json(SPECIAL_TOKENS_MAP)?.unwrap_or_default();
+        let processor = files.json(PROCESSOR)?.unwrap_or_default();
         let text = |name: &str| -> Result<Option<String>> {
             let bytes = files.read(name)?;
             Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
@@ -142,7 +144,14 @@ impl ChatTemplate {
         let own_tool_use = text(&tool_use_file)?;
         let mut found: Vec<(&'static str, &str, &str)> = match &own {
             Some(text) => vec![(DEFAULT, text, JINJA)],
-            None => templates(&config).into_iter().map(|(n, text)| (n, text, CONFIG)).collect(),
+            None => {
+                let of_processor =
+                    templates(&processor).into_iter().map(|(n, text)| (n, text, PROCESSOR));
+                let of_tokenizer =
+                    templates(&config).into_iter().map(|(n, text)| (n, text, CONFIG));
+                let own: Vec<_> = of_processor.collect();
+                if own.is_empty() { of_tokenizer.collect() } else { own }
+            }
         };
         if let Some(text) = &own_tool_use {
             found.retain(|(name, ..)| *name != TOOL_USE);
@@ -232,7 +241,32 @@ impl ChatTemplate {
                 .with_help("write them into a message")
                 .at_field(DOCUMENTS));
         }
-        let messages = with_parsed_arguments(messages);
+        let parsed = with_parsed_arguments(messages);
+        let rendered = self.render_messages(now, &parsed, add_generation_prompt, tools, variables);
+        match rendered {
+            // Some templates write the arguments of calls as they come in OpenAI's API: the JSON's text.
+            Err(error) if error.kind() == ErrorKind::Request => {
+                let texts = with_argument_texts(messages);
+                if texts == parsed {
+                    return Err(error);
+                }
+                self.render_messages(now, &texts, add_generation_prompt, tools, variables)
+                    .or(Err(error))
+            }
+            rendered => rendered,
+        }
+    }
+
+    fn render_messages(
+        &self,
+        now: SystemTime,
+        messages: &[Message],
+        add_generation_prompt: bool,
+        tools: Option<&Json>,
+        variables: &Map<String, Json>,
+    ) -> Result<String> {
+        let documents = variables.get(DOCUMENTS);
+        let messages = self.template_messages(messages);
         let strftime_now = Value::from_function(move |format: String| strftime(&format, now));
         let tokens = self.tokens.iter().map(|(k, v)| (k.as_str(), Value::from(v.as_str())));
         // The template's own come last, and win.
@@ -276,6 +310,21 @@ impl ChatTemplate {
         })?;
         // Templates and values are strings.
         Ok(String::from_utf8_lossy(&out).into_owned())
+    }
+
+    /// The messages as a template sees them. One that asks whether content is `none`, as DeepSeek-R1's does before
+    /// calls, is told so of calls without text.
+    fn template_messages(&self, messages: &[Message]) -> Vec<Json> {
+        const QUESTIONS: [&str; 3] = ["content is none", "content'] is none", "content\"] is none"];
+        let asks = QUESTIONS.iter().any(|question| self.text.contains(question));
+        let message = |message: &Message| {
+            let mut json = serde_json::to_value(message).unwrap_or_default();
+            if asks && message.content.is_empty() && message.more.contains_key("tool_calls") {
+                json["content"] = Json::Null;
+            }
+            json
+        };
+        messages.iter().map(message).collect()
     }
 }
 
@@ -369,15 +418,29 @@ fn without_generation_tags(text: &str) -> String {
 
 /// The messages with the arguments of their calls as objects, where they are JSON in a string.
 pub(super) fn with_parsed_arguments(messages: &[Message]) -> Vec<Message> {
+    with_arguments(messages, |arguments| {
+        let parsed = serde_json::from_str::<Json>(arguments.as_str()?).ok()?;
+        parsed.is_object().then_some(parsed)
+    })
+}
+
+/// The messages with the arguments of their calls as the text of JSON.
+fn with_argument_texts(messages: &[Message]) -> Vec<Message> {
+    with_arguments(messages, |arguments| {
+        arguments.is_object().then(|| arguments.to_string().into())
+    })
+}
+
+/// The messages with other arguments of their calls, where `other` has some.
+fn with_arguments(messages: &[Message], other: impl Fn(&Json) -> Option<Json>) -> Vec<Message> {
     let mut messages = messages.to_vec();
     for message in &mut messages {
         let calls = message.more.get_mut("tool_calls").and_then(Json::as_array_mut);
         for call in calls.into_iter().flatten() {
             if let Some(arguments) = call.pointer_mut("/function/arguments")
-                && let Some(Ok(parsed @ Json::Object(_))) =
-                    arguments.as_str().map(serde_json::from_str::<Json>)
+                && let Some(other) = other(arguments)
             {
-                *arguments = parsed;
+                *arguments = other;
             }
         }
     }

@@ -246,6 +246,49 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_published_files_have_are_taken() -> Result<()> {
+        // Qwen3-Coder.
+        let coder = |norms: bool, shared: usize| {
+            with(json!({"model_type": "qwen3_moe", "num_experts": 4, "num_experts_per_tok": 2,
+                "moe_intermediate_size": 32, "num_key_value_heads": 8, "use_qk_norm": norms,
+                "shared_expert_intermediate_size": shared}))
+        };
+        assert!(coder(true, 0).is_ok() && coder(false, 0).is_err() && coder(true, 8).is_err());
+        // DeepSeek's distillation of Qwen3, and the first models with YaRN.
+        let yarn = |more: Value| {
+            let mut scaling = json!({"rope_type": "yarn", "factor": 4.0,
+                "original_max_position_embeddings": 128});
+            if let (Value::Object(scaling), Value::Object(more)) = (&mut scaling, more) {
+                scaling.extend(more);
+            }
+            with(json!({"rope_scaling": scaling}))
+        };
+        let stated = yarn(json!({"attn_factor": 0.878, "finetuned": true}))?;
+        assert_eq!(stated, yarn(json!({}))?);
+        // GPT-NeoX, as versions of the library wrote it.
+        let neox = |base: f64| {
+            without(
+                "rms_norm_eps",
+                json!({"model_type": "gpt_neox", "layer_norm_eps": 1e-5,
+                "rotary_pct": 0.5, "partial_rotary_factor": 0.5, "rotary_emb_base": base,
+                "rope_theta": 10_000}),
+            )
+        };
+        assert!(neox(10_000.0).is_ok() && neox(20_000.0).is_err());
+        // Command R.
+        let cohere = json!({"model_type": "cohere", "model_max_length": 4096});
+        assert_eq!(without("rms_norm_eps", cohere)?.context_length(), 4096);
+        // Qwen2.5 for a million tokens.
+        let chunks = json!({"chunk_size": 300, "local_size": 44});
+        let million = json!({"model_type": "qwen2", "num_key_value_heads": 8,
+            "dual_chunk_attention_config": chunks});
+        assert_eq!(with(million)?.context_length(), 256);
+        assert!(with(json!({"chunk_size_feed_forward": 0})).is_ok());
+        assert!(with(json!({"chunk_size_feed_forward": 8})).is_err());
+        Ok(())
+    }
+
+    #[test]
     fn windows_are_those_of_the_family() -> Result<()> {
         let windows = |model_type: &str, fields: Value| {
             let mut all = json!({"model_type": model_type, "num_key_value_heads": 8});

@@ -50,7 +50,7 @@ pub(crate) use codec::{IndexReader, IndexWriter};
 const MAGIC: [u8; 8] = *b"mask\xFFidx";
 
 /// Version of the content. Raise it with every change to what is stored or to how it is computed.
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 7;
 
 /// Length of magic, key and content length, in bytes.
 const HEADER: usize = 32;

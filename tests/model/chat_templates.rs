@@ -147,9 +147,32 @@ fn errors_say_where_in_one_line() {
     }
 }
 
-/// A folder's template lies in one of three places.
+/// DeepSeek-R1's own template writes calls where content is `none`, and their arguments as text.
 #[test]
-fn a_folder_has_its_template_in_one_of_three_places() {
+fn calls_without_text_have_no_content() {
+    let text = "{%- for m in messages %}{%- if m['role'] == 'assistant' and m['content'] is none %}\
+                {%- for tool in m['tool_calls'] %}{{ '<call>' + tool['function']['name'] + '\\n' \
+                + tool['function']['arguments'] + '</call>' }}{%- endfor %}{%- endif %}\
+                {%- if m['content'] is not none %}{{ m['role'] + ':' + m['content'] }}{%- endif %}{%- endfor %}";
+    let call = |arguments: Value, content: &str| {
+        json!({"role": "assistant", "content": content, "tool_calls": [{"type": "function",
+            "function": {"name": "f", "arguments": arguments}}]})
+    };
+    for arguments in [json!(r#"{"a": 1}"#), json!({"a": 1})] {
+        let written = if arguments.is_string() { r#"{"a": 1}"# } else { r#"{"a":1}"# };
+        let prompt = render(text, call(arguments.clone(), "")).unwrap();
+        assert_eq!(prompt, format!("<call>f\n{written}</call>"));
+        assert_eq!(render(text, call(arguments, "Hm.")).unwrap(), "assistant:Hm.");
+    }
+    // A template that does not ask has text, and the error is that of the first attempt.
+    assert_eq!(render("{{ messages[0].content | length }}", call(json!("{}"), "")).unwrap(), "0");
+    let error = render("{{ raise_exception('no') }}", call(json!("{}"), "")).unwrap_err();
+    assert!(error.to_string().contains("the chat template refuses: no"), "{error}");
+}
+
+/// A folder's template lies in one of four places.
+#[test]
+fn a_folder_has_its_template_in_one_of_four_places() {
     let config = json!({
         "model_type": "llama", "hidden_size": 2, "intermediate_size": 1, "vocab_size": 257,
         "num_hidden_layers": 0, "num_attention_heads": 1, "rms_norm_eps": 1e-5,
@@ -187,6 +210,8 @@ fn a_folder_has_its_template_in_one_of_three_places() {
     write("tokenizer_config.json", json!({"chat_template": list}).to_string());
     assert_eq!(prompt(None), "without");
     assert_eq!(prompt(Some(&json!([1, 2]))), "with 2");
+    write("chat_template.json", json!({"chat_template": "of the processor"}).to_string());
+    assert_eq!(prompt(None), "of the processor");
     write("chat_template.jinja", "own {{ messages[0].content }}".to_owned());
     assert_eq!(prompt(None), "own hi");
     // Named templates beside it, as transformers writes them now.

@@ -282,6 +282,52 @@ fn tokenizers_encode_as_llama_cpp_does() {
     }
 }
 
+#[test]
+fn settings_of_generation_are_in_the_file() {
+    let settings = [
+        ("temp", Value::F32(0.7)),
+        ("top_k", Value::I32(64)),
+        ("top_p", Value::F32(0.95)),
+        ("penalty_repeat", Value::F32(1.1)),
+        ("xtc_probability", Value::F32(0.5)),
+        ("mirostat", Value::I32(0)),
+    ];
+    let mut all = metadata();
+    all.extend(settings.map(|(name, value)| (format!("general.sampling.{name}"), value)));
+    let (tensors, _) = small(GgmlDType::Q8_0);
+    let model = load(&write("sampling.gguf", &all, &tensors)).unwrap();
+    let config = model.generation_config().unwrap();
+    assert_eq!((config.temperature, config.top_k, config.top_p), (Some(0.7), Some(64), Some(0.95)));
+    assert_eq!((config.min_p, config.repetition_penalty), (None, Some(1.1)));
+    assert!(config.draws());
+    assert_eq!(config.not_honoured(), ["general.sampling.xtc_probability"]);
+    let silent = load(&write("silent.gguf", &metadata(), &tensors)).unwrap();
+    assert!(!silent.generation_config().unwrap().draws());
+}
+
+/// Keys of an encoder of pictures say nothing of the text part, and tokens of turns are special whatever type they have.
+#[test]
+fn files_with_slips_of_their_makers_are_read() {
+    let mut all = metadata();
+    all.push(("llama.vision.block_count".to_owned(), Value::U32(27)));
+    all.push(("llama.mm.tokens_per_image".to_owned(), Value::U32(256)));
+    for (key, value) in &mut all {
+        if let ("tokenizer.ggml.tokens", Value::Array(tokens)) = (key.as_str(), value) {
+            tokens[259] = Value::String("<end_of_turn>".to_owned());
+        }
+    }
+    all.retain(|(key, _)| key != "tokenizer.ggml.merges");
+    all.push(("tokenizer.ggml.merges".to_owned(), Value::Array(Vec::new())));
+    let (tensors, _) = small(GgmlDType::Q8_0);
+    let model = load(&write("slips.gguf", &all, &tensors)).unwrap();
+    let ids = model.tokenizer().encode_prompt("a<end_of_turn>", false).unwrap();
+    assert_eq!(ids.last(), Some(&259));
+    assert!(model.vocabulary().end_tokens().contains(&259));
+    all.retain(|(key, _)| key != "tokenizer.ggml.pre");
+    let error = load(&write("no-pre.gguf", &all, &tensors)).unwrap_err().to_string();
+    assert!(error.contains("tokenizer.ggml.pre") && error.contains("newer file"), "{error}");
+}
+
 /// A model without layers with the tokenizer of a file that holds no weights.
 fn with_vocabulary_of(vocabulary: &Path, name: &str) -> Model {
     let content = gguf_file::Content::read(&mut File::open(vocabulary).unwrap()).unwrap();

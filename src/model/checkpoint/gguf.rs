@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `config.json` | [`config`], from the metadata `llama.…` |
 //! | `tokenizer.json`, `tokenizer_config.json` | [`tokenizer`], from the metadata `tokenizer.…` |
+//! | `generation_config.json` | [`sampling`], from the metadata `general.sampling.…` |
 //! | tensors | [`tensor_names`], from `blk.0.attn_q.weight` and so on |
 //!
 //! Metadata that are not understood are refused by name.
@@ -19,6 +20,7 @@ mod expert_names;
 mod metadata;
 mod parts;
 mod pre_tokenizers;
+mod sampling;
 mod tensor_names;
 mod tokenizer;
 
@@ -78,11 +80,13 @@ impl GgufFile {
         let places = tensor_names::places(&metadata, architecture, &directory.tensors)?;
         let json = serde_json::to_vec(&config)
             .map_err(|error| Error::new(ErrorKind::Model, error.to_string()))?;
-        let documents = vec![
+        let mut documents = vec![
             ("config.json", json),
             ("tokenizer.json", tokenizer),
             ("tokenizer_config.json", tokenizer_config),
         ];
+        let generation = sampling::generation_config_json(&metadata)?;
+        documents.extend(generation.map(|json| ("generation_config.json", json)));
         Ok(Self { parts, tensors: directory.tensors, places, architecture, documents })
     }
 

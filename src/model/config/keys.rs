@@ -85,6 +85,7 @@ const EXTRAS: &[(&str, &[f64])] = &[
     ("attention_chunk_size", &[]),
     ("query_pre_attn_scalar", &[]),
     ("clip_qkv", &[]),
+    ("chunk_size_feed_forward", &[0.0]),
 ];
 
 /// Words in the names of keys that change what a model computes.

@@ -433,7 +433,9 @@ fn check_keys(rope: &ConfigFields<'_>, kind: &str, more: &[&str]) -> Result<()> 
         "longrope" => &["factor", "attention_factor", "short_factor", "long_factor"],
         _ => &[],
     };
-    let is_known = |key: &str| always.contains(&key) || own.contains(&key) || more.contains(&key);
+    // Of YaRN, what published files say and the `transformers` library does not read.
+    let unread: &[&str] = if kind == "yarn" { &["attn_factor", "finetuned"] } else { &[] };
+    let is_known = |key: &str| [&always, own, more, unread].iter().any(|keys| keys.contains(&key));
     match rope.object.iter().find(|(key, value)| !is_known(key) && !value.is_null()) {
         None => Ok(()),
         Some((key, value)) => {

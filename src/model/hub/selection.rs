@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use super::repository::is_relative_path;
 
 /// The files of a model folder beside its weights; the first two must be there.
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 10] = [
     "config.json",
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",
     "generation_config.json",
     "chat_template.jinja",
+    "chat_template.json",
     "additional_chat_templates/tool_use.jinja",
     "added_tokens.json",
     "adapter_config.json",

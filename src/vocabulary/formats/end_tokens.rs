@@ -21,7 +21,7 @@ use crate::error::{Error, ErrorKind, Result, shortened};
 use crate::vocabulary::infinities::read_with_infinities;
 
 /// Names of tokens that end a text or a turn in public models.
-const WELL_KNOWN: [&str; 22] = [
+const WELL_KNOWN: [&str; 28] = [
     "<|im_end|>",
     "<|eot_id|>",
     "<|end_of_text|>",
@@ -44,6 +44,12 @@ const WELL_KNOWN: [&str; 22] = [
     "[|endofturn|]",
     "<EOS>",
     "<turn|>",
+    "<|flush|>",
+    "<|calls|>",
+    "<|tool_response>",
+    "[e~[",
+    "<EOT>",
+    "[EOT]",
 ];
 
 /// End tokens that the files beside a tokenizer.json name.
@@ -137,8 +143,9 @@ pub(crate) fn is_well_known_end(name: &str) -> bool {
 
 /// The well-known end tokens that `find` has an id for.
 pub(crate) fn well_known(find: impl Fn(&str) -> Option<u32>) -> impl Iterator<Item = u32> {
-    // Where `<|return|>` ends the text, `<|end|>` only ends one of its messages.
-    let ends_messages = find("<|return|>").is_some();
+    // Where `<|return|>`, or `<|flush|>` and `<|calls|>`, end the text, `<|end|>` only ends one of its messages.
+    let ends_messages = find("<|return|>").is_some()
+        || (find("<|flush|>").is_some() && find("<|calls|>").is_some());
     WELL_KNOWN
         .into_iter()
         .filter(move |&name| !(ends_messages && name == "<|end|>"))
@@ -169,6 +176,7 @@ mod tests {
         };
         assert_eq!(find(&["<|end|>", "<|endoftext|>"]), [0, 1]);
         assert_eq!(find(&["<|end|>", "<|return|>"]), [1]);
+        assert_eq!(find(&["<|end|>", "<|flush|>", "<|calls|>"]), [1, 2]);
         assert!(find(&[]).is_empty());
     }
 }

@@ -23,6 +23,22 @@ pub(crate) mod token_type {
     pub(crate) const USER_DEFINED: i64 = 4;
     pub(crate) const UNUSED: i64 = 5;
     pub(crate) const BYTE: i64 = 6;
+
+    /// Tokens of turns that some files, Google's of Gemma 3 among them, give as plain text. llama.cpp mends those
+    /// that end a turn.
+    const TURNS: [&str; 6] = [
+        "<start_of_turn>",
+        "<end_of_turn>",
+        "<|im_start|>",
+        "<|im_end|>",
+        "<|eot_id|>",
+        "<|start_header_id|>",
+    ];
+
+    /// The type of a token, which some files give wrongly.
+    pub(crate) fn known(stated: i64, name: &str) -> i64 {
+        if stated == NORMAL && TURNS.contains(&name) { CONTROL } else { stated }
+    }
 }
 
 /// The draft of a vocabulary from the bytes of a file.
@@ -54,7 +70,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<VocabularyDraft> {
         let Ok(token) = std::str::from_utf8(token) else {
             return Err(error(format!("token {id} is not UTF-8")));
         };
-        match kind {
+        match token_type::known(kind, token) {
             token_type::UNUSED => draft.table.grow(id)?,
             token_type::UNKNOWN | token_type::CONTROL => {
                 draft.table.set(id, b"", TokenKind::Special)?;

@@ -56,7 +56,7 @@ fn what_is_not_understood_is_refused_by_name() {
         ("tokenizer.ggml.model", text("bert"), "`bert`"),
         ("tokenizer.ggml.model", None, "tokenizer.ggml.model"),
         ("tokenizer.ggml.pre", text("unheard-of"), "the pre-tokenizer `unheard-of`"),
-        ("tokenizer.ggml.pre", None, "the pre-tokenizer `default`"),
+        ("tokenizer.ggml.pre", None, "does not say how text is cut into words"),
         ("tokenizer.ggml.merges", None, "`tokenizer.ggml.merges`"),
         ("tokenizer.ggml.tokens", None, "`tokenizer.ggml.tokens`"),
         ("split.count", Some(Value::U16(3)), "`split.count`"),

@@ -37,7 +37,8 @@ pub(super) fn tokenizer_json(metadata: &Metadata<'_>) -> Result<Vec<u8>> {
         }
     };
     json.insert("version".to_owned(), json!("1.0"));
-    json.insert("added_tokens".to_owned(), added_tokens(&tokens, model != "gpt2"));
+    let strips_behind = model == "llama" && metadata.text("general.architecture")? == Some("phi3");
+    json.insert("added_tokens".to_owned(), added_tokens(&tokens, model != "gpt2", strips_behind));
     serde_json::to_vec(&json).map_err(|error| Error::new(ErrorKind::Model, error.to_string()))
 }
 
@@ -86,11 +87,14 @@ fn tokens<'a>(metadata: &Metadata<'a>) -> Result<Vec<GgufToken<'a>>> {
             Error::new(ErrorKind::Model, message).with_help("get a complete copy of the file")
         );
     }
-    Ok(texts.into_iter().zip(types).map(|(text, kind)| GgufToken { text, kind }).collect())
+    let tokens = texts.into_iter().zip(types);
+    Ok(tokens.map(|(text, kind)| GgufToken { text, kind: token_type::known(kind, text) }).collect())
 }
 
-/// Tokens that are found in a text before it is cut into words.
-fn added_tokens(tokens: &[GgufToken<'_>], is_sentence_piece: bool) -> Value {
+/// Tokens that are found in a text before it is cut into words. With `strips_behind`, most special tokens take the
+/// white space behind them, as Phi-3's do: a file cannot say so, and llama.cpp knows it by the name of the model.
+fn added_tokens(tokens: &[GgufToken<'_>], is_sentence_piece: bool, strips_behind: bool) -> Value {
+    const BARE: [&str; 3] = ["<unk>", "<s>", "<|endoftext|>"];
     let is_added = |token: &GgufToken<'_>| match token.kind {
         token_type::CONTROL | token_type::UNKNOWN => true,
         // Pieces with escaped blanks are found as pieces.
@@ -98,9 +102,13 @@ fn added_tokens(tokens: &[GgufToken<'_>], is_sentence_piece: bool) -> Value {
         _ => false,
     };
     let added = tokens.iter().enumerate().filter(|(_, token)| is_added(token));
+    let strips = |token: &GgufToken<'_>| {
+        let is_control = token.kind == token_type::CONTROL || token.text == "</s>";
+        strips_behind && is_control && !BARE.contains(&token.text)
+    };
     let json = added.map(|(id, token)| {
         json!({
-            "id": id, "content": token.text, "single_word": false, "lstrip": false, "rstrip": false,
+            "id": id, "content": token.text, "single_word": false, "lstrip": false, "rstrip": strips(token),
             "normalized": false, "special": token.kind != token_type::USER_DEFINED,
         })
     });
@@ -120,7 +128,11 @@ fn pieces(tokens: &[GgufToken<'_>]) -> Map<String, Value> {
 
 fn byte_level(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>]) -> Result<Map<String, Value>> {
     const PRE: &str = "tokenizer.ggml.pre";
-    let name = metadata.text(PRE)?.unwrap_or("default");
+    let Some(name) = metadata.text(PRE)? else {
+        let message = format!("the GGUF file does not say how text is cut into words (`{PRE}`)");
+        return Err(Error::new(ErrorKind::Model, message)
+            .with_help("it is of before May 2024: get a newer file, or convert the model again"));
+    };
     let Some(pre) = PreTokenizer::named(name) else {
         let message = format!("the pre-tokenizer `{name}` (`{PRE}`) is not known");
         return Err(Error::new(ErrorKind::Model, message)
@@ -195,7 +207,8 @@ fn sentence_piece(
     if adds_space {
         decoders.push(json!({"type": "Strip", "content": " ", "start": 1, "stop": 0}));
     }
-    let unknown = tokens.iter().find(|token| token.kind == token_type::UNKNOWN);
+    let stated = metadata.size("tokenizer.ggml.unknown_token_id")?.and_then(|id| tokens.get(id));
+    let unknown = stated.or_else(|| tokens.iter().find(|token| token.kind == token_type::UNKNOWN));
     let mut json = Map::new();
     json.insert("normalizer".to_owned(), json!({"type": "Sequence", "normalizers": normalizers}));
     json.insert("decoder".to_owned(), json!({"type": "Sequence", "decoders": decoders}));
@@ -258,4 +271,28 @@ fn template(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>], adds_bos: bool) -
     Ok(json!({
         "type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": special,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn special_tokens_of_phi_3_take_the_white_space_behind_them() {
+        let token = |text, kind| GgufToken { text, kind };
+        let tokens = [
+            token("<unk>", token_type::UNKNOWN),
+            token("<s>", token_type::CONTROL),
+            token("</s>", token_type::USER_DEFINED),
+            token("<|endoftext|>", token_type::CONTROL),
+            token("<|user|>", token_type::CONTROL),
+        ];
+        let stripping = |strips: bool| {
+            let added = added_tokens(&tokens, true, strips);
+            let added = added.as_array().map(Vec::as_slice).unwrap_or_default();
+            added.iter().map(|token| token["rstrip"] == true).collect::<Vec<bool>>()
+        };
+        assert_eq!(stripping(true), [false, false, true, false, true]);
+        assert_eq!(stripping(false), [false; 5]);
+    }
 }

@@ -25,12 +25,23 @@ const COHERE: Defaults =
 /// Command R. Norms of single heads, which the largest have, are refused as an unknown key.
 pub(super) fn read_cohere(fields: &ConfigFields<'_>) -> Result<Config> {
     let mut config = plain::read(fields, &COHERE)?;
+    read_trained_context(&mut config, fields)?;
     plain::read_attention_bias(&mut config, fields)?;
     config.decoder.logit_scale = fields.positive("logit_scale")?.unwrap_or(0.0625);
     for layer in &mut config.decoder.layers {
         layer.norms = NormPlaces::PARALLEL;
     }
     Ok(config)
+}
+
+/// The published files state in `model_max_length` what the model was trained on, and less in the usual key,
+/// which bounds dynamic scaling.
+fn read_trained_context(config: &mut Config, fields: &ConfigFields<'_>) -> Result<()> {
+    if !fields.has("rope_scaling") {
+        let trained = fields.size("model_max_length")?.unwrap_or(0);
+        config.max_position_embeddings = config.max_position_embeddings.max(trained);
+    }
+    Ok(())
 }
 
 /// Command R7B.

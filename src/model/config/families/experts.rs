@@ -1,7 +1,7 @@
 //! Mixtures of experts: Mixtral, Qwen2-MoE, Qwen3-MoE, OLMoE.
 
 use super::plain::{self, Defaults};
-use super::qwen::add_head_norms;
+use super::qwen::{add_head_norms, stay_within_chunk};
 use crate::error::Result;
 use crate::model::config::decoder::{
     Config, ExpertStorage, ExpertWeighting, ExpertsConfig, GatedConfig, HeadNormExtent, MlpConfig,
@@ -91,6 +91,9 @@ pub(super) fn read_qwen2_moe(fields: &ConfigFields<'_>) -> Result<Config> {
 
 /// Qwen3 with experts in layers that a step and a list choose.
 pub(super) fn read_qwen3_moe(fields: &ConfigFields<'_>) -> Result<Config> {
+    // As in Qwen3-Coder's file; the class has the norms, and no shared expert, whatever it says.
+    fields
+        .must_be([("use_qk_norm", true.into()), ("shared_expert_intermediate_size", 0.into())])?;
     let mut config = plain::read(fields, &QWEN3)?;
     plain::read_attention_bias(&mut config, fields)?;
     add_head_norms(&mut config, HeadNormExtent::Head);
@@ -100,6 +103,7 @@ pub(super) fn read_qwen3_moe(fields: &ConfigFields<'_>) -> Result<Config> {
     plain::for_attention(&mut config, |attention| {
         attention.window = window.filter(|_| is_switched_on);
     });
+    stay_within_chunk(&mut config, fields)?;
     let experts = qwen_experts(fields, (128, 8), 768)?;
     put_into_layers(&mut config, fields, experts)?;
     Ok(config)

@@ -37,6 +37,14 @@ const NAMES: TensorNames = TensorNames {
 };
 
 pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
+    // Some versions of the library wrote each of these under two names.
+    for (name, other) in
+        [("partial_rotary_factor", "rotary_pct"), ("rotary_emb_base", "rope_theta")]
+    {
+        if let Some(value) = fields.get(name) {
+            fields.must_be([(other, value.clone())])?;
+        }
+    }
     let own = fields.with_aliases(&[("partial_rotary_factor", "rotary_pct")]);
     // The class knows no other number of heads of keys and values.
     own.must_be([("num_key_value_heads", own.required("num_attention_heads", 1)?.into())])?;

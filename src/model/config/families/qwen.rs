@@ -15,6 +15,7 @@ pub(super) fn read_qwen2(fields: &ConfigFields<'_>) -> Result<Config> {
         layer.attention.qkv_bias = true;
     }
     read_switched_windows(&mut config, fields)?;
+    stay_within_chunk(&mut config, fields)?;
     Ok(config)
 }
 
@@ -24,7 +25,22 @@ pub(super) fn read_qwen3(fields: &ConfigFields<'_>) -> Result<Config> {
     plain::read_attention_bias(&mut config, fields)?;
     add_head_norms(&mut config, HeadNormExtent::Head);
     read_switched_windows(&mut config, fields)?;
+    stay_within_chunk(&mut config, fields)?;
     Ok(config)
+}
+
+/// The models for a million tokens cut longer texts into chunks ("dual chunk attention", An et al. 2024); within
+/// the first chunk their attention is the usual one, and no text may be longer here.
+pub(super) fn stay_within_chunk(config: &mut Config, fields: &ConfigFields<'_>) -> Result<()> {
+    const KEY: &str = "dual_chunk_attention_config";
+    if let Some(object) = fields.object(KEY)? {
+        let at = fields.pointer(KEY);
+        let chunks = ConfigFields::new(object, &at);
+        let local = chunks.integer("local_size", 0)?.unwrap_or(1024);
+        let chunk = chunks.size("chunk_size")?.unwrap_or(8192).saturating_sub(local).max(1);
+        config.max_position_embeddings = config.max_position_embeddings.min(chunk);
+    }
+    Ok(())
 }
 
 /// Norms of queries and keys like those of the layers.

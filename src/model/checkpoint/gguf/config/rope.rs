@@ -187,11 +187,13 @@ fn yarn_options(
             options.push((name, number));
         }
     }
-    // As the converter writes it: the factor of a configuration.
-    let stated = keys.number("rope.scaling.yarn_attn_factor")?;
+    let usual = factor.map_or(1.0, |factor| 0.1 * factor.max(1.0).ln() + 1.0);
+    // As the converter writes it: the factor of a configuration, or its `attn_factor`, the inverse of the usual
+    // one, which the `transformers` library ignores.
+    let is_inverse = |stated: &f64| (stated * usual - 1.0).abs() < 1e-6;
+    let stated = keys.number("rope.scaling.yarn_attn_factor")?.filter(|stated| !is_inverse(stated));
     // As llama.cpp reads it: beside the usual one.
     let beside = attention.filter(|attention| *attention != 1.0);
-    let usual = factor.map_or(1.0, |factor| 0.1 * factor.max(1.0).ln() + 1.0);
     if stated.is_some() || beside.is_some() {
         options.push(("attention_factor", stated.unwrap_or(usual) * beside.unwrap_or(1.0)));
     }
