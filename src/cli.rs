@@ -81,7 +81,7 @@ enum Command {
     Choices(choices::Args),
     /// Measure how fast a model reads and writes, and what masks cost
     Bench(bench::Args),
-    /// Serve the OpenAI chat completions API over HTTP
+    /// Serve OpenAI's and Anthropic's APIs over HTTP
     #[cfg(feature = "server")]
     Serve(serve::Args),
 }

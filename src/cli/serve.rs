@@ -337,7 +337,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     }
     if !engine.model().has_chat_template() {
         output::note(&format!(
-            "warning: the model `{}` has no chat template, so no request for an answer can be \
+            "warning: the model `{}` has no chat template, so only completions of a prompt can be \
              served; put its chat_template.jinja into the model folder and start again",
             engine.model().name()
         ));

@@ -204,6 +204,11 @@ fn requests_that_say_too_little_or_too_much_are_refused_by_field() {
         (json!({ "input": "a", "questions": [question], "max_contexts": 0 }), "max_contexts"),
         (json!({ "input": "a", "questions": [question], "temperature": 1 }), "temperature"),
         (
+            json!({ "prompt": "a", "questions": [{ "type": "predicate" }],
+                "chat_template_kwargs": { "enable_thinking": false } }),
+            "chat_template_kwargs",
+        ),
+        (
             json!({ "prompt": "a", "questions": [{ "type": "predicate", "instructions": "b" }] }),
             "questions[0].instructions",
         ),

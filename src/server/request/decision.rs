@@ -93,6 +93,10 @@ impl DecisionRequest {
             return Err(ApiError::field(format!("questions[{i}].instructions"), message));
         }
         let template_variables = template::variables(&mut fields)?;
+        if matches!(input, Prompt::Text(_) | Prompt::Tokens(_)) && !template_variables.is_empty() {
+            let message = "goes with `input` or `messages`, which the chat template writes";
+            return Err(ApiError::field("chat_template_kwargs", message));
+        }
         fields.ignore("prompt_cache_options");
         ignore_harmless(&mut fields)?;
         fields.finish()?;
