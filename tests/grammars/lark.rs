@@ -61,6 +61,8 @@ fn lark() {
             ("start: A\nA: /a  # the first\n   b/x \"c\"", &["abc"], &["a b"]),
             ("start: \"a\" () [] (\"b\" | )", &["a", "ab"], &["", "abb"]),
             // "Templates".
+            ("start: b{\"a\"} | b{c}\nb{t}: d{t}\nc: \"x\"\nd{x}: x", &["a", "x"], &["ax"]),
+            ("start: a{b}\na{t}: t{\"a\"}\nb{x}: x", &["a"], &["", "aa"]),
             (
                 "start: \"[\" _separated{NUMBER, \",\"} \"]\"\n_separated{x, sep}: x (sep x)*\nNUMBER: /[0-9]+/",
                 &["[1]", "[1,22,3]"],

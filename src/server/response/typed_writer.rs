@@ -12,7 +12,7 @@ use crate::server::worker::WorkerReply;
 
 /// Makes one object of all replies.
 pub(crate) trait WholeWriter {
-    /// What the answer is written from.
+    /// The answer, as it is written.
     type Whole: Serialize;
 
     /// Takes a reply that is no error and not the last.

@@ -155,11 +155,38 @@ impl LarkExpr {
     }
 }
 
-/// Without byte offsets: arguments of a template that print alike are the same.
+/// As it may be written: arguments of a template that print alike are the same, wherever they stand.
 impl fmt::Debug for LarkExpr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.kind.fmt(f)
+        match &self.kind {
+            LarkExprKind::Name(name) => f.write_str(name),
+            LarkExprKind::Template(name, arguments) => {
+                write!(f, "{name}{{{}}}", written(arguments, ", "))
+            }
+            LarkExprKind::Text { text, caseless } => {
+                write!(f, "{text:?}{}", if *caseless { "i" } else { "" })
+            }
+            LarkExprKind::Range(first, last) => {
+                write!(f, "{:?}..{:?}", first.to_string(), last.to_string())
+            }
+            LarkExprKind::Pattern(pattern) => write!(f, "/{pattern}/"),
+            LarkExprKind::Sequence(parts) => write!(f, "({})", written(parts, " ")),
+            // An empty choice, unlike an empty sequence, is no text at all.
+            LarkExprKind::Choice(parts) if parts.is_empty() => f.write_str("(~())"),
+            LarkExprKind::Choice(parts) => write!(f, "({})", written(parts, " | ")),
+            LarkExprKind::And(parts) => write!(f, "({})", written(parts, " & ")),
+            LarkExprKind::Not(inner) => write!(f, "~{inner:?}"),
+            LarkExprKind::Repeat(inner, min, None) => write!(f, "{inner:?}{{{min},}}"),
+            LarkExprKind::Repeat(inner, min, Some(max)) => write!(f, "{inner:?}{{{min},{max}}}"),
+            kind => kind.fmt(f),
+        }
     }
+}
+
+/// Expressions as they may be written, with a sign between them.
+pub(super) fn written(exprs: &[LarkExpr], between: &str) -> String {
+    let exprs: Vec<String> = exprs.iter().map(|expr| format!("{expr:?}")).collect();
+    exprs.join(between)
 }
 
 #[derive(Clone, Debug)]

@@ -66,7 +66,7 @@ impl<'a> LarkParser<'a> {
             let at = self.text.at;
             match self.text.take() {
                 Some('"') => return Ok(text),
-                Some('\\') => text.push(self.escape(at)?),
+                Some('\\') => text.push(escape(&mut self.text, at)?),
                 Some('\n') | None => {
                     return Err(self
                         .text
@@ -78,46 +78,6 @@ impl<'a> LarkParser<'a> {
         }
     }
 
-    /// Reads an escape behind its backslash; `start` is the byte offset of that.
-    fn escape(&mut self, start: usize) -> Result<char> {
-        let code = match self.text.take() {
-            Some('n') => return Ok('\n'),
-            Some('t') => return Ok('\t'),
-            Some('r') => return Ok('\r'),
-            Some('f') => return Ok('\u{c}'),
-            Some('b') => return Ok('\u{8}'),
-            Some('x') => self.text.hex(2, start)?,
-            Some('u') => self.utf16(start)?,
-            Some('U') => self.text.hex(8, start)?,
-            Some(c @ ('"' | '\\' | '/')) => return Ok(c),
-            // Lark reads both characters, llguidance neither.
-            other => {
-                let other = other.map_or("the end".into(), |c| format!("`\\{c}`"));
-                return Err(self
-                    .text
-                    .error(start, format!("unknown escape {other}"))
-                    .with_help(
-                        r#"known are \n \t \r \f \b \\ \" \/ \xNN \uNNNN \UNNNNNNNN; a backslash itself is `\\`"#,
-                    ));
-            }
-        };
-        self.text.character(code, start)
-    }
-
-    /// Reads the digits of `\uNNNN`, or of the two escapes of a pair of surrogates, as JSON has them.
-    fn utf16(&mut self, start: usize) -> Result<u32> {
-        let code = self.text.hex(4, start)?;
-        let before = self.text.at;
-        if (0xD800..0xDC00).contains(&code) && self.text.eat("\\u") {
-            let low = self.text.hex(4, before)?;
-            if (0xDC00..0xE000).contains(&low) {
-                return Ok(0x1_0000 + ((code - 0xD800) << 10) + (low - 0xDC00));
-            }
-            self.text.at = before;
-        }
-        Ok(code)
-    }
-
     /// Reads `/…/flags`, as a pattern with its flags in it.
     pub(super) fn pattern(&mut self) -> Result<String> {
         let start = self.text.at;
@@ -125,7 +85,7 @@ impl<'a> LarkParser<'a> {
         let mut escaped = false;
         loop {
             match self.text.take() {
-                None => return Err(self.unclosed_pattern(start)),
+                None => return Err(unclosed_pattern(&self.text, start)),
                 Some(_) if escaped => escaped = false,
                 Some('\\') => escaped = true,
                 // The first unescaped slash ends a pattern, even within a class.
@@ -137,7 +97,7 @@ impl<'a> LarkParser<'a> {
         let at = self.text.at;
         let flags = self.text.take_while(|c| c.is_ascii_lowercase());
         if body.contains('\n') && !flags.contains('x') {
-            return Err(self.unclosed_pattern(start).with_help(
+            return Err(unclosed_pattern(&self.text, start).with_help(
                 "end it with `/`, write a literal one as `\\/`; one of several lines has the flag `x`",
             ));
         }
@@ -150,12 +110,6 @@ impl<'a> LarkParser<'a> {
         // Unicode is the default.
         let flags: String = flags.chars().filter(|&c| c != 'u').collect();
         Ok(if flags.is_empty() { body } else { format!("(?{flags}){body}") })
-    }
-
-    fn unclosed_pattern(&self, start: usize) -> Error {
-        self.text
-            .error(start, "the pattern is not closed")
-            .with_help("end it with `/`, write a literal one as `\\/`")
     }
 
     /// Reads a grammar in braces, braces included; those within its strings, patterns and comments do not count.
@@ -189,11 +143,7 @@ impl<'a> LarkParser<'a> {
                 _ => self.text.at += c.len_utf8(),
             }
         }
-        Err(self.unclosed_braces(start))
-    }
-
-    fn unclosed_braces(&self, start: usize) -> Error {
-        self.text.error(start, "the braces are not closed").with_help("end them with `}`")
+        Err(unclosed_braces(&self.text, start))
     }
 
     /// Reads a text in braces, braces included; those within strings do not count.
@@ -206,7 +156,7 @@ impl<'a> LarkParser<'a> {
         let (mut depth, mut in_string) = (0usize, false);
         loop {
             match self.text.take() {
-                None => return Err(self.unclosed_braces(start)),
+                None => return Err(unclosed_braces(&self.text, start)),
                 Some('\\') if in_string => {
                     self.text.take();
                 }
@@ -222,4 +172,52 @@ impl<'a> LarkParser<'a> {
             }
         }
     }
+}
+
+/// Reads an escape behind its backslash; `start` is the byte offset of that.
+fn escape(text: &mut GrammarText<'_>, start: usize) -> Result<char> {
+    let code = match text.take() {
+        Some('n') => return Ok('\n'),
+        Some('t') => return Ok('\t'),
+        Some('r') => return Ok('\r'),
+        Some('f') => return Ok('\u{c}'),
+        Some('b') => return Ok('\u{8}'),
+        Some('x') => text.hex(2, start)?,
+        Some('u') => utf16(text, start)?,
+        Some('U') => text.hex(8, start)?,
+        Some(c @ ('"' | '\\' | '/')) => return Ok(c),
+        // Lark reads both characters, llguidance neither.
+        other => {
+            let other = other.map_or("the end".into(), |c| format!("`\\{c}`"));
+            return Err(text
+                .error(start, format!("unknown escape {other}"))
+                .with_help(
+                    r#"known are \n \t \r \f \b \\ \" \/ \xNN \uNNNN \UNNNNNNNN; a backslash itself is `\\`"#,
+                ));
+        }
+    };
+    text.character(code, start)
+}
+
+/// Reads the digits of `\uNNNN`, or of the two escapes of a pair of surrogates, as JSON has them.
+fn utf16(text: &mut GrammarText<'_>, start: usize) -> Result<u32> {
+    let code = text.hex(4, start)?;
+    let before = text.at;
+    if (0xD800..0xDC00).contains(&code) && text.eat("\\u") {
+        let low = text.hex(4, before)?;
+        if (0xDC00..0xE000).contains(&low) {
+            return Ok(0x1_0000 + ((code - 0xD800) << 10) + (low - 0xDC00));
+        }
+        text.at = before;
+    }
+    Ok(code)
+}
+
+fn unclosed_pattern(text: &GrammarText<'_>, start: usize) -> Error {
+    text.error(start, "the pattern is not closed")
+        .with_help("end it with `/`, write a literal one as `\\/`")
+}
+
+fn unclosed_braces(text: &GrammarText<'_>, start: usize) -> Error {
+    text.error(start, "the braces are not closed").with_help("end them with `}`")
 }

@@ -69,6 +69,11 @@ impl TemplateBindings<'_> {
                 LarkExprKind::Choice(Vec::new())
             }
             (LarkExprKind::Template(name, arguments), _) => {
+                // A template may be the argument of another one.
+                let name = match self.exprs.get(name.as_str()).map(|argument| &argument.kind) {
+                    Some(LarkExprKind::Name(argument)) => argument,
+                    _ => name,
+                };
                 LarkExprKind::Template(name.clone(), all(arguments))
             }
             (LarkExprKind::Sequence(parts), _) => LarkExprKind::Sequence(all(parts)),

@@ -2,7 +2,7 @@
 
 use super::{LarkContext, LarkLowering, ParameterMode};
 use crate::ebnf::expression::{ParameterExpr, RuleExpr, RuleExprKind};
-use crate::ebnf::notation::lark::ast::LarkExpr;
+use crate::ebnf::notation::lark::ast::{LarkExpr, written};
 use crate::ebnf::notation::lark::templates::{TemplateArguments, passes_on};
 use crate::ebnf::similar_name::most_similar;
 use crate::error::{Error, Result};
@@ -42,7 +42,7 @@ impl LarkLowering<'_> {
         if template.definition.parameters.len() != arguments.len() {
             return Err(self.wrong_count(at, name, arguments.len()));
         }
-        let printed = format!("{name}{arguments:?}");
+        let printed = format!("{name}{{{}}}", written(arguments, ", "));
         self.instances += 1;
         if printed.len() > MAX_ARGUMENT_BYTES || self.instances > MAX_INSTANCES {
             return Err(self

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// Keys of an architecture that change nothing of what is computed.
 const HARMLESS: [&str; 2] = ["vocab_size", "tensor_data_layout"];
 
-/// What the keys of an encoder of pictures begin with, which text has no part in. Its tensors would be refused.
+/// Beginnings of the keys of an encoder of pictures, which text has no part in. Its tensors would be refused.
 const OF_ENCODERS: [&str; 2] = ["mm.", "vision."];
 
 /// The keys of an architecture, and which of them were read.
