@@ -76,6 +76,8 @@ def test_a_text_from_start_to_end(llg, arrays, tokenizer):
     copy = matcher.deep_copy()
     assert matcher.rollback(3) and allowed(matcher, arrays) == [47, 98]
     assert copy.consume_token(256) and copy.is_stopped() and copy.stop_reason() == "EndOfSentence"
+    # An end that is fed again changes nothing.
+    assert copy.consume_token(256) and copy.is_stopped() and not copy.is_error()
     assert matcher.reset() and allowed(matcher, arrays) == [97]
     bias = matcher.compute_logit_bias()
     assert bias[97] == 200 and bias[98] == 0 and len(matcher.compute_bitmask()) >= 33

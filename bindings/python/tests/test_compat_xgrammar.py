@@ -68,6 +68,9 @@ def test_options_of_matchers(xgr):
     matcher = xgr.GrammarMatcher(compiled, terminate_without_stop_token=True)
     assert matcher.accept_token(2) and not matcher.is_terminated() and matcher.accept_token(10)
     assert matcher.is_terminated()
+    # Also where the text could go on; a stop token does not end it then.
+    matcher = xgr.GrammarMatcher(compiler.compile_regex("a+"), terminate_without_stop_token=True)
+    assert matcher.accept_token(2) and matcher.is_terminated() and not matcher.accept_token(1)
     matcher = xgr.GrammarMatcher(compiled, override_stop_tokens=[17])
     assert matcher.accept_string("a6") and allowed(matcher, xgr) == [17] and matcher.stop_token_ids == [17]
     matcher = xgr.GrammarMatcher(compiled, default_temperature=0.5)

@@ -58,6 +58,8 @@ def engine():
     return LLM(
         model=MODEL, dtype="float32", enforce_eager=True, max_model_len=256, max_num_seqs=16, seed=0,
         structured_outputs_config={"backend": "maskwright"}, speculative_config=drafts if SPECULATION else None,
+        # vLLM does not start with both.
+        logits_processors=None if SPECULATION else ["maskwright.vllm.logits_processor:MaskwrightLogitsProcessor"],
     )
 
 
@@ -147,9 +149,26 @@ def test_the_logits_processor(engine):
     found = [text for text, _ in texts(engine, params)]
     assert found[0] in CHOICES and maskwright.check(SCHEMAS[1], found[1]) and found[2] in CHOICES
     assert found[3].isdigit() and len(found[3]) == 4
-    for bad in ("x", {"json_schema": {"type": "strin"}}, {"choice": ["a"], "regex": "a"}):
+    limits = {"regex": "a+b", "limits": {"time_per_mask": 0}}
+    for bad in ("x", {"json_schema": {"type": "strin"}}, {"choice": ["a"], "regex": "a"}, limits):
         with pytest.raises(VLLMValidationError):
             engine.generate([PROMPT], sampled(0, extra_args={"maskwright": bad}), use_tqdm=False)
+
+
+def test_a_limit_in_the_logits_processor():
+    """It ends its own text, not the engine: the others' masks are theirs."""
+    import torch
+    from maskwright._history import Follower
+    from maskwright.vllm.logits_processor import MaskwrightLogitsProcessor, _Row
+
+    compiler = maskwright.Compiler(maskwright.Tokenizer.of_bytes())
+    constraints = [compiler.regex("a+b", limits={"time_per_mask": 0}), compiler.regex("a")]
+    rows = [_Row(Follower(constraint.matcher()), [], [256]) for constraint in constraints]
+    bitmask = torch.empty((2, 9), dtype=torch.int32)
+    MaskwrightLogitsProcessor._fill(rows, bitmask)
+    words = bitmask.numpy().view("uint32")
+    allowed = [[token for token in range(257) if row[token // 32] >> token % 32 & 1] for row in words]
+    assert allowed == [[256], [ord("a")]] and rows[0].follower is None and rows[1].follower is not None
 
 
 @pytest.mark.skipif(SPECULATION, reason="vLLM has no beams with drafts")

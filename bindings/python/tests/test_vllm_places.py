@@ -38,7 +38,8 @@ SamplingParams.verify = lambda self, config: None
 load_general_plugins()
 assert any("`SamplingParams.verify`" in line for line in logged), logged
 assert "maskwright" not in get_args(config.StructuredOutputsBackend)
-(processor,) = [cls for cls in _load_logitsprocs_plugins() if cls.__module__.startswith("maskwright")]
+# An entry point of the one interface would end engines that have the other.
+assert not [cls for cls in _load_logitsprocs_plugins() if cls.__module__.startswith("maskwright")]
 
 import maskwright.vllm
 

@@ -26,6 +26,7 @@ if not MODEL:
 
 import maskwright
 
+PROCESSOR = "maskwright.vllm.logits_processor:MaskwrightLogitsProcessor"
 PROMPT = "Once upon a time, there was"
 CHOICES = ["a red ball", "a little girl", "blue", "the dog"]
 TEMPLATE = "{% for message in messages %}{{ message.content }} {% endfor %}"
@@ -51,7 +52,7 @@ class Server:
             sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", MODEL, "--host", "127.0.0.1",
             "--port", str(port), "--chat-template", str(folder / "chat.jinja"), *OPTIONS.split(),
             "--structured-outputs-config", json.dumps({"backend": "maskwright"}),
-            *(["--speculative-config", json.dumps(DRAFTS)] if drafts else []),
+            *(["--speculative-config", json.dumps(DRAFTS)] if drafts else ["--logits-processors", PROCESSOR]),
             *(["--reasoning-parser", "deepseek_r1"] if thoughts else []),
         ]
         self.log = (folder / "log").open("w+")

@@ -89,7 +89,7 @@ def plugin() -> None:
 
     try:
         register()
-    except RuntimeError as failure:
+    except Exception as failure:
         init_logger("vllm.maskwright").error("%s", failure)
 
 

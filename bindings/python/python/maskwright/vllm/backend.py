@@ -47,6 +47,12 @@ def compile_request(
     raise Error(f"maskwright knows no structured output {kind}")
 
 
+def _is_ours(processor: Any) -> bool:
+    """Whether a logits processor, by its class or its name, is maskwright's."""
+    name = processor if isinstance(processor, str) else processor.__qualname__
+    return name.replace(":", ".").rpartition(".")[2] == "MaskwrightLogitsProcessor"
+
+
 def check_options(params: Any, model_config: Any, speculative_config: Any, tokenizer: Any) -> None:
     """Compiles the option of the logits processor, so that its errors are of the request, and refuses it where vLLM
     drops logits processors without a word."""
@@ -60,6 +66,11 @@ def check_options(params: Any, model_config: Any, speculative_config: Any, token
         )
     if tokenizer is None:
         raise VLLMValidationError(f"the option `{OPTION}` needs a tokenizer; leave out skip_tokenizer_init")
+    if not any(_is_ours(processor) for processor in model_config.logits_processors or ()):
+        raise VLLMValidationError(
+            f"the option `{OPTION}` needs an engine with `--logits-processors "
+            f"maskwright.vllm.logits_processor:MaskwrightLogitsProcessor`, or `structured_outputs` with the backend `{NAME}`"
+        )
     from .logits_processor import compile_option, read_option
 
     try:

@@ -85,7 +85,10 @@ class LLTokenizer:
         stop = None if eos_token is None else [eos_token] if isinstance(eos_token, int) else list(eos_token)
         self._encode = None
         if isinstance(tokenizer, TokenizerWrapper) or getattr(tokenizer, "is_tokenizer_wrapper", False):
-            special = {f"<{token}>": token for token in tokenizer.special_token_ids}
+            special = {
+                tokenizer.tokens[token].decode(errors="replace") or f"<{token}>": token
+                for token in tokenizer.special_token_ids
+            }
             tokens = [None if token in special.values() else text for token, text in enumerate(tokenizer.tokens)]
             stop = [tokenizer.eos_token_id] if stop is None else stop
             self._encode = tokenizer
@@ -325,6 +328,8 @@ class LLMatcher:
             self._error = f"token id {wrong} out of range of {self._tokenizer.vocab_size}"
         if self._error:
             return False
+        if self._matcher.is_terminated and all(token in self._tokenizer.eos_tokens for token in sampled_tokens):
+            return True  # an end that is fed again
         taken = self.try_consume_tokens(sampled_tokens)
         if taken < len(sampled_tokens) and not self._error:
             token = sampled_tokens[taken]

@@ -454,11 +454,18 @@ class GrammarMatcher:
         self._default_temperature = default_temperature
 
     def accept_token(self, token_id: int, *, debug_print: bool = False) -> bool:
-        return token_id >= 0 and not self.is_terminated() and self._matcher.accept(token_id)
+        if token_id < 0 or self._ends_at(token_id):
+            return False
+        return self._matcher.accept(token_id)
+
+    def _ends_at(self, token_id: int) -> bool:
+        """Whether no token, or not this one, may come: stop tokens may not where a text ends without them."""
+        stops = self._without_stop and token_id in self._matcher.stop_token_ids
+        return stops or self._matcher.is_terminated
 
     def accept_string(self, input_str: Union[str, bytes], *, debug_print: bool = False) -> bool:
         text = input_str.encode() if isinstance(input_str, str) else input_str
-        return not self.is_terminated() and self._matcher.accept_bytes(text)
+        return not self._matcher.is_terminated and self._matcher.accept_bytes(text)
 
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0, *, debug_print: bool = False) -> bool:
         return self._matcher.fill(bitmask, index)
@@ -528,13 +535,7 @@ class GrammarMatcher:
         return [(name, text) for name, text, _, _ in self._matcher.captures()]
 
     def is_terminated(self) -> bool:
-        if self._without_stop:
-            return self._matcher.is_accepting and self._only_ends()
-        return self._matcher.is_terminated
-
-    def _only_ends(self) -> bool:
-        """Whether the text cannot go on."""
-        return self._matcher.expected() == "the end"
+        return self._matcher.is_terminated or (self._without_stop and self._matcher.is_accepting)
 
     def is_completed(self) -> bool:
         return self._matcher.is_accepting
