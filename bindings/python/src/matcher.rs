@@ -237,7 +237,7 @@ impl Matcher {
 
     /// Writes the masks along a tree of draft tokens: the first row is the mask here, row `i + 1` that after
     /// token `i`, whose predecessor is `parents[i]` (-1: the text so far). Rows of tokens that are not
-    /// allowed are empty. The matcher stays as it was.
+    /// allowed are empty; behind an end token that is allowed stand the end tokens. The matcher stays as it was.
     #[pyo3(signature = (tokens, parents, bitmask, index=0))]
     fn fill_tree(
         &self,
@@ -270,11 +270,21 @@ impl Matcher {
         self.with(py, |state| {
             let mut filled = vec![0; words * (draft.len() + 1)];
             state.native.fill_tree(&draft, &mut filled)?;
+            if state.native.is_finished() {
+                end_tokens(&state.native, &mut filled[..words]);
+            }
+            // Behind an end token that is allowed, as when it is accepted: end tokens alone.
+            let ends = state.native.constraint().vocabulary().end_tokens().to_vec();
+            for (node, &DraftToken { token, parent }) in (1..).zip(&draft) {
+                let before = parent.map_or(0, |parent| parent + 1) * words;
+                let word = token as usize / 32;
+                let is_allowed = word < words && filled[before + word] >> (token % 32) & 1 == 1;
+                if is_allowed && ends.contains(&token) {
+                    end_tokens(&state.native, &mut filled[node * words..][..words]);
+                }
+            }
             for (offset, row) in filled.chunks_exact(words).enumerate() {
                 rows.row(index + offset).copy_from_slice(row);
-            }
-            if state.native.is_finished() {
-                end_tokens(&state.native, rows.row(index));
             }
             Ok(())
         })
