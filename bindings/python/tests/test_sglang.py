@@ -44,6 +44,9 @@ def test_reasoning_is_the_host_s(backend, shared, monkeypatch, parser):
         serving.enable_strict_thinking = True
         with pytest.raises(ValueError, match="strict thinking"):
             ours.make_backend(None, tokenizer, 50304, {50256})
+    serving.constrained_json_disable_any_whitespace = True
+    with pytest.raises(ValueError, match="--constrained-json-disable-any-whitespace"):
+        ours.make_backend(None, tokenizer, 50304, {50256})
 
 
 def test_thoughts_are_free(shared, monkeypatch):

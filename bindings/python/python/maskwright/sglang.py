@@ -55,6 +55,14 @@ def make_backend(
     from sglang.srt.runtime_context import get_serving
 
     serving = get_serving()
+    for name in ("whitespace_pattern", "disable_any_whitespace", "max_whitespace_cnt"):
+        name = f"constrained_json_{name}"
+        value = getattr(serving, name, None)
+        if value is not None and value is not False:
+            raise Error(
+                f"maskwright does not read --{name.replace('_', '-')}; set MASKWRIGHT_SETTINGS instead, "
+                """such as '{"whitespace": "compact"}'"""
+            )
     backend = MaskwrightBackend(tokenizer, vocab_size, eos_token_ids)
     if not serving.reasoning_parser:
         return backend
