@@ -127,7 +127,8 @@ impl ChatTemplate {
 
     /// The template of a model folder: `chat_template.jinja`, with named ones in
     /// `additional_chat_templates`, else `chat_template` in `chat_template.json`, where processors of several
-    /// media keep it, or in `tokenizer_config.json`; `None` if it has none of them. Special tokens that `tokenizer_config.json` does not name are those of
+    /// media keep it, or in `tokenizer_config.json`; `None` if it has none of them. Special tokens that
+    /// `tokenizer_config.json` does not name are those of
     /// `special_tokens_map.json`.
     pub(super) fn read(files: &ModelFiles) -> Result<Option<Self>> {
         const JINJA: &str = "chat_template.jinja";

@@ -24,4 +24,5 @@ mod prompts;
 mod speculation;
 mod speculation_corpus;
 mod tiny_model;
+mod token_healing;
 mod tool_templates;

@@ -36,7 +36,7 @@ pub(crate) mod token_type {
     ];
 
     /// The type of a token, which some files give wrongly.
-    pub(crate) fn known(stated: i64, name: &str) -> i64 {
+    pub(crate) fn corrected(stated: i64, name: &str) -> i64 {
         if stated == NORMAL && TURNS.contains(&name) { CONTROL } else { stated }
     }
 }
@@ -70,7 +70,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<VocabularyDraft> {
         let Ok(token) = std::str::from_utf8(token) else {
             return Err(error(format!("token {id} is not UTF-8")));
         };
-        match token_type::known(kind, token) {
+        match token_type::corrected(kind, token) {
             token_type::UNUSED => draft.table.grow(id)?,
             token_type::UNKNOWN | token_type::CONTROL => {
                 draft.table.set(id, b"", TokenKind::Special)?;

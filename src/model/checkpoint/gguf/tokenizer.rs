@@ -88,7 +88,9 @@ fn tokens<'a>(metadata: &Metadata<'a>) -> Result<Vec<GgufToken<'a>>> {
         );
     }
     let tokens = texts.into_iter().zip(types);
-    Ok(tokens.map(|(text, kind)| GgufToken { text, kind: token_type::known(kind, text) }).collect())
+    Ok(tokens
+        .map(|(text, kind)| GgufToken { text, kind: token_type::corrected(kind, text) })
+        .collect())
 }
 
 /// Tokens that are found in a text before it is cut into words. With `strips_behind`, most special tokens take the
