@@ -187,6 +187,7 @@ mod deadline;
 mod limits;
 mod mask;
 mod recognizer;
+mod thread_pool;
 
 pub mod constraint;
 pub mod ebnf;

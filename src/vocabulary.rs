@@ -315,26 +315,28 @@ impl Vocabulary {
     }
 
     /// The same vocabulary for a model whose logits are `width` wide: masks are that wide, and the
-    /// ids beyond the tokenizer are never allowed.
+    /// ids beyond the tokenizer are never allowed. Special tokens beyond the logits, such as the
+    /// placeholders of images in some multimodal models, are left out: no logit can draw them.
     ///
-    /// Errors if a token's id lies beyond the logits: then the tokenizer is another model's.
+    /// Errors if a text token or an end token lies beyond the logits: then the tokenizer is another
+    /// model's.
     pub fn with_logits_width(mut self, width: usize) -> Result<Self> {
-        let needed = self.highest_id().map_or(0, |id| id as usize + 1);
-        if width < needed {
+        let help = "use the tokenizer that came with the model";
+        if let Some(id) = self.table.highest_text().filter(|&id| id as usize >= width) {
             let message = format!(
-                "the tokenizer does not fit the model: its token ids reach {}, the model has {width} logits",
-                needed - 1
+                "the tokenizer does not fit the model: its token ids reach {id}, the model has {width} logits"
             );
-            let help = "use the tokenizer that came with the model";
             return Err(Error::new(ErrorKind::Model, message).with_help(help));
         }
+        if let Some(id) = self.end.iter().find(|&&id| id as usize >= width) {
+            let message = format!("end token {id} is beyond the model's {width} logits");
+            return Err(Error::new(ErrorKind::Model, message).with_help(help));
+        }
+        self.table.truncate(width);
+        self.names.retain(|&id, _| (id as usize) < width);
+        self.ids.retain(|_, id| (*id as usize) < width);
         self.logits_width = Some(width);
         Ok(self)
-    }
-
-    /// The highest id that has a token or is an end token.
-    fn highest_id(&self) -> Option<u32> {
-        self.table.highest().max(self.end.iter().copied().max())
     }
 
     /// The width of token masks in bits: the width of the model's logits where it was set,
@@ -483,7 +485,12 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::Model);
         assert_eq!(
             error.to_string(),
-            "the tokenizer does not fit the model: its token ids reach 2, the model has 2 logits; \
+            "end token 2 is beyond the model's 2 logits; use the tokenizer that came with the model"
+        );
+        let error = vocab.clone().with_logits_width(1).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the tokenizer does not fit the model: its token ids reach 1, the model has 1 logits; \
              use the tokenizer that came with the model"
         );
         let vocab = vocab.with_logits_width(64).unwrap();
@@ -494,6 +501,16 @@ mod tests {
         list.resize(10, None);
         let vocab = Vocabulary::from_tokens(list, &[], &[]).unwrap();
         assert_eq!(vocab.with_logits_width(4).unwrap().len(), 4);
+    }
+
+    #[test]
+    fn special_tokens_beyond_the_logits_are_left_out() {
+        let special = [(2, "<e>"), (3, "<image>"), (1, "<pad>")];
+        let vocab = Vocabulary::from_tokens(tokens(&["a", "b"]), &special, &[2]).unwrap();
+        let vocab = vocab.with_logits_width(3).unwrap();
+        assert_eq!((vocab.len(), vocab.end_tokens()), (3, &[2][..]));
+        assert_eq!((vocab.special("<image>"), vocab.special("<pad>")), (None, Some(1)));
+        assert_eq!((vocab.is_special(3), vocab.token_name(3).as_ref()), (false, "token 3"));
     }
 
     #[test]

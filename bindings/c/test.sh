@@ -23,9 +23,13 @@ compile() { # NAME OUTPUT FLAGS...
         -o "$output" -lpthread -ldl -lm
 }
 
-# The header is C++, too.
-printf '#include "maskwright.h"\nint main() { return mw_version() == nullptr; }\n' >"$out/header.cpp"
-if command -v "${CXX:-c++}" >/dev/null; then "${CXX:-c++}" -Wall -Werror -Iinclude -c "$out/header.cpp" -o "$out/header.o"; fi
+# The headers are C++, too.
+printf '#include "llama_sampler.h"\nint main() { return mw_version() == nullptr || mw_llama_sampler(nullptr, 1) == nullptr; }\n' \
+    >"$out/headers.cpp"
+if command -v "${CXX:-c++}" >/dev/null; then
+    "${CXX:-c++}" -std=c++11 -Wall -Werror -Wno-unused-function -Iinclude -Iexamples -Itests/llama_stand_in -c "$out/headers.cpp" \
+        -o "$out/headers.o"
+fi
 
 for name in interface call_orders; do
     compile "tests/$name.c" "$out/$name-asan" -fsanitize=address,undefined -fno-sanitize-recover

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::matcher::Matcher;
 use super::memory_pool::cores;
 use crate::error::{Error, ErrorKind, Result};
+use crate::thread_pool;
 
 /// A token of a draft, and the one before it in the same draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +97,8 @@ impl Matcher {
 /// together use one, at most some sixteen of them while there are cores without), so that none
 /// waits for another; who has no more to compute writes rows that are known. The others are rayon's
 /// pool, whose size `RAYON_NUM_THREADS` sets: they wait where they last ran, while a thread that is
-/// only now made starts on its maker's core, and may stay there for longer than a batch takes.
+/// only now made starts on its maker's core, and may stay there for longer than a batch takes. A
+/// process that was forked from one with this pool computes alone, since it has none of its threads.
 ///
 /// Errors as [`Matcher::fill_mask`] does, with the first error; rows of other matchers may be
 /// written then.
@@ -127,7 +129,8 @@ pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
     groups.sort_by_key(Vec::len);
     let began = Instant::now();
     let helps_at_once = groups.iter().map(Vec::len).sum::<usize>() >= MIN_SHARED_MASKS;
-    while !helps_at_once && began.elapsed() < SINGLE_THREAD_TIME || cores() < 2 {
+    let has_help = cores() > 1 && thread_pool::has_threads();
+    while !helps_at_once && began.elapsed() < SINGLE_THREAD_TIME || !has_help {
         let Some(group) = groups.last_mut() else { break };
         match group.pop() {
             Some((matcher, row)) => matcher.packed_mask()?.write(row),

@@ -111,9 +111,14 @@ impl TokenTable {
         Some(Self { spans: spans.filter(|spans| spans.len() <= MAX_IDS as usize)?, bytes })
     }
 
-    /// The highest id that is not missing.
-    pub(crate) fn highest(&self) -> Option<u32> {
-        self.spans.iter().rposition(|span| span.kind != TokenKind::Missing).map(|id| id as u32)
+    /// The highest id that is text.
+    pub(crate) fn highest_text(&self) -> Option<u32> {
+        self.spans.iter().rposition(|span| span.kind == TokenKind::Text).map(|id| id as u32)
+    }
+
+    /// Leaves out ids from `len` on.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.spans.truncate(len);
     }
 }
 
@@ -129,11 +134,14 @@ mod tests {
         table.set(1, b"one", TokenKind::Text).unwrap();
         table.set(1, b"uno", TokenKind::Text).unwrap();
         table.set(2, b"", TokenKind::Special).unwrap();
+        table.set(5, b"", TokenKind::Special).unwrap();
         let texts: Vec<_> = (0..6).map(|id| table.text(id)).collect();
         assert_eq!(texts, [None, Some(&b"uno"[..]), None, None, Some(b"four"), None]);
-        assert_eq!((table.len(), table.highest()), (5, Some(4)));
+        assert_eq!((table.len(), table.highest_text()), (6, Some(4)));
         table.grow(9).unwrap();
-        assert_eq!((table.len(), table.highest()), (10, Some(4)));
+        assert_eq!((table.len(), table.highest_text()), (10, Some(4)));
+        table.truncate(3);
+        assert_eq!((table.len(), table.highest_text()), (3, Some(1)));
     }
 
     #[test]

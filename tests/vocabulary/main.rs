@@ -61,7 +61,10 @@ fn real_files_load() {
             assert!(vocab.is_special(id) && vocab.token_bytes(id).is_none());
         }
         holds_every_text_token(vocab.trie(), &vocab);
-        assert!(vocab.with_logits_width(len - 1).is_err());
+        let reaches_end = vocab.token_bytes(len as u32 - 1).is_some()
+            || vocab.end_tokens().contains(&(len as u32 - 1));
+        assert_eq!(vocab.clone().with_logits_width(len - 1).is_err(), reaches_end);
+        assert!(vocab.with_logits_width(len / 2).is_err());
     }
 }
 

@@ -9,7 +9,7 @@
  *     llama_sampler_chain_add(chain, constrained); // before temperature and top-k
  *     llama_sampler_chain_add(chain, llama_sampler_init_dist(seed));
  *
- * The sampler takes tokens that are not allowed out of the candidates. llama.cpp has no way to refuse a token
+ * The file is C and C++. The sampler takes tokens that are not allowed out of the candidates. llama.cpp has no way to refuse a token
  * that was drawn all the same: `mw_llama_sampler_error` tells of it, and no token is allowed from then on.
  */
 #ifndef MW_LLAMA_SAMPLER_H
@@ -45,7 +45,7 @@ static const char *mw_llama_name(const struct llama_sampler *sampler) {
 }
 
 static void mw_llama_accept(struct llama_sampler *sampler, llama_token token) {
-    mw_llama_state *state = sampler->ctx;
+    mw_llama_state *state = (mw_llama_state *)sampler->ctx;
     mw_error *error = NULL;
     if (!mw_matcher_is_finished(state->matcher)) {
         mw_matcher_accept(state->matcher, (uint32_t)token, &error);
@@ -54,7 +54,7 @@ static void mw_llama_accept(struct llama_sampler *sampler, llama_token token) {
 }
 
 static void mw_llama_apply(struct llama_sampler *sampler, llama_token_data_array *candidates) {
-    mw_llama_state *state = sampler->ctx;
+    mw_llama_state *state = (mw_llama_state *)sampler->ctx;
     mw_error *error = NULL;
     const bool filled = !state->error[0] && mw_matcher_fill_mask(state->matcher, state->row, state->words, &error);
     mw_llama_keep(state, error);
@@ -68,14 +68,14 @@ static void mw_llama_apply(struct llama_sampler *sampler, llama_token_data_array
 }
 
 static void mw_llama_reset(struct llama_sampler *sampler) {
-    mw_llama_state *state = sampler->ctx;
+    mw_llama_state *state = (mw_llama_state *)sampler->ctx;
     mw_matcher_free(state->matcher);
     state->matcher = mw_matcher_fork(state->start);
     state->error[0] = 0;
 }
 
 static void mw_llama_free(struct llama_sampler *sampler) {
-    mw_llama_state *state = sampler->ctx;
+    mw_llama_state *state = (mw_llama_state *)sampler->ctx;
     mw_matcher_free(state->matcher);
     mw_matcher_free(state->start);
     free(state->row);
@@ -85,9 +85,9 @@ static void mw_llama_free(struct llama_sampler *sampler) {
 static struct llama_sampler *mw_llama_wrap(mw_llama_state *state);
 
 static struct llama_sampler *mw_llama_clone(const struct llama_sampler *sampler) {
-    const mw_llama_state *state = sampler->ctx;
-    mw_llama_state *copy = malloc(sizeof *copy);
-    uint32_t *row = malloc(state->words * sizeof *row);
+    const mw_llama_state *state = (const mw_llama_state *)sampler->ctx;
+    mw_llama_state *copy = (mw_llama_state *)malloc(sizeof *copy);
+    uint32_t *row = (uint32_t *)malloc(state->words * sizeof *row);
     if (!copy || !row) {
         free(copy);
         free(row);
@@ -101,21 +101,17 @@ static struct llama_sampler *mw_llama_clone(const struct llama_sampler *sampler)
 }
 
 static struct llama_sampler *mw_llama_wrap(mw_llama_state *state) {
-    static struct llama_sampler_i interface = {
-        .name = mw_llama_name,
-        .accept = mw_llama_accept,
-        .apply = mw_llama_apply,
-        .reset = mw_llama_reset,
-        .clone = mw_llama_clone,
-        .free = mw_llama_free,
+    /* In the order of llama.h, as C++ before C++20 wants it; what follows there may be NULL. */
+    static struct llama_sampler_i functions = {
+        mw_llama_name, mw_llama_accept, mw_llama_apply, mw_llama_reset, mw_llama_clone, mw_llama_free,
     };
-    return llama_sampler_init(&interface, state);
+    return llama_sampler_init(&functions, state);
 }
 
 /* A sampler for one sequence under a constraint; `words` is mw_vocabulary_mask_words. NULL without memory. */
 static struct llama_sampler *mw_llama_sampler(const mw_constraint *constraint, size_t words) {
-    mw_llama_state *state = calloc(1, sizeof *state);
-    uint32_t *row = malloc(words * sizeof *row);
+    mw_llama_state *state = (mw_llama_state *)calloc(1, sizeof *state);
+    uint32_t *row = (uint32_t *)malloc(words * sizeof *row);
     if (!state || !row) {
         free(state);
         free(row);

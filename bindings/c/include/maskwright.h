@@ -320,7 +320,8 @@ bool mw_matcher_mask_logits(struct mw_matcher *matcher,
  * begins; NULL: each token follows the one before it. `rows` has `words` words: `count + 1` rows. The matcher
  * stays as it was; rows to which the constraint does not allow the way are 0.
  *
- * Returns false with an error if `words` is another number, or a parent does not come before its child.
+ * Returns false with an error if `words` is another number, or a parent is below -1 or does not come before
+ * its child.
  */
 bool mw_matcher_fill_tree(struct mw_matcher *matcher,
                           const uint32_t *tokens,
@@ -403,7 +404,8 @@ struct mw_vocabulary *mw_vocabulary_from_tokens(const struct mw_token *tokens,
  * The same vocabulary for a model whose logits are wider than the tokenizer's ids (0: as it is), and with
  * other end tokens (`end_tokens` NULL: as they are).
  *
- * Returns NULL with an error if the tokenizer has ids beyond the logits, or an end token is beyond them.
+ * Special tokens beyond the logits are left out. Returns NULL with an error if a text token or an end
+ * token is beyond them.
  */
 struct mw_vocabulary *mw_vocabulary_adapted(const struct mw_vocabulary *vocabulary,
                                             size_t logits_width,

@@ -210,7 +210,8 @@ pub unsafe extern "C" fn mw_matcher_mask_logits(
 /// begins; NULL: each token follows the one before it. `rows` has `words` words: `count + 1` rows. The matcher
 /// stays as it was; rows to which the constraint does not allow the way are 0.
 ///
-/// Returns false with an error if `words` is another number, or a parent does not come before its child.
+/// Returns false with an error if `words` is another number, or a parent is below -1 or does not come before
+/// its child.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_matcher_fill_tree(
     matcher: *mut Matcher,
@@ -237,13 +238,17 @@ pub unsafe extern "C" fn mw_matcher_fill_tree(
             .iter()
             .enumerate()
             .map(|(index, &token)| {
-                let parent = match parents {
-                    Some(parents) => usize::try_from(parents[index]).ok(),
+                let parent = match parents.map(|parents| parents[index]) {
                     None => index.checked_sub(1),
+                    Some(-1) => None,
+                    Some(parent) => Some(usize::try_from(parent).map_err(|_| {
+                        maskwright::Error::new(ErrorKind::Request, format!("a parent of {parent}"))
+                            .with_help("give the index of an earlier token, or -1")
+                    })?),
                 };
-                DraftToken { token, parent }
+                Ok(DraftToken { token, parent })
             })
-            .collect();
+            .collect::<Result<_>>()?;
         matcher.0.fill_tree(&draft, rows)?;
         Ok(true)
     })

@@ -84,7 +84,8 @@ fn shared(vocabulary: maskwright::Vocabulary) -> *mut Vocabulary {
 /// The same vocabulary for a model whose logits are wider than the tokenizer's ids (0: as it is), and with
 /// other end tokens (`end_tokens` NULL: as they are).
 ///
-/// Returns NULL with an error if the tokenizer has ids beyond the logits, or an end token is beyond them.
+/// Special tokens beyond the logits are left out. Returns NULL with an error if a text token or an end
+/// token is beyond them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_vocabulary_adapted(
     vocabulary: *const Vocabulary,
@@ -99,11 +100,12 @@ pub unsafe extern "C" fn mw_vocabulary_adapted(
             (object(vocabulary, "vocabulary")?, array(end_tokens, end_count, "end_tokens")?)
         };
         let mut adapted = (*vocabulary.0).clone();
-        if logits_width > 0 {
-            adapted = adapted.with_logits_width(logits_width)?;
-        }
+        // First, since the tokenizer's own end tokens may lie beyond the logits.
         if !end_tokens.is_null() {
             adapted = adapted.with_end_tokens(end)?;
+        }
+        if logits_width > 0 {
+            adapted = adapted.with_logits_width(logits_width)?;
         }
         Ok(shared(adapted))
     })

@@ -187,6 +187,10 @@ static void matchers(void) {
     CHECK(!mw_matcher_fill_tree(matcher, draft, late, 3, rows, 4 * 9, &error));
     expect_error(error, MW_ERROR_KIND_ARGUMENT, "put parents before");
     error = NULL;
+    const int32_t below[] = {-2, 0, 0};
+    CHECK(!mw_matcher_fill_tree(matcher, draft, below, 3, rows, 4 * 9, &error));
+    expect_error(error, MW_ERROR_KIND_ARGUMENT, "a parent of -2");
+    error = NULL;
 
     CHECK(!mw_matcher_accept(matcher, 'x', &error));
     expect_error(error, MW_ERROR_KIND_REJECTED, "is not allowed here");

@@ -39,7 +39,8 @@ pub(crate) fn fill_masks(
         return Err(PyValueError::new_err("the matchers are of tokenizers of different widths"));
     }
     let mut rows = Rows::of(bitmask, words)?;
-    py.detach(|| {
+    // An error becomes an exception, which calls Python, after the locks are given back.
+    let result = py.detach(|| -> PyResult<_> {
         let mut states = Vec::with_capacity(by_address.len());
         for (matcher, index) in &by_address {
             states.push((*index, matcher.lock()?));
@@ -56,6 +57,7 @@ pub(crate) fn fill_masks(
                 batch.push((native, row));
             }
         }
-        Ok(maskwright::fill_masks(&mut batch).map_err(NativeError)?)
-    })
+        Ok(maskwright::fill_masks(&mut batch))
+    })?;
+    Ok(result.map_err(NativeError)?)
 }

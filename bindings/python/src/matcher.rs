@@ -124,7 +124,9 @@ impl Matcher {
         py: Python<'_>,
         run: impl FnOnce(&mut State) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
-        py.detach(|| Ok(run(&mut *self.lock()?).map_err(NativeError)?))
+        // An error becomes an exception, which calls Python, after the lock is given back.
+        let result = py.detach(|| -> PyResult<_> { Ok(run(&mut *self.lock()?)) })?;
+        Ok(result.map_err(NativeError)?)
     }
 }
 
@@ -237,12 +239,13 @@ impl Matcher {
 
     /// Writes the masks along a tree of draft tokens: the first row is the mask here, row `i + 1` that after
     /// token `i`, whose predecessor is `parents[i]` (-1: the text so far). Rows of tokens that are not
-    /// allowed are empty; behind an end token that is allowed stand the end tokens. The matcher stays as it was.
+    /// allowed, as negative ones are (padding), are empty; behind an end token that is allowed stand the end
+    /// tokens. The matcher stays as it was.
     #[pyo3(signature = (tokens, parents, bitmask, index=0))]
     fn fill_tree(
         &self,
         py: Python<'_>,
-        tokens: Vec<u32>,
+        tokens: Vec<i64>,
         parents: Vec<i64>,
         bitmask: &Bound<'_, PyAny>,
         index: usize,
@@ -265,6 +268,8 @@ impl Matcher {
                     )
                 })?),
             };
+            // No vocabulary has so great an id.
+            let token = u32::try_from(token).unwrap_or(u32::MAX);
             draft.push(DraftToken { token, parent });
         }
         self.with(py, |state| {

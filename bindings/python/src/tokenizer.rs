@@ -75,6 +75,10 @@ impl Tokenizer {
     ) -> Native<Self> {
         py.detach(|| {
             let mut vocabulary = (*self.vocabulary).clone();
+            // First, since the tokenizer's own end tokens may lie beyond the logits.
+            if let Some(ids) = stop_token_ids {
+                vocabulary = vocabulary.with_end_tokens(&ids)?;
+            }
             if let Some(width) = width {
                 if width > MAX_WIDTH {
                     return Err(crate::error::request(
@@ -83,9 +87,6 @@ impl Tokenizer {
                     ));
                 }
                 vocabulary = vocabulary.with_logits_width(width)?;
-            }
-            if let Some(ids) = stop_token_ids {
-                vocabulary = vocabulary.with_end_tokens(&ids)?;
             }
             Ok(Self::new(vocabulary))
         })

@@ -159,6 +159,62 @@ def test_trees_of_drafts(xgr):
     assert rows == [[2], [10, 15], [1], [17], [1]] and allowed(matcher, xgr) == [2]
 
 
+def test_the_rest_of_a_character_is_no_string():
+    """Where XGrammar raises UnicodeDecodeError."""
+    tokenizer = ours.TokenizerInfo([b"\xc3", b"\xa9", b"!", b"</s>"], stop_token_ids=[3])
+    matcher = ours.GrammarMatcher(ours.GrammarCompiler(tokenizer).compile_grammar('root ::= "é!"'))
+    assert matcher.find_jump_forward_string() == "é!"
+    assert matcher.accept_token(0) and matcher.find_jump_forward_string() == ""
+
+
+def test_rows_of_refused_drafts(xgr):
+    matcher = xgr.GrammarMatcher(xgr.GrammarCompiler(info(xgr)).compile_regex("a(1|6x)"))
+    # 0 (the text so far) -> [padding, x -> a, a]
+    child, sibling = torch.tensor([1, -1, 3, -1, -1]), torch.tensor([-1, 2, 4, -1, -1])
+    bitmask = xgr.allocate_token_bitmask(5, 40)
+    assert matcher.traverse_draft_tree(child, sibling, torch.tensor([0, -1, 17, 2, 2]), bitmask)
+    assert (bitmask[1:3] == 0).all() and (bitmask[3] == -1).all()
+    rows = [[token for token in range(40) if row[token // 32] >> token % 32 & 1] for row in bitmask[[0, 4]]]
+    assert rows == [[2], [10, 15]]
+
+
+def test_grammars_are_checked_at_once(xgr):
+    for make in (
+        lambda: xgr.Grammar.from_ebnf('root ::= "a'),
+        lambda: xgr.Grammar.from_regex("(a"),
+        lambda: xgr.Grammar.from_lark("start: x"),
+        lambda: xgr.Grammar.from_json_schema("{not json"),
+        lambda: xgr.Grammar.from_structural_tag({"type": "structural_tag", "format": {"type": "tig"}}),
+    ):
+        with pytest.raises(RuntimeError):
+            make()
+    with pytest.raises(xgr.exception.InvalidStructuralTagError):
+        xgr.Grammar.from_structural_tag({"type": "structural_tag", "format": {"type": "tig"}})
+    # Tokens are looked up later.
+    tag = {"type": "structural_tag", "format": {"type": "token", "token": 1000}}
+    assert xgr.Grammar.from_structural_tag(tag) is not None
+
+
+def test_wrong_use_is_a_runtime_error(xgr):
+    matcher = xgr.GrammarMatcher(xgr.GrammarCompiler(info(xgr)).compile_regex("a"))
+    for make in (
+        lambda: matcher.rollback(5),
+        lambda: matcher.fill_next_token_bitmask(xgr.allocate_token_bitmask(1, 40), 3),
+        lambda: matcher.fill_next_token_bitmask(xgr.allocate_token_bitmask(1, 640)[:, :1]),
+    ):
+        with pytest.raises(RuntimeError):
+            make()
+
+
+def test_older_structural_tags(xgr):
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    items = [xgr.StructuralTagItem(begin="<f>", schema=schema, end="</f>")]
+    tag = xgr.StructuralTag.from_legacy_structural_tag(items, ["<f"])
+    compiled = xgr.GrammarCompiler(info(xgr)).compile_structural_tag(tag)
+    assert _accepts(xgr, compiled, 'x<f>{"a": 1}</f>x') and not _accepts(xgr, compiled, '<f>{"a": x}</f>')
+    assert json.loads(items[0].model_dump_json())["end"] == "</f>"
+
+
 def test_a_draft_tree_has_temperatures(xgr):
     grammar = 'start: "a" (one | "6" "x")\none[temperature=0.5]: "1"+'
     matcher = xgr.GrammarMatcher(xgr.GrammarCompiler(info(xgr)).compile_lark(grammar))
@@ -283,3 +339,20 @@ def test_what_is_no_tree_or_no_mask():
     matcher = ours.GrammarMatcher(compiled)
     ours.BatchGrammarMatcher().batch_fill_next_token_bitmask([matcher, matcher], masks)
     assert (masks[0] == masks[1]).all()
+
+
+def test_stop_tokens_are_the_end_token_of_the_tokenizer():
+    """As there; other tokens that end texts are given."""
+    tokenizers = pytest.importorskip("tokenizers")
+    source = tokenizers.Tokenizer(tokenizers.models.BPE({"a": 0, "<|endoftext|>": 1, "<|im_end|>": 2}, []))
+    source.pre_tokenizer, source.decoder = tokenizers.pre_tokenizers.ByteLevel(False), tokenizers.decoders.ByteLevel()
+    source.add_special_tokens(["<|endoftext|>", "<|im_end|>"])
+    source.eos_token_id = 2
+    assert ours.TokenizerInfo.from_huggingface(source).stop_token_ids == [2]
+    assert ours.TokenizerInfo.from_huggingface(source, stop_token_ids=[1, 2]).stop_token_ids == [1, 2]
+
+
+def test_what_is_refused():
+    compiled = ours.GrammarCompiler(info(ours)).compile_regex("a")
+    with pytest.raises(RuntimeError, match="candidates of captures"):
+        ours.GrammarMatcher(compiled).get_captures(deduplicate=False)

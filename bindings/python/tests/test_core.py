@@ -6,7 +6,10 @@ import dataclasses
 import enum
 import gc
 import json
+import os
 import pathlib
+import subprocess
+import sys
 import threading
 import time
 import typing
@@ -194,9 +197,9 @@ def test_trees_of_drafts(compiler):
     with pytest.raises(Error, match="put parents before their children"):
         matcher.fill_tree([97, 98], [1, -1], rows)
     # Behind an end token stand the end tokens, as when it is accepted; what is no token is refused.
-    rows = numpy.full((8, 9), 5, dtype=numpy.int32)
-    matcher.fill_tree([97, 98, 256, 256, 97, 256, 1 << 30], [-1, 0, 1, 2, 2, 0, 2], rows)
-    for row, tokens in zip(rows, ([97], [98, 99], [256], [256], [256], [], [], [])):
+    rows = numpy.full((9, 9), 5, dtype=numpy.int32)
+    matcher.fill_tree([97, 98, 256, 256, 97, 256, 1 << 30, -1], [-1, 0, 1, 2, 2, 0, 2, 0], rows)
+    for row, tokens in zip(rows, ([97], [98, 99], [256], [256], [256], [], [], [], [])):
         assert (row == row_of(tokens, 257)).all()
 
 
@@ -567,3 +570,34 @@ def test_a_loaded_constraint_ends_as_it_did(compiler):
     constraint = compiler.regex("a", stop_token_ids=[98])
     assert compiler.load(constraint.spec).stop_token_ids == [98] == constraint.stop_token_ids
     assert compiler.load(constraint.spec, stop_token_ids=[99]).stop_token_ids == [99]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_batches_of_forked_processes(tmp_path):
+    """A process that was forked from one which filled a batch has none of its threads, and fills alone."""
+    script = tmp_path / "fork.py"
+    script.write_text('''
+import os, signal
+import numpy, maskwright
+
+schema = {"properties": {f"p{n}": {"type": "string", "pattern": "^[a-z]{1,9}$"} for n in range(20)}}
+words = maskwright.Tokenizer.of_bytes().words
+
+def fill():
+    """Cold masks of many memories, which the cores share."""
+    matchers = []
+    for n in range(80):
+        compiler = maskwright.Compiler(maskwright.Tokenizer.of_bytes(), cache_bytes=0)
+        matchers.append(compiler.json_schema(schema).matcher())
+    rows = numpy.zeros((len(matchers), words), numpy.int32)
+    maskwright.fill_masks(matchers, rows)
+    return rows
+
+rows = fill()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    os._exit(0 if (fill() == rows).all() else 1)
+raise SystemExit(os.waitpid(child, 0)[1])
+''')
+    assert subprocess.run([sys.executable, "-W", "ignore", str(script)], timeout=100).returncode == 0

@@ -154,16 +154,62 @@ def test_equal_requests_are_compiled_once(backend):
 
 
 def test_a_limit_is_of_its_request(backend):
-    """A text that reaches a limit may end, which is then refused; the text beside it goes on."""
+    """A text that reaches a limit may take a token without text, which is refused; the text beside it goes on."""
     slow = maskwright.Compiler(backend.compiler.tokenizer, limits={"time_per_mask": 0})
-    failing, good = ours.MaskwrightGrammar(slow.json_object()), backend.dispatch_regex("ab")
+    failing, good = ours.MaskwrightGrammar(slow.json_object(), 50303), backend.dispatch_regex("ab")
     alone = good.allocate_vocab_mask(50304, 1, "cpu")
     good.fill_vocab_mask(alone, 0)
     for _ in range(2):
         mask = good.allocate_vocab_mask(50304, 2, "cpu")
         good.fill_vocab_mask_batched([host.GrammarRow(0, failing), host.GrammarRow(1, good)], mask)
         assert (mask[1] == alone[0]).all()
-        assert [token for token in range(50304) if mask[0][token // 32] >> token % 32 & 1] == [50256]
-    for token in (50256, 5):
+        assert [token for token in range(50304) if mask[0][token // 32] >> token % 32 & 1] == [50303]
+    for token in (50303, 50256, 5):
         with pytest.raises(ValueError, match="time_per_mask"):
             failing.accept_token(token)
+    assert ours._failing_token(backend.compiler.tokenizer) == 50303
+
+
+def test_a_limit_in_a_tree_of_drafts(backend):
+    """A limit that a draft reaches is no exception, and is forgotten with the draft."""
+    spec = pytest.importorskip("sglang.srt.speculative.spec_utils")
+    grammar = backend.dispatch_regex("a(b|c)d")
+    encode = backend.compiler.tokenizer.encode
+    a, b, end = encode("a")[0], encode("b")[0], 50256
+    draft, child, sibling = torch.tensor([0, a, end, b]), torch.tensor([1, 2, -1, -1]), torch.tensor([-1, -1, 3, -1])
+    mask = grammar.allocate_vocab_mask(50304, 4, "cpu")
+    grammar.fill_vocab_mask(mask, 0)
+    first = mask[0].clone()
+
+    class Limited:
+        """A matcher that reaches a limit behind `a`."""
+
+        def __init__(self, matcher, at_accept):
+            self._matcher, self._at_accept = matcher, at_accept
+
+        def __getattr__(self, name):
+            return getattr(self._matcher, name)
+
+        def accept(self, token):
+            if self._at_accept:
+                raise maskwright.Error("a limit")
+            return self._matcher.accept(token)
+
+        def fill(self, mask, index):
+            if self._matcher.steps:
+                raise maskwright.Error("a limit")
+            return self._matcher.fill(mask, index)
+
+    inner = grammar.matcher
+    for at_accept in (False, True):
+        grammar.matcher = Limited(inner, at_accept)
+        spec.traverse_tree(child, sibling, draft, grammar, mask, 50304)
+        assert (mask[0] == first).all() and inner.steps == 0
+        assert [token for token in range(50304) if mask[1][token // 32] >> token % 32 & 1] == [50303]
+        # The text itself: the token behind it is refused.
+        grammar.accept_token(a)
+        grammar.fill_vocab_mask(mask, 0)
+        with pytest.raises(ValueError, match="a limit"):
+            grammar.accept_token(50303)
+        grammar.rollback(1)
+        assert inner.steps == 0

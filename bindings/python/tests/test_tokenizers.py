@@ -46,6 +46,26 @@ def test_files(shared, tmp_path):
     for tokenizer in (one, two, indexed, again):
         assert tokenizer.width == 50257 and tokenizer.stop_token_ids == [50256]
         assert tokenizer.decode(tokenizer.encode(TEXT)) == TEXT.encode()
+    source = pytest.importorskip("tokenizers").Tokenizer.from_file(str(folder / "tokenizer.json"))
+    # Not the longest token first, which takes another first token.
+    text = " temperature_celsius"
+    ids = source.encode(text, add_special_tokens=False).ids
+    assert [tokenizer.encode(text) for tokenizer in (one, two, indexed)] == [ids] * 3
+    assert one._native.encode_greedily(text.encode()) != ids
+
+
+def test_special_tokens_beyond_the_logits():
+    """As placeholders of images are in some models: no logit can draw them."""
+    special = {"<e>": 2, "<image>": 3}
+    tokenizer = Tokenizer([b"a", b"b"], special_tokens=special, stop_token_ids=[2], width=3)
+    assert (tokenizer.width, tokenizer.special("<image>"), tokenizer.special("<e>")) == (3, None, 2)
+    assert Compiler(tokenizer).regex("a*").matcher().allowed_tokens() == [0, 2]
+    with pytest.raises(Error, match="no token `<image>`"):
+        Compiler(tokenizer).lark("start: <image>")
+    with pytest.raises(Error, match="end token 2 is beyond the model's 2 logits"):
+        Tokenizer([b"a", b"b"], special_tokens=special, stop_token_ids=[2], width=2)
+    with pytest.raises(Error, match="does not fit the model: its token ids reach 1"):
+        Tokenizer([b"a", b"b"], special_tokens=special, stop_token_ids=[0], width=1)
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama-3.2", "qwen2.5", "mistral-7b-v0.1", "gemma-3"])

@@ -40,9 +40,11 @@ struct llama_sampler {
 };
 
 static inline struct llama_sampler *llama_sampler_init(struct llama_sampler_i *iface, void *ctx) {
-    struct llama_sampler *sampler = malloc(sizeof *sampler);
-    if (sampler)
-        *sampler = (struct llama_sampler){.iface = iface, .ctx = ctx};
+    struct llama_sampler *sampler = (struct llama_sampler *)malloc(sizeof *sampler);
+    if (sampler) {
+        sampler->iface = iface;
+        sampler->ctx = ctx;
+    }
     return sampler;
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from typing import Any, Callable, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -79,8 +80,8 @@ class Tokenizer:
 
     def encode(self, text: Union[str, bytes]) -> List[int]:
         """The tokens of a text within a longer one: without a blank that the tokenizer would put before it, and names of
-        special tokens as text. By the tokenizer that this was made from, or where there is none, the longest token first
-        at each place."""
+        special tokens as text. By the tokenizer that this was made from (of a `tokenizer.json`, where the package
+        `tokenizers` is installed), or where there is none, the longest token first at each place."""
         text = text_bytes(text)
         return self._native.encode_greedily(text) if self._encode is None else self._encode(text)
 
@@ -133,11 +134,17 @@ def _read(source: Any, special: Optional[Mapping[str, int]], index: Any) -> _Rea
         text = source.encode(errors="surrogateescape") if isinstance(source, str) else source
         text = text[3:] if text.startswith(b"\xef\xbb\xbf") else text
         if text.lstrip()[:1] == b"{":
-            return _native.Tokenizer._from_json(text), None
+            native = _native.Tokenizer._from_json(text)
+            return native, _encode_of(native, lambda: text)
     if index is not None and not isinstance(source, (str, os.PathLike)):
         raise error("`index` is for a file", "leave it out")
     if isinstance(source, (str, os.PathLike)):
-        return _native.Tokenizer._from_file(source, index), None
+        native = _native.Tokenizer._from_file(source, index)
+        path = os.fsdecode(source)
+        path = os.path.join(path, "tokenizer.json") if os.path.isdir(path) else path
+        if not path.endswith(".json"):
+            return native, None
+        return native, _encode_of(native, lambda: _content(path))
     if isinstance(source, (list, tuple)):
         names = [(token, name) for name, token in (special or {}).items()]
         wrong = next((token for token in source if not isinstance(token, (bytes, bytearray, type(None)))), None)
@@ -166,18 +173,41 @@ def _hugging_face(source: Any, backend: Any) -> _Read:
     if missing:
         native = native._with(None, missing + native.stop_token_ids)
 
+    # The object is the caller's: how it reads names of special tokens is not changed.
+    return native, _encode_by(native, lambda: type(backend).from_str(backend.to_str()))
+
+
+def _content(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _encode_of(native: _native.Tokenizer, json: Callable[[], bytes]) -> Optional[Encode]:
+    """The function of a `tokenizer.json`, where the package `tokenizers` is installed."""
+    if importlib.util.find_spec("tokenizers") is None:
+        return None
+
+    def made() -> Any:
+        import tokenizers
+
+        return tokenizers.Tokenizer.from_str(json().decode("utf-8-sig"))
+
+    return _encode_by(native, made)
+
+
+def _encode_by(native: _native.Tokenizer, made: Callable[[], Any]) -> Encode:
+    """The function of a tokenizer of Hugging Face's, which is made when it is first needed."""
     own: List[Any] = []
 
     def encode(text: bytes) -> List[int]:
         if not own:
-            # The object is the caller's: how it reads names of special tokens is not changed.
-            made = type(backend).from_str(backend.to_str())
-            if hasattr(made, "encode_special_tokens"):
-                made.encode_special_tokens = True
-            own.append(made)
+            backend = made()
+            if hasattr(backend, "encode_special_tokens"):
+                backend.encode_special_tokens = True
+            own.append(backend)
         return _encode_within(own[-1], native, text)
 
-    return native, encode
+    return encode
 
 
 def _encode_within(backend: Any, native: _native.Tokenizer, text: bytes) -> List[int]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy
 
 from ._compiler import Compiler
+from ._errors import error
 from ._history import SingleText
 from ._native import Constraint
 from ._numpy import allowed_bits
@@ -21,7 +22,12 @@ from ._tokenizer import Tokenizer
 
 
 def compiler(llama: Any, **settings: Any) -> Compiler:
-    """The compiler of a `Llama`: its vocabulary as the GGUF file has it."""
+    """The compiler of a `Llama`: its vocabulary as the GGUF file has it.
+
+    Errors if it has a `draft_model`: llama-cpp-python then hands the drafts to its processors as if they were text.
+    """
+    if getattr(llama, "draft_model", None) is not None:
+        raise error("the `Llama` has a `draft_model`, whose drafts it shows as text", "make it without `draft_model`")
     return Compiler(Tokenizer(llama.model_path, width=llama.n_vocab()), **settings)
 
 

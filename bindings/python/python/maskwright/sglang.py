@@ -24,7 +24,7 @@ from sglang.srt.constrained.base_grammar_backend import BaseGrammarBackend, Base
 from . import fill_masks
 from ._compiler import Compiler
 from ._errors import Error
-from ._native import Constraint, Matcher
+from ._native import Constraint
 from ._tokenizer import Tokenizer
 from ._torch import apply_bitmask
 
@@ -80,35 +80,56 @@ def _allocate(rows: int, words: int) -> torch.Tensor:
     return torch.full((rows, words), -1, dtype=torch.int32, pin_memory=torch.cuda.is_available())
 
 
+def _failing_token(tokenizer: Tokenizer) -> int:
+    """The token that a text which reached a limit may take, before it is ended with an error: one without text, which
+    no draft holds; a stop token where there is no such one."""
+    stop = tokenizer.stop_token_ids
+    found = next((t for t in reversed(range(tokenizer.width)) if tokenizer.token_bytes(t) is None and t not in stop), None)
+    return stop[0] if found is None else found
+
+
 class MaskwrightGrammar(BaseGrammarObject):
     """The text of one request.
 
-    An exception of a mask would end the scheduler, and with it every other request. A limit that is reached
-    (`time_per_mask`) is an error of this request instead: its row allows the stop tokens, and the next token is refused,
-    which the host answers by ending the request with an error.
+    An exception of a mask, or within a tree of drafts, would end the scheduler, and with it every other request. A limit
+    that is reached (`time_per_mask`) is an error of this request instead: its row allows one token without text, which is
+    refused, and the host answers this by ending the request with an error.
     """
 
-    def __init__(self, constraint: Constraint, matcher: Optional[Matcher] = None) -> None:
+    def __init__(self, constraint: Constraint, failing_token: int) -> None:
         super().__init__()
-        self._constraint = constraint
+        self._constraint, self._failing_token = constraint, failing_token
         self._failure: Optional[Error] = None
-        self.matcher = constraint.matcher() if matcher is None else matcher
+        #: Whether the failure is of the last token, which the matcher has not taken.
+        self._is_behind = False
+        self.matcher = constraint.matcher()
+
+    def _fail(self, failure: Error) -> None:
+        _logger.error("maskwright ends a request: %s", failure)
+        self._failure = failure
 
     def accept_token(self, token: int) -> None:
         if self._failure is not None:
             raise self._failure
-        if not self.matcher.accept(token):
+        try:
+            is_allowed = self.matcher.accept(token)
+        except Error as failure:
+            # The host takes it back where it is of a draft; in the text the token after it is refused.
+            self._fail(failure)
+            self._is_behind = is_allowed = True
+        if not is_allowed:
             raise ValueError(f"token {token} is not accepted; {self.matcher.expected()} may come")
         self.current_token = token
 
     def rollback(self, k: int) -> None:
-        self.matcher.rollback(k)
+        self.matcher.rollback(k - self._is_behind)
+        self._failure, self._is_behind = None, False
 
     def is_terminated(self) -> bool:
         return self.matcher.is_terminated
 
     def copy(self) -> "MaskwrightGrammar":
-        return MaskwrightGrammar(self._constraint)
+        return MaskwrightGrammar(self._constraint, self._failing_token)
 
     def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
         return _allocate(batch_size, self._constraint.words)
@@ -119,12 +140,10 @@ class MaskwrightGrammar(BaseGrammarObject):
                 self.matcher.fill(vocab_mask, idx)
                 return
             except Error as failure:
-                _logger.error("maskwright ends a request: %s", failure)
-                self._failure = failure
+                self._fail(failure)
         row = vocab_mask.numpy()[idx].view("uint32")
         row[:] = 0
-        for token in self.matcher.stop_token_ids:
-            row[token // 32] |= 1 << token % 32
+        row[self._failing_token // 32] |= 1 << self._failing_token % 32
 
     @staticmethod
     def fill_vocab_mask_batched(rows: List[Any], vocab_mask: torch.Tensor) -> None:
@@ -164,6 +183,7 @@ class MaskwrightBackend(BaseGrammarBackend):
         settings.update(json.loads(os.environ.get("MASKWRIGHT_SETTINGS", "{}")))
         stop = sorted(eos_token_ids) if eos_token_ids else None
         self.compiler = Compiler(Tokenizer(tokenizer, width=vocab_size, stop_token_ids=stop), **settings)
+        self._failing_token = _failing_token(self.compiler.tokenizer)
 
     # The host's wrapper for reasoning models asks the backend, since thoughts have no grammar.
     move_vocab_mask = staticmethod(MaskwrightGrammar.move_vocab_mask)
@@ -174,7 +194,7 @@ class MaskwrightBackend(BaseGrammarBackend):
 
     def _dispatch(self, kind: str, *arguments: Any) -> Any:
         try:
-            return MaskwrightGrammar(getattr(self.compiler, kind)(*arguments))
+            return MaskwrightGrammar(getattr(self.compiler, kind)(*arguments), self._failing_token)
         except Error as error:
             return InvalidGrammarObject(str(error))
 

@@ -9,6 +9,7 @@ use rayon::slice::ParallelSliceMut as _;
 
 use super::ChoiceList;
 use crate::error::{Error, ErrorKind, Result};
+use crate::thread_pool;
 
 /// The place of a line in the text.
 #[derive(Clone, Copy)]
@@ -46,7 +47,11 @@ pub(super) fn build(text: &[u8]) -> Result<ChoiceList> {
     let mut index = Vec::with_capacity(lines(text).count());
     index.extend(lines(text).map(|line| Line { start: start(line), len: line.len() as u32 }));
     let bytes = |line: &Line| &text[line.start as usize..][..line.len as usize];
-    index.par_sort_unstable_by(|a, b| bytes(a).cmp(bytes(b)));
+    if thread_pool::has_threads() {
+        index.par_sort_unstable_by(|a, b| bytes(a).cmp(bytes(b)));
+    } else {
+        index.sort_unstable_by(|a, b| bytes(a).cmp(bytes(b)));
+    }
     ChoiceList::from_sorted(index.iter().map(bytes))
 }
 

@@ -17,28 +17,41 @@ What means something else here:
 
 Not here: `Grammar.concat`; `Grammar.union` of structural tags and of grammars with settings that their formula cannot tell;
 `compile_lark(named_grammars=…)` of anything but Lark and JSON Schemas; the classes of `structural_tag` (formats are `dict`s,
-or XGrammar's own objects; `StructuralTag` holds one); `max_recursion_depth` and relatives (nesting has no depth that
+or XGrammar's own objects; `StructuralTag` holds one); `get_captures(deduplicate=False)`; `max_recursion_depth` and relatives (nesting has no depth that
 crashes); `testing`, `get_serialization_version`; `get_model_structural_tag` and relatives (tools: `maskwright.Compiler.tools`).
 """
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import importlib
 import json
 import sys
-from enum import Enum
-from typing import Any, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
 from ... import fill_masks
 from ... import _compiler
 from ..._errors import Error, error
 from ..._schemas import json_text, schema_text
 from ..._tokenizer import Tokenizer
+from . import exception
+from .exception import (
+    WRONG_USE,
+    DeserializeFormatError,
+    DeserializeVersionError,
+    InvalidJSONError,
+    InvalidStructuralTagError,
+    XGrammarError,
+    as_error,
+    raising,
+)
+from .tokenizer_info import TokenizerInfo, VocabType, parsed, read_json, token_ids
 
 __all__ = [
     "BatchGrammarMatcher",
     "CompiledGrammar",
+    "DeserializeFormatError",
+    "DeserializeVersionError",
     "Grammar",
     "GrammarCompiler",
     "GrammarMatcher",
@@ -51,45 +64,10 @@ __all__ = [
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
     "bitmask_dtype",
+    "exception",
     "get_bitmask_shape",
     "reset_token_bitmask",
 ]
-
-#: The version of what `TokenizerInfo.serialize_json` writes.
-_VERSION = "maskwright-1"
-
-class XGrammarError(Error, RuntimeError):
-    """An error as XGrammar's users catch it."""
-
-
-class InvalidJSONError(XGrammarError):
-    """A text that is no JSON, or no JSON Schema."""
-
-
-class InvalidStructuralTagError(XGrammarError):
-    """A structural tag that cannot be used."""
-
-
-class DeserializeFormatError(XGrammarError):
-    """JSON that `serialize_json` has not written."""
-
-
-class DeserializeVersionError(XGrammarError):
-    """JSON that another version's `serialize_json` has written."""
-
-
-@contextlib.contextmanager
-def _raising(kind: Any) -> Iterator[None]:
-    """Raises errors of what runs within as errors of this class."""
-    try:
-        yield
-    except XGrammarError:
-        raise
-    except Error as failure:
-        made = kind(*failure.args)
-        made.__dict__.update(failure.__dict__)
-        raise made from None
-
 
 def __getattr__(name: str) -> Any:
     if name == "bitmask_dtype":
@@ -103,139 +81,6 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"maskwright.compat.xgrammar has no `{name}`")
 
 
-class VocabType(Enum):
-    """The way in which a vocabulary writes bytes."""
-
-    RAW = 0
-    BYTE_FALLBACK = 1
-    BYTE_LEVEL = 2
-
-
-class TokenizerInfo:
-    """A tokenizer. `encoded_vocab` is the text or the bytes of each token, written as `vocab_type` says."""
-
-    def __init__(
-        self,
-        encoded_vocab: Sequence[Union[str, bytes]],
-        vocab_type: VocabType = VocabType.RAW,
-        *,
-        vocab_size: Optional[int] = None,
-        stop_token_ids: Union[int, Sequence[int], None] = None,
-        add_prefix_space: bool = False,
-    ) -> None:
-        tokens = [_decoded(token, vocab_type) for token in encoded_vocab]
-        special = {token.decode(): index for index, token in enumerate(tokens) if token in _SPECIAL}
-        stop = _ids(stop_token_ids)
-        if stop is None:
-            stop = [index for index, token in enumerate(tokens) if token in _ENDS]
-        texts: List[Optional[bytes]] = [None if token in _SPECIAL or not token else token for token in tokens]
-        self._vocab_type, self._add_prefix_space = vocab_type, add_prefix_space
-        self._vocab = tokens + [b""] * max(0, (vocab_size or 0) - len(tokens))
-        width = vocab_size or len(tokens)
-        self._set(Tokenizer(texts[:width], width=width, stop_token_ids=stop, special_tokens=special))
-
-    def _set(self, tokenizer: Tokenizer) -> None:
-        self.tokenizer = tokenizer
-
-    @staticmethod
-    def from_huggingface(
-        tokenizer: Any, *, vocab_size: Optional[int] = None, stop_token_ids: Union[int, Sequence[int], None] = None
-    ) -> "TokenizerInfo":
-        made = object.__new__(TokenizerInfo)
-        made._vocab = None
-        made._vocab_type, made._add_prefix_space = _spelling(tokenizer)
-        made._set(Tokenizer(tokenizer, width=vocab_size, stop_token_ids=_ids(stop_token_ids)))
-        return made
-
-    @staticmethod
-    def from_vocab_and_metadata(encoded_vocab: Sequence[Union[str, bytes]], metadata: str) -> "TokenizerInfo":
-        """The tokenizer of a vocabulary and of what `dump_metadata` says of it."""
-        found = _read_json(metadata, ("vocab_type", "vocab_size", "add_prefix_space", "stop_token_ids"))
-        return TokenizerInfo(
-            encoded_vocab,
-            VocabType(found["vocab_type"]),
-            vocab_size=found["vocab_size"],
-            stop_token_ids=found["stop_token_ids"],
-            add_prefix_space=found["add_prefix_space"],
-        )
-
-    def dump_metadata(self) -> str:
-        """What a tokenizer is besides its vocabulary, as JSON."""
-        return json.dumps(self._metadata())
-
-    def _metadata(self) -> dict:
-        return {
-            "vocab_type": self._vocab_type.value,
-            "vocab_size": self.vocab_size,
-            "add_prefix_space": self._add_prefix_space,
-            "stop_token_ids": self.stop_token_ids,
-        }
-
-    def serialize_json(self) -> str:
-        """The tokenizer as JSON, each byte of a token as the character of its number."""
-        tokenizer = self.tokenizer
-        tokens = [tokenizer.token_bytes(token) for token in range(self.vocab_size)]
-        special = [token for token in range(self.vocab_size) if tokenizer.is_special(token)]
-        return json.dumps({
-            **self._metadata(),
-            "tokens": [None if token is None else token.decode("latin-1") for token in tokens],
-            "special_tokens": {tokenizer.token_name(token): token for token in special},
-            "__VERSION__": _VERSION,
-        })
-
-    @staticmethod
-    def deserialize_json(json_string: str) -> "TokenizerInfo":
-        """The tokenizer that `serialize_json` has written."""
-        found = _read_json(json_string, ("tokens", "special_tokens", "vocab_type", "__VERSION__"))
-        if found["__VERSION__"] != _VERSION:
-            with _raising(DeserializeVersionError):
-                version = found["__VERSION__"]
-                raise error(f"a tokenizer of version {version!r}", f"{_VERSION!r} is read: serialise it again")
-        made = object.__new__(TokenizerInfo)
-        made._vocab_type, made._add_prefix_space = VocabType(found["vocab_type"]), found["add_prefix_space"]
-        made._vocab = None
-        made._set(
-            Tokenizer(
-                [None if token is None else token.encode("latin-1") for token in found["tokens"]],
-                width=found["vocab_size"],
-                stop_token_ids=found["stop_token_ids"],
-                special_tokens=found["special_tokens"],
-            )
-        )
-        return made
-
-    @property
-    def vocab_size(self) -> int:
-        return self.tokenizer.width
-
-    @property
-    def vocab_type(self) -> VocabType:
-        return self._vocab_type
-
-    @property
-    def add_prefix_space(self) -> bool:
-        return self._add_prefix_space
-
-    @property
-    def prepend_space_in_tokenization(self) -> bool:
-        """The older name of `add_prefix_space`."""
-        return self._add_prefix_space
-
-    @property
-    def decoded_vocab(self) -> List[bytes]:
-        if self._vocab is None:
-            self._vocab = [_token_text(self.tokenizer, token) for token in range(self.vocab_size)]
-        return self._vocab
-
-    @property
-    def stop_token_ids(self) -> List[int]:
-        return self.tokenizer.stop_token_ids
-
-    @property
-    def special_token_ids(self) -> List[int]:
-        return [token for token, text in enumerate(self.decoded_vocab) if not text]
-
-
 class StructuralTag:
     """A structural tag: `format` is a `dict` or an object of pydantic's."""
 
@@ -244,10 +89,20 @@ class StructuralTag:
 
     @staticmethod
     def from_json(json_str: Union[str, dict]) -> "StructuralTag":
-        with _raising(InvalidStructuralTagError):
+        with raising(InvalidStructuralTagError):
             text = json_str if isinstance(json_str, str) else json_text(json_str, "the structural tag")
-            found = _read_json(text, ("format",))
+            found = read_json(text, ("format",))
         return StructuralTag(found["format"], found.get("type", "structural_tag"))
+
+    @staticmethod
+    def from_legacy_structural_tag(tags: Sequence[Any], triggers: Sequence[str]) -> "StructuralTag":
+        """The tag that means what the older items and their triggers do."""
+        items = [_legacy_item(tag) for tag in tags]
+        content = [
+            {"type": "tag", "begin": begin, "content": {"type": "json_schema", "json_schema": schema}, "end": end}
+            for begin, schema, end in items
+        ]
+        return StructuralTag({"type": "triggered_tags", "triggers": list(triggers), "tags": content})
 
     def model_dump(self) -> dict:
         return {"type": self.type, "format": self.format}
@@ -265,6 +120,9 @@ class StructuralTagItem:
     def model_dump(self) -> dict:
         return {"begin": self.begin, "schema": json.loads(schema_text(self.schema)), "end": self.end}
 
+    def model_dump_json(self) -> str:
+        return json_text(self.model_dump(), "the item of a structural tag")
+
 
 #: The kinds of grammars, which are methods of `maskwright.Compiler`.
 _KINDS = ("json_schema", "regex", "gbnf", "lark", "structural_tag", "formula", "choice")
@@ -278,45 +136,38 @@ class Grammar:
 
     def _constraint(self, compiler: _compiler.Compiler) -> Any:
         kinds = {"json_schema": InvalidJSONError, "structural_tag": InvalidStructuralTagError}
-        with _raising(kinds.get(self._kind, XGrammarError)):
+        with raising(kinds.get(self._kind, XGrammarError)):
             return getattr(compiler, self._kind)(self._source, **self._settings)
+
+    def _checked(self) -> "Grammar":
+        """The same, after errors of its source were raised: all but those of tokens that it names, which are looked up
+        when it is compiled."""
+        try:
+            self._constraint(_bytes_compiler())
+        except XGrammarError as failure:
+            if not failure.message.startswith("the vocabulary has no token"):
+                raise
+        return self
 
     @staticmethod
     def from_ebnf(ebnf_string: str, *, root_rule_name: str = "root") -> "Grammar":
-        return Grammar("gbnf", ebnf_string, {"start": root_rule_name})
+        return _from_ebnf(ebnf_string, root_rule_name)._checked()
 
     @staticmethod
     def from_json_schema(schema: Any, **options: Any) -> "Grammar":
-        options.pop("print_converted_ebnf", None)
-        with _raising(InvalidJSONError):
-            return Grammar("json_schema", schema_text(schema), _json_settings(**options))
+        return _from_json_schema(schema, **options)._checked()
 
     @staticmethod
     def from_regex(regex_string: str, *, print_converted_ebnf: bool = False) -> "Grammar":
-        return Grammar("regex", regex_string, {"regex_dialect": "ecma"})
+        return _from_regex(regex_string)._checked()
 
     @staticmethod
     def from_lark(lark_string: str, *, named_grammars: Any = None, tokenizer_info: Any = None) -> "Grammar":
-        # Tokens that the grammar names are looked up when it is compiled.
-        if not named_grammars:
-            return Grammar("lark", lark_string)
-        grammars, settings = [{"lark_grammar": lark_string}], None
-        for name, given in named_grammars.items():
-            grammar = Grammar("lark", given) if isinstance(given, str) else given
-            if grammar._kind == "json_schema":
-                grammars.append({"name": name, "json_schema": json.loads(grammar._source)})
-                if settings not in (None, grammar._settings):
-                    raise error(f"the schema `{name}` has other options than one before it", "give all the same options")
-                settings = grammar._settings
-            elif grammar._kind == "lark":
-                grammars.append({"name": name, "lark_grammar": grammar._source})
-            else:
-                raise error(f"the named grammar `{name}` is a {grammar._kind}", "give Lark or a JSON Schema")
-        return Grammar("lark", json.dumps({"grammars": grammars}), settings)
+        return _from_lark(lark_string, named_grammars)._checked()
 
     @staticmethod
     def from_structural_tag(*arguments: Any, **named: Any) -> "Grammar":
-        return Grammar("structural_tag", _structural_tag(*arguments, **named))
+        return _from_structural_tag(*arguments, **named)._checked()
 
     @staticmethod
     def builtin_json_grammar() -> "Grammar":
@@ -345,16 +196,57 @@ class Grammar:
 
     @staticmethod
     def deserialize_json(json_string: str) -> "Grammar":
-        with _raising(InvalidJSONError):
-            found = _parsed(json_string)
+        with raising(InvalidJSONError):
+            found = parsed(json_string)
         is_known = isinstance(found, list) and len(found) == 3 and found[0] in _KINDS and isinstance(found[2], dict)
-        with _raising(DeserializeFormatError):
+        with raising(DeserializeFormatError):
             if not is_known:
                 raise error("the JSON is no grammar", "give what `Grammar.serialize_json` has written here, as it is")
         return Grammar(*found)
 
     def __str__(self) -> str:
         return self._source if isinstance(self._source, str) else json.dumps(self._source)
+
+
+@functools.lru_cache(maxsize=None)
+def _bytes_compiler() -> _compiler.Compiler:
+    """The compiler that checks sources of which no tokenizer is known yet."""
+    return _compiler.Compiler(Tokenizer.of_bytes(), cache_bytes=0)
+
+
+def _from_ebnf(ebnf_string: str, root_rule_name: str) -> Grammar:
+    return Grammar("gbnf", ebnf_string, {"start": root_rule_name})
+
+
+def _from_json_schema(schema: Any, *, print_converted_ebnf: bool = False, **options: Any) -> Grammar:
+    with raising(InvalidJSONError):
+        return Grammar("json_schema", schema_text(schema), _json_settings(**options))
+
+
+def _from_regex(regex_string: str) -> Grammar:
+    return Grammar("regex", regex_string, {"regex_dialect": "ecma"})
+
+
+def _from_lark(lark_string: str, named_grammars: Any) -> Grammar:
+    if not named_grammars:
+        return Grammar("lark", lark_string)
+    grammars, settings = [{"lark_grammar": lark_string}], None
+    for name, given in named_grammars.items():
+        grammar = Grammar("lark", given) if isinstance(given, str) else given
+        if grammar._kind == "json_schema":
+            grammars.append({"name": name, "json_schema": json.loads(grammar._source)})
+            if settings not in (None, grammar._settings):
+                raise error(f"the schema `{name}` has other options than one before it", "give all the same options")
+            settings = grammar._settings
+        elif grammar._kind == "lark":
+            grammars.append({"name": name, "lark_grammar": grammar._source})
+        else:
+            raise error(f"the named grammar `{name}` is a {grammar._kind}", "give Lark or a JSON Schema")
+    return Grammar("lark", json.dumps({"grammars": grammars}), settings)
+
+
+def _from_structural_tag(*arguments: Any, **named: Any) -> Grammar:
+    return Grammar("structural_tag", _structural_tag(*arguments, **named))
 
 
 class CompiledGrammar:
@@ -402,23 +294,23 @@ class GrammarCompiler:
 
     def compile_grammar(self, grammar: Union[Grammar, str], *, root_rule_name: str = "root") -> CompiledGrammar:
         if isinstance(grammar, str):
-            grammar = Grammar.from_ebnf(grammar, root_rule_name=root_rule_name)
+            grammar = _from_ebnf(grammar, root_rule_name)
         return CompiledGrammar(grammar._constraint(self._compiler), self._info, grammar, self._compiler)
 
     def compile_json_schema(self, schema: Any, **options: Any) -> CompiledGrammar:
-        return self.compile_grammar(Grammar.from_json_schema(schema, **options))
+        return self.compile_grammar(_from_json_schema(schema, **options))
 
     def compile_builtin_json_grammar(self) -> CompiledGrammar:
         return self.compile_grammar(Grammar.builtin_json_grammar())
 
     def compile_regex(self, regex: str) -> CompiledGrammar:
-        return self.compile_grammar(Grammar.from_regex(regex))
+        return self.compile_grammar(_from_regex(regex))
 
     def compile_lark(self, lark_string: str, *, named_grammars: Any = None) -> CompiledGrammar:
-        return self.compile_grammar(Grammar.from_lark(lark_string, named_grammars=named_grammars))
+        return self.compile_grammar(_from_lark(lark_string, named_grammars))
 
     def compile_structural_tag(self, *arguments: Any, **named: Any) -> CompiledGrammar:
-        return self.compile_grammar(Grammar.from_structural_tag(*arguments, **named))
+        return self.compile_grammar(_from_structural_tag(*arguments, **named))
 
     def clear_cache(self) -> None:
         self._compiler.clear_cache()
@@ -446,7 +338,7 @@ class GrammarMatcher:
         if not isinstance(compiled_grammar, CompiledGrammar):
             raise ValueError("The grammar should be compiled before passing it to GrammarMatcher.")
         constraint = compiled_grammar.constraint
-        stop = _ids(override_stop_tokens)
+        stop = token_ids(override_stop_tokens)
         if stop is not None:
             constraint = compiled_grammar._compiler.load(constraint.spec, stop_token_ids=stop)
         self._matcher = constraint.matcher()
@@ -456,7 +348,10 @@ class GrammarMatcher:
     def accept_token(self, token_id: int, *, debug_print: bool = False) -> bool:
         if token_id < 0 or self._ends_at(token_id):
             return False
-        return self._matcher.accept(token_id)
+        try:
+            return self._matcher.accept(token_id)
+        except WRONG_USE as failure:
+            raise as_error(XGrammarError, failure) from None
 
     def _ends_at(self, token_id: int) -> bool:
         """Whether no token, or not this one, may come: stop tokens may not where a text ends without them."""
@@ -465,10 +360,16 @@ class GrammarMatcher:
 
     def accept_string(self, input_str: Union[str, bytes], *, debug_print: bool = False) -> bool:
         text = input_str.encode() if isinstance(input_str, str) else input_str
-        return not self._matcher.is_terminated and self._matcher.accept_bytes(text)
+        try:
+            return not self._matcher.is_terminated and self._matcher.accept_bytes(text)
+        except WRONG_USE as failure:
+            raise as_error(XGrammarError, failure) from None
 
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0, *, debug_print: bool = False) -> bool:
-        return self._matcher.fill(bitmask, index)
+        try:
+            return self._matcher.fill(bitmask, index)
+        except WRONG_USE as failure:
+            raise as_error(XGrammarError, failure) from None
 
     def traverse_draft_tree(
         self,
@@ -479,7 +380,8 @@ class GrammarMatcher:
         time_threshold: float = -1.0,
         temperatures: Any = None,
     ) -> bool:
-        """The masks of a tree whose node 0 is the text so far. There is no limit on time but the compiler's."""
+        """The masks of a tree whose node 0 is the text so far. The row of a node that is not allowed is empty,
+        those below it stay as they are. There is no limit on time but the compiler's."""
         child, sibling = retrieve_next_token.tolist(), retrieve_next_sibling.tolist()
         draft = draft_tokens.tolist()
         if not len(child) == len(sibling) == len(draft) <= len(token_bitmask):
@@ -496,10 +398,12 @@ class GrammarMatcher:
             order.append(node)
             parents.append(parent)
         rows = token_bitmask.new_zeros((len(order) + 1, token_bitmask.shape[1]))
-        self._matcher.fill_tree([draft[node] for node in order], parents, rows)
-        token_bitmask[0] = rows[0]
-        for row, node in enumerate(order):
-            token_bitmask[node] = rows[row + 1]
+        with raising(XGrammarError):
+            self._matcher.fill_tree([draft[node] for node in order], parents, rows)
+        # Behind tokens that are allowed a mask is never empty.
+        is_allowed = rows.any(dim=1).tolist()
+        visited = [row for row in range(len(rows)) if row == 0 or is_allowed[parents[row - 1] + 1]]
+        token_bitmask[[order[row - 1] if row else 0 for row in visited]] = rows[visited]
         if temperatures is not None:
             self._fill_temperatures([draft[node] for node in order], parents, [0, *(node for node in order)], temperatures)
         return True
@@ -526,12 +430,22 @@ class GrammarMatcher:
             temperatures[node] = -1.0 if found is None else found
 
     def find_jump_forward_string(self) -> str:
-        return self._matcher.forced_bytes().decode(errors="ignore")
+        with raising(XGrammarError):
+            forced = self._matcher.forced_bytes()
+        try:
+            return forced.decode()
+        except UnicodeDecodeError as failure:
+            # A character that the text has begun, or that only tokens may end.
+            return forced[: failure.start].decode()
 
     def rollback(self, num_tokens: int = 1) -> None:
-        self._matcher.rollback(num_tokens)
+        with raising(XGrammarError):
+            self._matcher.rollback(num_tokens)
 
     def get_captures(self, *, deduplicate: bool = True) -> List[Tuple[str, bytes]]:
+        if not deduplicate:
+            with raising(XGrammarError):
+                raise error("candidates of captures are not kept (`deduplicate=False`)", "leave out `deduplicate`")
         return [(name, text) for name, text, _, _ in self._matcher.captures()]
 
     def is_terminated(self) -> bool:
@@ -579,9 +493,12 @@ class BatchGrammarMatcher:
         rows = list(range(len(matchers))) if indices is None else list(indices)
         _same_length(matchers, rows)
         if len({id(matcher) for matcher in matchers}) == len(matchers):
-            return fill_masks([matcher._matcher for matcher in matchers], bitmask, rows)
+            try:
+                return fill_masks([matcher._matcher for matcher in matchers], bitmask, rows)
+            except WRONG_USE as failure:
+                raise as_error(XGrammarError, failure) from None
         for row, matcher in zip(rows, matchers):
-            matcher._matcher.fill(bitmask, row)
+            matcher.fill_next_token_bitmask(bitmask, row)
 
     @staticmethod
     def batch_fill_temperature(
@@ -696,87 +613,20 @@ def _structural_tag(*arguments: Any, **named: Any) -> str:
     return dump() if callable(dump) else tag if isinstance(tag, str) else json_text(tag, "the structural tag")
 
 
+def _legacy_item(tag: Any) -> Tuple[str, Any, str]:
+    """Begin, schema and end of an older item: ours, XGrammar's or a `dict`."""
+    if isinstance(tag, dict):
+        return tag["begin"], json.loads(schema_text(tag["schema"])), tag["end"]
+    schema = tag.schema if isinstance(tag, StructuralTagItem) else tag.schema_
+    return tag.begin, json.loads(schema_text(schema)), tag.end
+
+
 def _plain(tag: Any) -> Any:
     """An item of pydantic's as JSON."""
     dump = getattr(tag, "model_dump", None)
     return dump() if callable(dump) else tag
 
 
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as reason:
-        raise error(f"not JSON: {reason}", "give what was serialised, as it is") from None
-
-
-def _read_json(text: str, names: Sequence[str]) -> dict:
-    """An object with members of these names."""
-    with _raising(InvalidJSONError):
-        found = _parsed(text)
-    missing = [name for name in names if not isinstance(found, dict) or name not in found]
-    with _raising(DeserializeFormatError):
-        if missing:
-            raise error(f"there is no `{missing[0]}`", "give what was serialised here, as it is")
-    return found
-
-
-def _spelling(tokenizer: Any) -> Tuple[VocabType, bool]:
-    """The way in which a fast tokenizer writes bytes, and whether it writes a blank before a text."""
-    backend = getattr(tokenizer, "backend_tokenizer", None) or getattr(tokenizer, "_tokenizer", tokenizer)
-    if not hasattr(backend, "to_str"):
-        return VocabType.RAW, False
-    parts = json.loads(backend.to_str())
-    decoder, before, normalizer = (json.dumps(parts.get(name)) for name in ("decoder", "pre_tokenizer", "normalizer"))
-    if '"ByteLevel"' in decoder or '"ByteLevel"' in before:
-        return VocabType.BYTE_LEVEL, '"add_prefix_space": true' in before
-    blank = '"Prepend"' in normalizer or '"Metaspace"' in before and '"prepend_scheme": "never"' not in before
-    is_fallback = '"ByteFallback"' in decoder or bool(parts.get("model", {}).get("byte_fallback"))
-    return (VocabType.BYTE_FALLBACK if is_fallback else VocabType.RAW), blank
-
-
-def _token_text(tokenizer: Tokenizer, token: int) -> bytes:
-    """The bytes of a token, of a special one those of its name."""
-    text = tokenizer.token_bytes(token)
-    if text is not None:
-        return text
-    name = tokenizer.token_name(token)
-    return name.encode() if tokenizer.special(name) == token else b""
-
-
 def _same_length(one: Sequence[Any], other: Sequence[Any]) -> None:
     if len(one) != len(other):
         raise RuntimeError(f"{len(one)} matchers with {len(other)} values")
-
-
-def _ids(ids: Union[int, Sequence[int], None]) -> Optional[List[int]]:
-    return None if ids is None else [ids] if isinstance(ids, int) else list(ids)
-
-
-#: Tokens that XGrammar takes for the end where no stop tokens are given, and other special ones.
-_ENDS = (b"</s>", b"<eos>", b"<|eos|>", b"<|endoftext|>", b"<|eot_id|>", b"<|end_of_text|>", b"<|im_end|>", b"<eos_token>")
-_SPECIAL = (*_ENDS, b"<s>", b"<bos>", b"<pad>", b"<unk>", b"<|begin_of_text|>", b"<|im_start|>")
-
-
-def _byte_level_letters() -> dict:
-    """The letters of byte-level BPE and their bytes."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [byte for byte in range(256) if byte not in plain]
-    return {chr(byte): byte for byte in plain} | {chr(256 + index): byte for index, byte in enumerate(others)}
-
-
-_LETTERS = _byte_level_letters()
-
-
-def _decoded(token: Union[str, bytes], vocab_type: VocabType) -> bytes:
-    """The bytes of a token."""
-    if isinstance(token, bytes):
-        if vocab_type == VocabType.RAW:
-            return token
-        token = token.decode(errors="surrogateescape")
-    if vocab_type == VocabType.BYTE_FALLBACK:
-        if len(token) == 6 and token.startswith("<0x") and token.endswith(">"):
-            return bytes([int(token[3:5], 16)])
-        return token.replace("\u2581", " ").encode(errors="surrogateescape")
-    if vocab_type == VocabType.BYTE_LEVEL and all(letter in _LETTERS for letter in token):
-        return bytes(_LETTERS[letter] for letter in token)
-    return token.encode(errors="surrogateescape")
