@@ -306,7 +306,7 @@ fn describe(response: &Response, reply: &AssistantMessage, protocol: &Protocol) 
             Some(StopReason::Text(text)) => json!(text),
             Some(StopReason::Token(token)) => json!(token),
         },
-        "captures": response.captures_json(),
+        "captures": response.captures_json(&reply.text),
         "yielded": response.yielded,
         "faithfulness": response.faithfulness(),
         "rejection": response.rejection.map(|rejection| json!({

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use super::prompt;
 use super::request::{Prompt, Request, Speculation};
+use super::stop_cache::StopCache;
+use super::stop_patterns::StopPatterns;
 use super::token_healing;
 use crate::constraint::Constraint;
 use crate::error::{Error, ErrorKind, Result};
@@ -19,6 +21,7 @@ pub(crate) struct ModelRunner {
     draft: Option<Arc<Model>>,
     /// Every id that has a token: the mask of a step without a constraint.
     unconstrained_mask: Arc<TokenMask>,
+    stops: Arc<StopCache>,
 }
 
 /// The tokens of a prompt, before the model has read them.
@@ -41,7 +44,8 @@ impl ModelRunner {
                 mask.allow(id);
             }
         }
-        Self { model: Arc::new(model), draft: None, unconstrained_mask: Arc::new(mask) }
+        let (model, unconstrained_mask) = (Arc::new(model), Arc::new(mask));
+        Self { model, draft: None, unconstrained_mask, stops: Arc::default() }
     }
 
     /// The runner with KV blocks of its own for its caches: those of clones count apart.
@@ -103,11 +107,17 @@ impl ModelRunner {
         &self.unconstrained_mask
     }
 
+    /// The automaton of a request's stops. Errors, naming the field, if it cannot be made.
+    pub(crate) fn stop_patterns(&self, request: &Request) -> Result<Arc<StopPatterns>> {
+        self.stops.patterns(request)
+    }
+
     /// Checks a request and makes the tokens of its prompt.
     ///
     /// Errors on a request that is out of range.
     pub(crate) fn tokenize_prompt(&self, request: &Request) -> Result<TokenizedPrompt> {
         request.validate()?;
+        self.stop_patterns(request)?;
         self.check_tokens(request)?;
         self.check_features(request)?;
         if request.speculate == Speculation::Draft && self.draft.is_none() {

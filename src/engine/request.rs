@@ -1,7 +1,5 @@
 //! Requests to the engine.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use crate::constraint::{Constraint, Matcher};
@@ -11,7 +9,6 @@ use crate::sampling::SamplingParams;
 
 use super::decision::Labels;
 use super::reasoning_budget::Thinking;
-use super::stop_patterns::StopPatterns;
 
 /// The text or conversation that the model reads before it writes.
 #[derive(Clone, Debug, PartialEq)]
@@ -314,11 +311,6 @@ impl Request {
         self.faithfulness || self.is_traced()
     }
 
-    /// The automaton of all stops.
-    pub(crate) fn stop_patterns(&self) -> Result<Arc<StopPatterns>> {
-        StopPatterns::new(&self.stop, &self.stop_regex).map(Arc::new)
-    }
-
     /// The stop of an index: stop strings first, then stop regexes.
     pub(crate) fn stop_of(&self, index: usize) -> Option<&str> {
         self.stop.iter().chain(&self.stop_regex).nth(index).map(String::as_str)
@@ -334,7 +326,6 @@ impl Request {
             let help = "a stop string has at least one character";
             return Err(error("`stop` holds an empty text", help).at_field("stop"));
         }
-        self.stop_patterns()?;
         if self.min_tokens > self.max_tokens {
             return Err(error(
                 "`min_tokens` is above `max_tokens`",

@@ -244,10 +244,22 @@ pub struct Response {
 }
 
 impl Response {
-    /// The captures as JSON, for command line and server; null if they could not be found.
-    pub fn captures_json(&self) -> Value {
+    /// The captures as JSON, for command line and server; null if there are none. `content` is what a client gets
+    /// of the text, without the reasoning before it: offsets count from its beginning.
+    pub fn captures_json(&self, content: &str) -> Value {
         let all = |captures: &Vec<Capture>| captures.iter().map(Capture::to_json).collect();
-        self.captures.as_ref().map_or(Value::Null, all)
+        let mut captures: Value = self.captures.as_ref().map_or(Value::Null, all);
+        let before = match self.text.ends_with(content) {
+            true => self.text.len() - content.len(),
+            false => 0,
+        };
+        for capture in captures.as_array_mut().into_iter().flatten() {
+            for name in ["start", "end"] {
+                let offset = capture[name].as_u64().unwrap_or_default();
+                capture[name] = json!(offset.saturating_sub(before as u64));
+            }
+        }
+        captures
     }
 
     /// The summary as JSON, for command line and server; null if there is none.

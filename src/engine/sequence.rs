@@ -135,7 +135,7 @@ impl Sequence {
             healing: prompt.healing.clone(),
             canonical,
             reasoning: request.thinking.as_ref().map(ReasoningProgress::new),
-            output: StopStream::new(request.stop_patterns()?, stop_string, leading_space),
+            output: StopStream::new(runner.stop_patterns(request)?, stop_string, leading_space),
             special_tokens: Vec::new(),
             token_starts: Vec::new(),
             stop_token: None,
@@ -362,7 +362,13 @@ impl Sequence {
             // A stop string has cut off some of what the matcher accepted.
             (Some(constraint), _) if finish == FinishReason::StopString => {
                 let read = self.request.matcher_of(constraint).and_then(|mut matcher| {
-                    matcher.accept_bytes(text.as_bytes())?;
+                    let mut from = 0;
+                    for &(at, token) in &special_tokens {
+                        matcher.accept_bytes(&text.as_bytes()[from..at])?;
+                        matcher.accept(token)?;
+                        from = at;
+                    }
+                    matcher.accept_bytes(&text.as_bytes()[from..])?;
                     Ok(matcher)
                 });
                 match read {

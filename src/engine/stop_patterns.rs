@@ -20,6 +20,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use regex_automata::dfa::{Automaton as _, StartKind, dense};
+use regex_automata::nfa::thompson;
 use regex_automata::util::primitives::StateID;
 use regex_automata::util::start;
 use regex_automata::{Anchored, MatchKind};
@@ -29,6 +30,8 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Bytes that the automaton of all stops of a request may take while it is made.
 const MAX_DFA_BYTES: usize = 32 << 20;
+/// Bytes that the NFA may take of which it is made.
+const MAX_NFA_BYTES: usize = 8 << 20;
 
 /// A state of [`StopPatterns`].
 type State = u32;
@@ -71,7 +74,10 @@ impl StopPatterns {
             .match_kind(MatchKind::All)
             .dfa_size_limit(Some(MAX_DFA_BYTES))
             .determinize_size_limit(Some(MAX_DFA_BYTES));
-        let built = dense::Builder::new().configure(config).build_many(&patterns);
+        // A count within a count within a count makes gigabytes of a few letters.
+        let thompson = thompson::Config::new().nfa_size_limit(Some(MAX_NFA_BYTES));
+        let built =
+            dense::Builder::new().configure(config).thompson(thompson).build_many(&patterns);
         let dfa = built.map_err(|error| {
             let message = format!("the stops make too large an automaton: {error}");
             Error::new(ErrorKind::Limit, message)
@@ -84,6 +90,11 @@ impl StopPatterns {
     /// Whether there is no stop.
     pub(crate) fn is_empty(&self) -> bool {
         self.next.is_empty()
+    }
+
+    /// Bytes that it takes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.next) + size_of_val(&*self.stops) + size_of_val(&*self.goes_on)
     }
 
     fn step(&self, state: State, byte: u8) -> State {

@@ -230,7 +230,7 @@ impl Program {
     pub(crate) fn memory_bytes(&self) -> usize {
         let tables = self.tables.borrow();
         let source = tables.answers.source.as_ref().map_or(0, |source| source.bytes());
-        tables.points.points.len() * 48 + tables.answers.memory + source
+        tables.points.memory_bytes() + tables.answers.memory + source
     }
 
     /// The transition by a byte in the trie of a choice of names.

@@ -33,6 +33,8 @@ pub(super) struct ApiError {
     status: StatusCode,
     message: String,
     param: Option<String>,
+    /// Another field that the message names.
+    other_param: Option<String>,
     code: Option<&'static str>,
     /// The reason that is counted, where status and code do not tell it.
     reason: Option<&'static str>,
@@ -40,7 +42,8 @@ pub(super) struct ApiError {
 
 impl ApiError {
     fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), param: None, code: None, reason: None }
+        let message = message.into();
+        Self { status, message, param: None, other_param: None, code: None, reason: None }
     }
 
     /// A field that cannot be used, by its name.
@@ -49,6 +52,15 @@ impl ApiError {
         let mut error = Self::new(StatusCode::BAD_REQUEST, format!("`{name}`: {message}"));
         error.param = Some(name);
         error
+    }
+
+    /// A field that cannot stand beside another one, which the message names in backquotes.
+    pub(super) fn conflict(
+        name: impl Into<String>,
+        other: &str,
+        message: impl std::fmt::Display,
+    ) -> Self {
+        Self { other_param: Some(other.to_owned()), ..Self::field(name, message) }
     }
 
     /// Text that is not JSON, has a number that would be rounded, or a key twice, which is then named. `field` is the field whose value
@@ -250,11 +262,13 @@ impl ApiError {
     }
 
     /// The same error where the field has another name; `rename` gives it, if it has one.
-    pub(super) fn renamed(mut self, rename: impl FnOnce(&str) -> Option<String>) -> Self {
-        if let Some(name) = self.param.take() {
-            let new = rename(&name).unwrap_or_else(|| name.clone());
-            self.message = self.message.replace(&format!("`{name}`"), &format!("`{new}`"));
-            self.param = Some(new);
+    pub(super) fn renamed(mut self, rename: impl Fn(&str) -> Option<String>) -> Self {
+        let Self { param, other_param, message, .. } = &mut self;
+        for param in [param, other_param].into_iter().flatten() {
+            if let Some(new) = rename(param) {
+                *message = message.replace(&format!("`{param}`"), &format!("`{new}`"));
+                *param = new;
+            }
         }
         self
     }

@@ -89,6 +89,7 @@ fn compile(
         constraint_key,
         template_variables,
         generation,
+        ..
     } = chat;
     let prompt = Prompt::Chat(readable_messages(&app.engine, messages));
     let mut request = Request {

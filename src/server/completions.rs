@@ -15,7 +15,8 @@ use super::copies;
 use super::generation::{PreparedRequest, respond};
 use super::request::{CompletionRequest, Fields, constraint_key, ignoring_unknown};
 use super::response::{
-    EventWriter, WholeWriter, now, prompt_logprobs, token_text, unique_id, usage_object,
+    EventWriter, WholeWriter, extend, now, optional_members, prompt_logprobs, token_text,
+    unique_id, usage_object,
 };
 use super::work::{JsonBody, blocking};
 use super::worker::WorkerReply;
@@ -198,6 +199,7 @@ impl CompletionAnswer {
                     Some(StopReason::Text(text)) => json!(text),
                     Some(StopReason::Token(token)) => json!(token),
                 };
+                let optional = optional_members(&response, &response.text);
                 let has_echo = self.has_echo;
                 let choice = self.choice(index);
                 let kept = response.text_tokens.saturating_sub(choice.sent);
@@ -206,11 +208,13 @@ impl CompletionAnswer {
                 // take it off.
                 choice.tokens.extend(choice.end_token.take().filter(|_| has_echo));
                 choice.prompt = response.prompt_logprobs.unwrap_or_default();
-                choice.end = Some(json!({
+                let mut end = json!({
                     "finish_reason": finish,
                     "stop_reason": stop_reason,
                     "complete": response.complete,
-                }));
+                });
+                extend(&mut end, &optional);
+                choice.end = Some(end);
                 Some(index)
             }
             WorkerReply::Special(..)
@@ -320,8 +324,11 @@ fn logprobs(
         offsets.push(json!(characters.add(bytes(step.token))));
         names.push(json!(text(step.token)));
         values.push(json!(step.logprob));
-        let top = step.top_logprobs.iter().map(|&(token, logprob)| (text(token), json!(logprob)));
-        tops.push(Value::Object(top.collect::<Map<String, Value>>()));
+        // Beside the most probable ones the token itself.
+        let own = (step.token, step.logprob);
+        let all = step.top_logprobs.iter().chain([&own]);
+        let all = all.map(|&(token, logprob)| (text(token), json!(logprob)));
+        tops.push(Value::Object(all.collect::<Map<String, Value>>()));
     }
     json!({
         "tokens": names,

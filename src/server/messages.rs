@@ -32,17 +32,16 @@ pub(super) async fn create(
     State(app): State<Arc<App>>,
     request: HttpRequest,
 ) -> Result<Response, ApiError> {
-    answer(app, request).await.map_err(input::renamed)
-}
-
-async fn answer(app: Arc<App>, request: HttpRequest) -> Result<Response, ApiError> {
     let mut body = JsonBody::read(&app, request).await?;
     let fields = Fields::new("", std::mem::take(&mut body.value))?;
-    let read = || ChatRequest::read(input::chat_body(fields)?, &app.names, &app.generation);
+    let read = || {
+        let chat = input::chat_body(fields)?;
+        ChatRequest::read(chat, &app.names, &app.generation).map_err(input::renamed)
+    };
     let (chat, ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
-    let prepared = chat::prepare(&app, body, chat).await?;
+    let prepared = chat::prepare(&app, body, chat).await.map_err(input::renamed)?;
     let writer = MessageAnswer::new(&app, &prepared.protocol);
-    respond(&app, prepared, writer, &ignored).await
+    respond(&app, prepared, writer, &ignored).await.map_err(input::renamed)
 }
 
 /// Counts the tokens of the prompt that a message would have.
@@ -50,18 +49,14 @@ pub(super) async fn count_tokens(
     State(app): State<Arc<App>>,
     request: HttpRequest,
 ) -> Result<Response, ApiError> {
-    count(app, request).await.map_err(input::renamed)
-}
-
-async fn count(app: Arc<App>, request: HttpRequest) -> Result<Response, ApiError> {
     let mut body = JsonBody::read(&app, request).await?;
     let fields = Fields::new("", std::mem::take(&mut body.value))?;
     let read = || {
         let chat = input::chat_body_of_any_length(fields)?;
-        ChatRequest::read(chat, &app.names, &app.generation)
+        ChatRequest::read(chat, &app.names, &app.generation).map_err(input::renamed)
     };
     let (chat, ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
-    let prepared = chat::prepare(&app, body, chat).await?;
-    let tokens = blocking(move || prepared.prompt_tokens(&app)).await??;
+    let prepared = chat::prepare(&app, body, chat).await.map_err(input::renamed)?;
+    let tokens = blocking(move || prepared.prompt_tokens(&app)).await?.map_err(input::renamed)?;
     Ok(with_ignored(Json(json!({ "input_tokens": tokens })).into_response(), &ignored))
 }

@@ -19,7 +19,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::engine::{FinishReason, Protocol, Response, Step, StopReason, Usage};
 use crate::tools::{AssistantMessage, MessagePart, MessageReader, ToolCall, ToolCalls};
@@ -77,7 +77,7 @@ impl CompletionHead {
                     "stop_reason": choice.stop_reason,
                     "complete": choice.complete,
                 });
-                choice.add_optional_members(&mut object);
+                extend(&mut object, &choice.optional);
                 object
             })
             .collect();
@@ -174,7 +174,7 @@ impl CompletionHead {
         let mut chunk = self.chunk(index, json!({}), choice.finish_reason().into());
         chunk["choices"][0]["stop_reason"] = choice.stop_reason.clone();
         chunk["choices"][0]["complete"] = json!(choice.complete);
-        choice.add_optional_members(&mut chunk["choices"][0]);
+        extend(&mut chunk["choices"][0], &choice.optional);
         chunk["choices"][0]["logprobs"] = choice.logprobs.clone();
         chunk
     }
@@ -212,17 +212,36 @@ pub(super) struct Choice {
     stop_reason: Value,
     /// Whether the text satisfies the constraint.
     complete: bool,
-    /// The parts of the text that the constraint names; null where there are none.
-    captures: Value,
-    /// Steps at which a ban yielded to the constraint.
-    yielded: usize,
-    /// Statistics of draws without masks; null where they were not asked for.
-    rejection: Value,
-    /// A beam's log-probability by its length; null where nothing was searched.
-    score: Value,
-    /// Statistics of the mask's effect; null where they were not asked for.
-    faithfulness: Value,
+    /// See [`optional_members`].
+    optional: Map<String, Value>,
     logprobs: Value,
+}
+
+/// The members of an answer that only some requests ask for: the parts of its text that the constraint names, the
+/// steps at which a ban yielded to the constraint, statistics of draws without masks, a beam's log-probability
+/// by its length, statistics of the mask's effect. `content` is what clients get of the text: captures tell
+/// where they stand in it, if they do.
+pub(super) fn optional_members(response: &Response, content: &str) -> Map<String, Value> {
+    let captures = match &response.captures {
+        Some(none) if none.is_empty() => Value::Null,
+        _ => response.captures_json(content),
+    };
+    let rejection = response.rejection.as_ref();
+    let rejection = rejection
+        .map_or(Value::Null, |r| json!({ "checks": r.checks, "log_weight": r.log_weight }));
+    let yielded = match response.yielded {
+        0 => Value::Null,
+        steps => json!(steps),
+    };
+    let members = [
+        ("yielded", yielded),
+        ("captures", captures),
+        ("rejection", rejection),
+        ("score", json!(response.score)),
+        ("faithfulness", response.faithfulness()),
+    ];
+    let told = members.into_iter().filter(|(_, value)| !value.is_null());
+    told.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The object that holds the log-probabilities of tokens; null where there are none.
@@ -272,52 +291,24 @@ pub(super) fn logprob(vocabulary: &Vocabulary, step: &Step) -> Option<Value> {
     Some(entry)
 }
 
+/// Adds members to an object.
+pub(super) fn extend(object: &mut Value, members: &Map<String, Value>) {
+    if let Value::Object(object) = object {
+        object.extend(members.clone());
+    }
+}
+
 impl Choice {
     pub(super) fn new(response: Response, reply: AssistantMessage, tokens: Vec<Value>) -> Self {
-        let faithfulness = response.faithfulness();
-        let captures = match &response.captures {
-            Some(none) if none.is_empty() => Value::Null,
-            _ => response.captures_json(),
-        };
-        let Response { finish, complete, yielded, rejection, score, ref stop_reason, .. } =
-            response;
-        let rejection = rejection
-            .map_or(Value::Null, |r| json!({ "checks": r.checks, "log_weight": r.log_weight }));
+        let optional = optional_members(&response, &reply.text);
+        let Response { finish, complete, ref stop_reason, .. } = response;
         let stop_reason = match stop_reason {
             None => Value::Null,
             Some(StopReason::Text(text)) => json!(text),
             Some(StopReason::Token(token)) => json!(token),
         };
         let logprobs = logprobs(tokens);
-        Self {
-            reply,
-            finish,
-            stop_reason,
-            complete,
-            captures,
-            yielded,
-            rejection,
-            score: json!(score),
-            faithfulness,
-            logprobs,
-        }
-    }
-
-    /// Adds the members that only some requests ask for.
-    fn add_optional_members(&self, object: &mut Value) {
-        if self.yielded > 0 {
-            object["yielded"] = json!(self.yielded);
-        }
-        for (name, value) in [
-            ("captures", &self.captures),
-            ("rejection", &self.rejection),
-            ("score", &self.score),
-            ("faithfulness", &self.faithfulness),
-        ] {
-            if !value.is_null() {
-                object[name] = value.clone();
-            }
-        }
+        Self { reply, finish, stop_reason, complete, optional, logprobs }
     }
 
     /// OpenAI's `finish_reason`.

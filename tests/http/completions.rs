@@ -56,6 +56,20 @@ fn texts_and_tokens_are_gone_on_from() {
     assert!(logprobs["token_logprobs"][1].as_f64().unwrap() <= 0.0);
     assert_eq!(logprobs["top_logprobs"][0].as_object().unwrap().len(), 2);
     assert_eq!(logprobs["top_logprobs"][0]["H"], logprobs["token_logprobs"][0]);
+    let captured = complete(
+        address,
+        model,
+        &json!({ "structured_outputs": { "grammar": "start: (word \"-\")~2\nword[capture]: /[xyz]{2}/" }, "max_tokens": 20 }),
+    );
+    let choice = captured.json()["choices"][0].clone();
+    let parts = choice["captures"].as_array().unwrap();
+    assert_eq!(parts.len(), 2);
+    assert_eq!(parts[1]["text"].as_str(), choice["text"].as_str().map(|text| &text[3..5]));
+    // The token itself stands beside the most probable ones.
+    let unlikely = json!({ "logprobs": 0, "max_tokens": 1, "regex": "x" });
+    let answer = complete(address, model, &unlikely).json();
+    let logprobs = &answer["choices"][0]["logprobs"];
+    assert_eq!(logprobs["top_logprobs"][0], json!({ "x": logprobs["token_logprobs"][0] }));
 }
 
 #[test]

@@ -355,6 +355,16 @@ fn captures_of_a_grammar_are_told() {
     let last = events.iter().rev().find(|event| event.contains("captures")).unwrap();
     let last: Value = serde_json::from_str(last).unwrap();
     assert_eq!(last["choices"][0]["captures"], expected);
+    // They stand in the content, which has no reasoning.
+    let mut thinking = json!({ "structured_outputs": { "grammar": grammar }, "max_tokens": 60 });
+    thinking["reasoning_budget"] = json!(4);
+    let thought = chat(address, model, thinking).json()["choices"][0].clone();
+    assert!(thought["message"]["reasoning_content"].is_string(), "{thought}");
+    let content = thought["message"]["content"].as_str().unwrap();
+    for capture in thought["captures"].as_array().unwrap() {
+        let at = |name: &str| capture[name].as_u64().unwrap() as usize;
+        assert_eq!(content[at("start")..at("end")], *capture["text"].as_str().unwrap());
+    }
     // Without captures there is no such member.
     let plain = json!({ "structured_outputs": { "regex": "x" } });
     assert!(chat(address, model, plain).json()["choices"][0].get("captures").is_none());

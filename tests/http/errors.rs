@@ -28,6 +28,12 @@ fn a_bad_request_gets_an_error_object_that_names_the_field() {
         (json!({ "temperature": -1 }), 400, "temperature", "a number from 0 up, not"),
         (json!({ "max_tokens": 0 }), 400, "max_tokens", "from 1 up"),
         (json!({ "top_logprobs": 3 }), 400, "top_logprobs", "is only for `logprobs`"),
+        (
+            json!({ "stop_regex": "a{1000}{1000}{1000}" }),
+            400,
+            "stop_regex",
+            "too large an automaton",
+        ),
         (json!({ "best_off": 3 }), 400, "best_off", "is not a field that is supported here"),
         (json!({ "extra_body": { "seed": 3 } }), 400, "extra_body", "beside the other fields"),
         (json!({ "best_of": 3, "num_beams": 2 }), 400, "", "goes with neither"),

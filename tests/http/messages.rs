@@ -51,6 +51,16 @@ fn a_message_is_text_reasoning_and_calls() {
         (&plain["usage"]["input_tokens"], &plain["usage"]["output_tokens"]),
         (&json!(6), &json!(3))
     );
+    let captured = message(
+        address,
+        model,
+        &json!({ "structured_outputs": { "grammar": "start: (word \"-\")~2\nword[capture]: /[xyz]{2}/" }, "max_tokens": 20 }),
+    );
+    let captured = captured.json();
+    assert_eq!(captured["captures"][1]["start"], 3, "{captured}");
+    // Anthropic's tool runner sends this with each request.
+    let thread = json!({ "thread": { "type": "create" } });
+    assert_eq!(message(address, model, &thread).status, 200);
     let stopped = message(address, model, &json!({ "stop_sequences": ["y"] })).json();
     assert_eq!(
         (&stopped["stop_reason"], &stopped["stop_sequence"]),
@@ -173,6 +183,7 @@ fn blocks_reach_the_template_in_their_order() {
 
 #[test]
 fn errors_are_this_api_s_and_keys_come_by_its_header() {
+    let format = json!({ "type": "json_schema", "schema": { "const": 7 } });
     let model = "http-messages-errors";
     let address = serve(hey(model), &["key"]);
     let keyed = format!("{HEAD}\r\nx-api-key: key");
@@ -256,6 +267,42 @@ fn errors_are_this_api_s_and_keys_come_by_its_header() {
             "`mcp_servers`",
         ),
         (&keyed, body(json!({ "no_such": 1 })), 400, "invalid_request_error", "`no_such`"),
+        // By the names that were sent.
+        (
+            &keyed,
+            body(json!({ "stop": ["x"] })),
+            400,
+            "invalid_request_error",
+            "`stop`: is not supported; it is a field of chat completions",
+        ),
+        (
+            &keyed,
+            body(json!({ "reasoning_budget": 3 })),
+            400,
+            "invalid_request_error",
+            "`reasoning_budget`: is not supported",
+        ),
+        (
+            &keyed,
+            body(json!({ "regex": "a", "output_config": { "format": format } })),
+            400,
+            "invalid_request_error",
+            "so does `output_config.format",
+        ),
+        (
+            &keyed,
+            body(json!({ "output_format": format, "output_config": { "format": format } })),
+            400,
+            "invalid_request_error",
+            "`output_config.format`: says what the answer must be, and so does `output_format`",
+        ),
+        (
+            &keyed,
+            body(json!({ "thread": { "type": "continue" } })),
+            400,
+            "invalid_request_error",
+            "`thread`: is not supported; send the whole conversation",
+        ),
     ] {
         let answer = send(address, head, &body);
         let error = answer.json();

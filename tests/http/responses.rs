@@ -62,6 +62,10 @@ fn a_text_is_a_message() {
     assert_eq!(serde_json::from_str::<Value>(text).unwrap(), json!([1]));
     assert_eq!(json["text"]["format"]["name"], "n");
 
+    let captured = json!({ "structured_outputs": { "grammar": "start: word \"-\"\nword[capture]: /[xyz]{2}/" } });
+    let captured = responded(address, model, &captured);
+    assert_eq!(captured["captures"][0]["end"], 2, "{captured}");
+
     let logprobs = json!({ "include": ["message.output_text.logprobs"], "top_logprobs": 2 });
     let logprobs = responded(address, model, &logprobs);
     let tokens = &logprobs["output"][0]["content"][0]["logprobs"];
@@ -296,6 +300,7 @@ fn responses_that_cannot_be_are_refused() {
             format(json!({ "type": "json_schema", "name": "x", "schema": { "type": "sting" } })),
             "text.format.schema",
         ),
+        (format(json!({ "type": "text", "schema": {} })), "text.format.schema"),
         (json!({ "messages": [] }), "messages"),
         (json!({ "inputs": 1 }), "inputs"),
         (json!({ "model": "other" }), "model"),

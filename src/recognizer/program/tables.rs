@@ -84,6 +84,28 @@ impl PointTable {
         }
     }
 
+    /// Approximate memory, in bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        fn list<T>(list: &Vec<T>) -> usize {
+            list.capacity() * size_of::<T>()
+        }
+        // With a byte for each place, as hashbrown has it.
+        fn map<K, V>(map: &FxHashMap<K, V>) -> usize {
+            map.capacity() * (size_of::<(K, V)>() + 1)
+        }
+        list(&self.points)
+            + list(&self.label_of)
+            + list(&self.reads_json_string)
+            + list(&self.branches)
+            + map(&self.shortest)
+            + map(&self.temperatures)
+            + list(&self.tokens)
+            + list(&self.labels)
+            + map(&self.label_ids)
+            + list(&self.entries)
+            + map(&self.memo)
+    }
+
     /// The label of a point.
     pub(super) fn origin(&self, point: PointId) -> &Origin {
         &self.labels[self.label_of[point as usize] as usize]

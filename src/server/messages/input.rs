@@ -51,6 +51,9 @@ pub(super) fn chat_body_of_any_length(mut fields: Fields) -> Result<Value, ApiEr
     fields.only("logprobs", |value| value == false, "chat completions have it")?;
     fields.only("trace", |value| value == false, "chat completions have it")?;
     fields.only("stream_options", |_| false, "a stream has its usage anyway")?;
+    // The whole conversation is in the request.
+    let begins = |value: &Value| *value == json!({ "type": "create" });
+    fields.only("thread", begins, "send the whole conversation, and {\"type\": \"create\"}")?;
     // A hint to a cache, which works by itself here.
     fields.ignore("cache_control");
     let mut rest = fields.into_rest();
@@ -65,6 +68,7 @@ pub(super) fn renamed(error: ApiError) -> ApiError {
             name.replace("].function.parameters", "].input_schema").replace("].function", "]");
         let renamed = [
             ("response_format.json_schema", "output_config.format"),
+            ("response_format", "output_config.format"),
             ("reasoning_budget", "thinking.budget_tokens"),
             ("continue_final_message", "messages"),
             ("tool_choice.function", "tool_choice"),
@@ -324,6 +328,11 @@ fn output_config(fields: &mut Fields, chat: &mut Map<String, Value>) -> Result<(
         let mut config = Fields::new("output_config", config)?;
         config.only("effort", |value| value == "high", "write `thinking` with `budget_tokens`")?;
         if let Some(newer) = config.value("format") {
+            if format.is_some() {
+                let message =
+                    "says what the answer must be, and so does `output_format`; write one";
+                return Err(ApiError::field("output_config.format", message));
+            }
             format = Some(("output_config.format", newer));
         }
         config.finish()?;

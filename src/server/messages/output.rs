@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::errors::error_object;
 use crate::engine::{FinishReason, Protocol, StopReason, Usage};
 use crate::server::api_error::ApiError;
 use crate::server::app::App;
-use crate::server::response::{TypedWriter, WholeWriter, unique_id};
+use crate::server::response::{TypedWriter, WholeWriter, extend, optional_members, unique_id};
 use crate::server::worker::WorkerReply;
 use crate::tools::{MessagePart, MessageReader};
 
@@ -27,6 +27,8 @@ pub(super) struct MessageAnswer {
     usage: Usage,
     finish: Option<FinishReason>,
     stop_sequence: Option<String>,
+    /// Members that only some requests ask for.
+    optional: Map<String, Value>,
     /// Events that were not sent yet.
     events: Vec<Value>,
     has_begun: bool,
@@ -76,6 +78,8 @@ pub(super) struct Message {
     stop_reason: Value,
     stop_sequence: Option<String>,
     usage: Value,
+    #[serde(flatten)]
+    optional: Map<String, Value>,
 }
 
 impl OpenBlock {
@@ -110,6 +114,7 @@ impl MessageAnswer {
             usage: Usage::default(),
             finish: None,
             stop_sequence: None,
+            optional: Map::new(),
             events: Vec::new(),
             has_begun: false,
         }
@@ -213,7 +218,18 @@ impl MessageAnswer {
             stop_reason,
             stop_sequence: self.stop_sequence.clone(),
             usage: self.usage(),
+            optional: self.optional.clone(),
         }
+    }
+
+    /// The text of all blocks.
+    fn written(&self) -> String {
+        let open = self.open.as_ref().filter(|open| matches!(open.kind, BlockKind::Text));
+        let done = self.content.iter().filter_map(|block| match block {
+            Block::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+        done.chain(open.map(|open| open.text.as_str())).collect()
     }
 }
 
@@ -230,11 +246,13 @@ impl WholeWriter for MessageAnswer {
             WorkerReply::Done(_, response) => {
                 self.usage = response.usage;
                 self.finish = Some(response.finish);
-                if let Some(StopReason::Text(stop)) = response.stop_reason {
-                    self.stop_sequence = Some(stop);
+                if let Some(StopReason::Text(stop)) = &response.stop_reason {
+                    self.stop_sequence = Some(stop.clone());
                 }
                 let reader = std::mem::replace(&mut self.reader, Protocol::default().reader());
-                reader.finish()
+                reader.finish().into_iter().for_each(|part| self.part(part));
+                self.optional = optional_members(&response, &self.written());
+                Vec::new()
             }
             WorkerReply::Step(..)
             | WorkerReply::Finished
@@ -253,7 +271,9 @@ impl WholeWriter for MessageAnswer {
         self.end();
         let delta =
             json!({ "stop_reason": self.stop_reason(), "stop_sequence": self.stop_sequence });
-        self.events.push(json!({ "type": "message_delta", "delta": delta, "usage": self.usage() }));
+        let mut event = json!({ "type": "message_delta", "delta": delta, "usage": self.usage() });
+        extend(&mut event, &self.optional);
+        self.events.push(event);
         self.events.push(json!({ "type": "message_stop" }));
         self.take_message()
     }

@@ -261,7 +261,7 @@ pub(crate) fn read(fields: &mut Fields) -> Result<AnswerFormat, ApiError> {
             "says what the answer must be, and so does `{field}`; write one of them, or both in \
              {{\"structured_outputs\": {{\"allOf\": […]}}}}"
         );
-        return Err(ApiError::field(second, message));
+        return Err(ApiError::conflict(second, &field, message));
     }
     let layout = GrammarLayout::Merged;
     Ok(AnswerFormat {

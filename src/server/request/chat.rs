@@ -23,6 +23,8 @@ pub(crate) struct ChatRequest {
     pub(crate) format: AnswerFormat,
     pub(crate) tools: Option<RequestTools>,
     pub(crate) reasoning: ReasoningRequest,
+    /// `reasoning_effort` in the words of chat templates.
+    effort: Option<&'static str>,
     /// A text of all fields that may bear on the constraint, by which it is found again.
     pub(crate) constraint_key: String,
     /// More variables for the chat template.
@@ -39,13 +41,19 @@ impl ChatRequest {
     }
 
     /// Lets the message begin with reasoning where the variables of the chat template ask for it, by a name
-    /// that the template knows, and no other field says anything of it.
+    /// that the template knows, and no other field says anything of it. Where one does, the template is told.
     pub(crate) fn think_by_template(&mut self, engine: &Engine) {
         let Ok(template) = engine.model().chat_template() else { return };
-        if self.reasoning == ReasoningRequest::Unsaid
-            && template::asks_to_think(&self.template_variables, template)
-        {
-            self.reasoning = ReasoningRequest::Wanted(None);
+        let variables = &mut self.template_variables;
+        match self.reasoning {
+            ReasoningRequest::Unsaid if template::asks_to_think(variables, template) => {
+                self.reasoning = ReasoningRequest::Wanted(None);
+            }
+            ReasoningRequest::Unsaid => {}
+            ReasoningRequest::Wanted(_) | ReasoningRequest::Declined => {
+                let thinks = self.reasoning != ReasoningRequest::Declined;
+                template::set_thinking(variables, template, thinks, self.effort);
+            }
         }
     }
 
@@ -63,7 +71,7 @@ impl ChatRequest {
         let prefill = prefill(&mut fields, &mut messages)?;
         let format = answer_format::read(&mut fields)?;
         let tools = tools::read(&mut fields)?;
-        let reasoning = tools::reasoning(&mut fields)?;
+        let (reasoning, effort) = tools::reasoning(&mut fields)?;
         let template_variables = template::variables(&mut fields)?;
         if !prefill.is_empty() && tools.is_some() {
             return Err(beside_begun("tools, of which a call may come first"));
@@ -78,6 +86,7 @@ impl ChatRequest {
             format,
             tools,
             reasoning,
+            effort,
             constraint_key,
             template_variables,
             generation,

@@ -21,6 +21,9 @@ const DOCUMENTS: &str = "documents";
 /// Granite's.
 const THINKING: [&str; 2] = ["enable_thinking", "thinking"];
 
+/// The name under which gpt-oss's template knows the effort.
+const EFFORT: &str = "reasoning_effort";
+
 /// Whether a variable says that the model is to think, by a name that the template has.
 pub(crate) fn asks_to_think(variables: &Map<String, Value>, template: &ChatTemplate) -> bool {
     THINKING.iter().any(|name| {
@@ -32,6 +35,25 @@ pub(crate) fn asks_to_think(variables: &Map<String, Value>, template: &ChatTempl
 pub(crate) fn forbids_to_think(variables: &Map<String, Value>) -> Option<&'static str> {
     let is_false = |name: &&&str| variables.get(**name).is_some_and(|value| value == false);
     THINKING.iter().find(is_false).copied()
+}
+
+/// Tells the template whether the model is to think, and with which effort, by the names that it has for these.
+/// What the request says of them itself stays.
+pub(crate) fn set_thinking(
+    variables: &mut Map<String, Value>,
+    template: &ChatTemplate,
+    thinks: bool,
+    effort: Option<&str>,
+) {
+    let is_named = |name: &&str| template.text().contains(*name);
+    if THINKING.iter().all(|name| !variables.contains_key(*name)) {
+        for name in THINKING.into_iter().filter(is_named) {
+            variables.insert(name.to_owned(), thinks.into());
+        }
+    }
+    if let Some(effort) = effort.filter(|_| is_named(&EFFORT)) {
+        variables.entry(EFFORT).or_insert_with(|| effort.into());
+    }
 }
 
 /// The variables of a request, `documents` among them. A template does not see those that it does not

@@ -60,30 +60,38 @@ pub(crate) fn read(fields: &mut Fields) -> Result<Option<RequestTools>, ApiError
     Ok(Some(RequestTools { tools, allowed, choice, parallel }))
 }
 
-/// Reads `reasoning_effort`, and `reasoning_budget` in tokens.
-pub(crate) fn reasoning(fields: &mut Fields) -> Result<ReasoningRequest, ApiError> {
+/// Reads `reasoning_effort`, and `reasoning_budget` in tokens. With the effort in the words of templates that are
+/// told of it (gpt-oss's).
+pub(crate) fn reasoning(
+    fields: &mut Fields,
+) -> Result<(ReasoningRequest, Option<&'static str>), ApiError> {
     let wanted = "\"none\", \"minimal\", \"low\", \"medium\", \"high\" or \"xhigh\"";
     // Tokens; `None` for no reasoning at all.
     let effort = fields.read("reasoning_effort", wanted, |value| match value.as_str()? {
         "none" => Some(None),
-        "minimal" => Some(Some(128)),
-        "low" => Some(Some(512)),
-        "medium" => Some(Some(2048)),
-        "high" => Some(Some(8192)),
-        "xhigh" => Some(Some(32_768)),
+        "minimal" => Some(Some((128, "low"))),
+        "low" => Some(Some((512, "low"))),
+        "medium" => Some(Some((2048, "medium"))),
+        "high" => Some(Some((8192, "high"))),
+        "xhigh" => Some(Some((32_768, "high"))),
         _ => None,
     })?;
+    let word = effort.flatten().map(|(_, word)| word);
     let budget = fields.integer("reasoning_budget", 0)?;
-    match (effort, budget) {
-        (Some(None), Some(_)) => Err(ApiError::field(
-            "reasoning_budget",
-            "is only for a `reasoning_effort` but \"none\"",
-        )),
-        (_, Some(budget)) => Ok(ReasoningRequest::Wanted(Some(budget))),
-        (Some(Some(budget)), None) => Ok(ReasoningRequest::Wanted(Some(budget))),
-        (Some(None), None) => Ok(ReasoningRequest::Declined),
-        (None, None) => Ok(ReasoningRequest::Unsaid),
-    }
+    let request = match (effort, budget) {
+        (Some(None), Some(_)) => {
+            return Err(ApiError::field(
+                "reasoning_budget",
+                "is only for a `reasoning_effort` but \"none\"",
+            ));
+        }
+        (_, Some(budget)) | (Some(Some((budget, _))), None) => {
+            ReasoningRequest::Wanted(Some(budget))
+        }
+        (Some(None), None) => ReasoningRequest::Declined,
+        (None, None) => ReasoningRequest::Unsaid,
+    };
+    Ok((request, word))
 }
 
 /// The parts of a message that a request asks for.

@@ -357,7 +357,7 @@ fn text_format(
         return Ok(());
     };
     let mut text = Fields::new("text", text)?;
-    let format = text.value("format").unwrap_or(plain);
+    let format = text.value("format").unwrap_or_else(|| plain.clone());
     text.only("verbosity", |value| value == "medium", "leave it out")?;
     text.finish()?;
     asked.insert("text".to_owned(), json!({ "format": format }));
@@ -366,6 +366,14 @@ fn text_format(
             let mut inner = Fields::new("text.format", format)?;
             inner.ignore("type");
             json!({ "type": "json_schema", "json_schema": inner.into_rest() })
+        }
+        Some("text") => {
+            let mut members = format.as_object().into_iter().flat_map(|format| format.keys());
+            if let Some(other) = members.find(|member| *member != "type") {
+                let message = "is not for the type \"text\"; leave it out";
+                return Err(ApiError::field(format!("text.format.{other}"), message));
+            }
+            plain
         }
         _ => format,
     };

@@ -9,7 +9,7 @@ use crate::engine::{FinishReason, Protocol, Usage};
 use crate::server::api_error::ApiError;
 use crate::server::app::App;
 use crate::server::response::{
-    InputReader, TypedWriter, WholeWriter, call_id, logprob, now, unique_id,
+    InputReader, TypedWriter, WholeWriter, call_id, logprob, now, optional_members, unique_id,
 };
 use crate::server::response_store::StoredResponse;
 use crate::server::worker::WorkerReply;
@@ -36,6 +36,8 @@ pub(super) struct ResponseAnswer {
     tokens: Vec<Value>,
     usage: Usage,
     finish: Option<FinishReason>,
+    /// Members that only some requests ask for.
+    optional: Map<String, Value>,
     /// Events that were not sent yet.
     events: Vec<Value>,
     /// Number of events so far.
@@ -106,6 +108,7 @@ impl ResponseAnswer {
             tokens: Vec::new(),
             usage: Usage::default(),
             finish: None,
+            optional: Map::new(),
             events: Vec::new(),
             sequence: 0,
             has_begun: false,
@@ -258,6 +261,13 @@ impl ResponseAnswer {
         self.events.push(event.into());
     }
 
+    /// The text of all messages.
+    fn written(&self) -> String {
+        let done = self.output.iter().filter_map(|item| item["content"][0]["text"].as_str());
+        let open = self.open.as_ref().filter(|open| matches!(open.kind, ItemKind::Message));
+        done.chain(open.map(|open| open.text.as_str())).collect()
+    }
+
     /// The response as it is now.
     fn object(&self, status: &str) -> Value {
         let incomplete = match status {
@@ -290,6 +300,7 @@ impl ResponseAnswer {
             "usage": usage,
         });
         if let Value::Object(object) = &mut object {
+            object.extend(self.optional.clone());
             object.extend(self.input.asked.clone());
         }
         object
@@ -318,7 +329,9 @@ impl WholeWriter for ResponseAnswer {
                 self.usage = response.usage;
                 self.finish = Some(response.finish);
                 let reader = std::mem::replace(&mut self.reader, Protocol::default().reader());
-                reader.finish()
+                reader.finish().into_iter().for_each(|part| self.part(part));
+                self.optional = optional_members(&response, &self.written());
+                Vec::new()
             }
             WorkerReply::Finished | WorkerReply::Failed(_) | WorkerReply::OutOfTime => Vec::new(),
         };
