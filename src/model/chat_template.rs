@@ -18,11 +18,13 @@ use std::time::SystemTime;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value, ValueKind};
 use minijinja::{Environment, ErrorKind as JinjaErrorKind, Output, State, context};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::checkpoint::ModelFiles;
 use crate::error::{Error, ErrorKind, Result};
+use crate::strict_json;
 
 pub(crate) use strftime::strftime;
 
@@ -35,6 +37,12 @@ const FIELD: &str = "chat_template";
 const DEFAULT: &str = "default";
 /// The one for conversations with tools, where there is one.
 const TOOL_USE: &str = "tool_use";
+
+/// The role of a message with what a tool gave.
+const TOOL: &str = "tool";
+
+/// The field of a message with the calls of tools.
+const TOOL_CALLS: &str = "tool_calls";
 
 /// The variable with what the model is to answer from.
 const DOCUMENTS: &str = "documents";
@@ -242,32 +250,68 @@ impl ChatTemplate {
                 .with_help("write them into a message")
                 .at_field(DOCUMENTS));
         }
-        let parsed = with_parsed_arguments(messages);
-        let rendered = self.render_messages(now, &parsed, add_generation_prompt, tools, variables);
-        match rendered {
-            // Some templates write the arguments of calls as they come in OpenAI's API: the JSON's text.
-            Err(error) if error.kind() == ErrorKind::Request => {
-                let texts = with_argument_texts(messages);
-                if texts == parsed {
-                    return Err(error);
+        // As they are; where that fails, the arguments of calls as they come in OpenAI's API, the JSON's text, which
+        // some templates want, tools without a description with an empty one, and calls without text with an empty one.
+        let parsed = with_parsed_arguments(messages)?;
+        let texts = Some(with_argument_texts(messages)).filter(|texts| *texts != parsed);
+        let described = tools.and_then(with_descriptions);
+        let mut failed = None;
+        let has_null = self.asks_for_content();
+        for messages in [Some(&parsed), texts.as_ref()].into_iter().flatten() {
+            let tools = [Some(tools), described.as_ref().map(Some)].into_iter().flatten();
+            let nulls = [Some(has_null), has_null.then_some(false)].into_iter().flatten();
+            for (tools, has_null) in tools.flat_map(|tools| nulls.clone().map(move |n| (tools, n)))
+            {
+                let render = |messages: &[Message]| {
+                    let messages = template_messages(messages, has_null);
+                    self.render_messages(now, &messages, add_generation_prompt, tools, variables)
+                };
+                match render(messages) {
+                    Ok(rendered) => {
+                        self.check_read(&rendered, messages, render)?;
+                        return Ok(rendered);
+                    }
+                    Err(error) if error.kind() == ErrorKind::Request => {
+                        failed.get_or_insert(error);
+                    }
+                    error => return error,
                 }
-                self.render_messages(now, &texts, add_generation_prompt, tools, variables)
-                    .or(Err(error))
             }
-            rendered => rendered,
         }
+        // There was one attempt at least, which has returned or failed.
+        Err(failed.unwrap_or_else(|| endless("the chat template was not read")))
+    }
+
+    /// Errors if the template passes over the answers of tools: the model would go on without what a tool gave it.
+    fn check_read(
+        &self,
+        rendered: &str,
+        messages: &[Message],
+        render: impl Fn(&[Message]) -> Result<String>,
+    ) -> Result<()> {
+        let is_answer = |message: &Message| message.role == TOOL && !message.content.is_empty();
+        // One tells of all.
+        let Some(index) = messages.iter().rposition(is_answer) else { return Ok(()) };
+        let mut others = messages.to_vec();
+        others.remove(index);
+        if self.text.contains(TOOL) || render(&others).is_ok_and(|other| other != rendered) {
+            return Ok(());
+        }
+        let message =
+            format!("the chat template passes over message {index}, of the role `{TOOL}`");
+        Err(Error::new(ErrorKind::Request, message)
+            .with_help("write what the tool gave into a message of the user"))
     }
 
     fn render_messages(
         &self,
         now: SystemTime,
-        messages: &[Message],
+        messages: &[Json],
         add_generation_prompt: bool,
         tools: Option<&Json>,
         variables: &Map<String, Json>,
     ) -> Result<String> {
         let documents = variables.get(DOCUMENTS);
-        let messages = self.template_messages(messages);
         let strftime_now = Value::from_function(move |format: String| strftime(&format, now));
         let tokens = self.tokens.iter().map(|(k, v)| (k.as_str(), Value::from(v.as_str())));
         // The template's own come last, and win.
@@ -313,20 +357,26 @@ impl ChatTemplate {
         Ok(String::from_utf8_lossy(&out).into_owned())
     }
 
-    /// The messages as a template sees them. One that asks whether content is `none`, as DeepSeek-R1's does before
-    /// calls, is told so of calls without text.
-    fn template_messages(&self, messages: &[Message]) -> Vec<Json> {
-        const QUESTIONS: [&str; 3] = ["content is none", "content'] is none", "content\"] is none"];
-        let asks = QUESTIONS.iter().any(|question| self.text.contains(question));
-        let message = |message: &Message| {
-            let mut json = serde_json::to_value(message).unwrap_or_default();
-            if asks && message.content.is_empty() && message.more.contains_key("tool_calls") {
-                json["content"] = Json::Null;
-            }
-            json
-        };
-        messages.iter().map(message).collect()
+    /// Whether the template asks if content is `none`, as DeepSeek-R1's does before calls.
+    fn asks_for_content(&self) -> bool {
+        const NAMES: [&str; 3] = ["content", "content']", "content\"]"];
+        NAMES
+            .iter()
+            .flat_map(|name| self.text.split(name).skip(1))
+            .any(|behind| behind.starts_with(" is none") || behind.starts_with(" is not none"))
     }
+}
+
+/// The messages as a template sees them; with `has_null` the content of calls without text is `none`.
+fn template_messages(messages: &[Message], has_null: bool) -> Vec<Json> {
+    let message = |message: &Message| {
+        let mut json = serde_json::to_value(message).unwrap_or_default();
+        if has_null && message.content.is_empty() && message.more.contains_key(TOOL_CALLS) {
+            json["content"] = Json::Null;
+        }
+        json
+    };
+    messages.iter().map(message).collect()
 }
 
 /// The error for a template that exceeds a limit.
@@ -417,12 +467,25 @@ fn without_generation_tags(text: &str) -> String {
     out + rest
 }
 
-/// The messages with the arguments of their calls as objects, where they are JSON in a string.
-pub(super) fn with_parsed_arguments(messages: &[Message]) -> Vec<Message> {
-    with_arguments(messages, |arguments| {
-        let parsed = serde_json::from_str::<Json>(arguments.as_str()?).ok()?;
-        parsed.is_object().then_some(parsed)
-    })
+/// The messages with the arguments of their calls as objects, which OpenAI's clients send as the text of JSON.
+///
+/// Errors if an object has a number that would be rounded. Text that is no object stays text.
+pub(super) fn with_parsed_arguments(messages: &[Message]) -> Result<Vec<Message>> {
+    let mut failed = Ok(());
+    let parsed = with_arguments(messages, |arguments| {
+        let text = arguments.as_str().filter(|text| text.trim_start().starts_with('{'))?;
+        serde_json::from_str::<IgnoredAny>(text).ok()?;
+        match strict_json::parse(text) {
+            Ok(object) => Some(object),
+            // A key that is written twice, as models may do.
+            Err(error) if error.place().pointer.is_some() => serde_json::from_str(text).ok(),
+            Err(error) => {
+                failed = Err(error);
+                None
+            }
+        }
+    });
+    failed.map(|()| parsed)
 }
 
 /// The messages with the arguments of their calls as the text of JSON.
@@ -432,11 +495,33 @@ fn with_argument_texts(messages: &[Message]) -> Vec<Message> {
     })
 }
 
+/// The tools with an empty description where a function has none; `None` if all have one.
+fn with_descriptions(tools: &Json) -> Option<Json> {
+    let mut tools = tools.clone();
+    let mut is_changed = false;
+    for tool in tools.as_array_mut()? {
+        let function = match tool.get("function") {
+            Some(_) => tool.get_mut("function"),
+            None => Some(tool),
+        };
+        if let Some(function) = function.and_then(Json::as_object_mut)
+            && function.get("description").is_none_or(Json::is_null)
+        {
+            function.insert("description".to_owned(), Json::from(""));
+            is_changed = true;
+        }
+    }
+    is_changed.then_some(tools)
+}
+
 /// The messages with other arguments of their calls, where `other` has some.
-fn with_arguments(messages: &[Message], other: impl Fn(&Json) -> Option<Json>) -> Vec<Message> {
+fn with_arguments(
+    messages: &[Message],
+    mut other: impl FnMut(&Json) -> Option<Json>,
+) -> Vec<Message> {
     let mut messages = messages.to_vec();
     for message in &mut messages {
-        let calls = message.more.get_mut("tool_calls").and_then(Json::as_array_mut);
+        let calls = message.more.get_mut(TOOL_CALLS).and_then(Json::as_array_mut);
         for call in calls.into_iter().flatten() {
             if let Some(arguments) = call.pointer_mut("/function/arguments")
                 && let Some(other) = other(arguments)

@@ -82,7 +82,7 @@ impl Model {
             return self.tokenizer.encode_prompt(&prompt, false);
         }
         // Names in the beginning of the answer are text as in the messages.
-        let mut messages = chat_template::with_parsed_arguments(messages);
+        let mut messages = chat_template::with_parsed_arguments(messages)?;
         let count = messages.len();
         messages.extend(begun.iter().filter_map(|part| match part {
             PromptPart::Template(_) => None,

@@ -91,6 +91,14 @@ fn real_templates_render_as_in_jinja2() {
                     );
                     assert_eq!(error.kind(), ErrorKind::Request);
                 }
+                // What the template leaves out of the prompt without a word is refused here.
+                (Err(error), Value::String(expected))
+                    if error.to_string().contains("passes over") =>
+                {
+                    let tools = c.messages.iter().filter(|message| message.role == "tool");
+                    assert!(tools.clone().count() > 0, "{file}: {name}: {error}");
+                    assert!(tools.into_iter().all(|tool| !expected.contains(&tool.content)));
+                }
                 // What Jinja2 itself stumbles over (a loop over nothing, an unknown name) is empty
                 // here.
                 (Ok(_), Value::Object(refused)) if own(refused) => {}
@@ -164,10 +172,67 @@ fn calls_without_text_have_no_content() {
         assert_eq!(prompt, format!("<call>f\n{written}</call>"));
         assert_eq!(render(text, call(arguments, "Hm.")).unwrap(), "assistant:Hm.");
     }
+    // DeepSeek-R1-Distill's asks whether it is not.
+    let text = "{%- if messages[0]['content'] is not none -%}text{%- else -%}none{%- endif -%}\
+                {%- for tool in messages[0]['tool_calls'] -%}{{ tool.function.name }}{%- endfor -%}";
+    assert_eq!(render(text, call(json!("{}"), "")).unwrap(), "nonef");
     // A template that does not ask has text, and the error is that of the first attempt.
     assert_eq!(render("{{ messages[0].content | length }}", call(json!("{}"), "")).unwrap(), "0");
     let error = render("{{ raise_exception('no') }}", call(json!("{}"), "")).unwrap_err();
     assert!(error.to_string().contains("the chat template refuses: no"), "{error}");
+}
+
+/// What a template leaves out of a prompt is not left out without a word.
+#[test]
+fn messages_that_a_template_passes_over_are_refused() {
+    let text = "{% for m in messages %}{% if m.role == 'user' %}<u>{{ m.content }}{% elif m.role == 'assistant' %}\
+                <a>{{ m.content }}{% endif %}{% endfor %}";
+    let template = ChatTemplate::new(text, &[]).unwrap();
+    let messages = |list: Value| -> Vec<Message> { serde_json::from_value(list).unwrap() };
+    let asked = json!({"role": "user", "content": "Hi"});
+    let answered = json!({"role": "tool", "content": "sunny"});
+    let render = |list: Value| template.render(&messages(list), true, None);
+    assert_eq!(
+        render(json!([asked, {"role": "assistant", "content": "Yes"}])).unwrap(),
+        "<u>Hi<a>Yes"
+    );
+    let error = render(json!([asked, answered])).unwrap_err().to_string();
+    assert!(error.contains("passes over message 1, of the role `tool`"), "{error}");
+    // One that writes any role passes over none.
+    let any = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}";
+    assert_eq!(render_all(any, json!([asked, answered])).unwrap(), "<user>Hi<tool>sunny");
+}
+
+fn render_all(text: &str, messages: Value) -> maskwright::Result<String> {
+    let messages: Vec<Message> = serde_json::from_value(messages).unwrap();
+    ChatTemplate::new(text, &[])?.render(&messages, true, None)
+}
+
+/// gpt-oss's template adds the description of each tool to a text.
+#[test]
+fn tools_need_no_description() {
+    let text = "{% for t in tools %}{{ '// ' + t.function.description + ';' + t.function.name }}{% endfor %}";
+    let template = ChatTemplate::new(text, &[]).unwrap();
+    let tools = json!([{"type": "function", "function": {"name": "f"}},
+        {"type": "function", "function": {"name": "g", "description": "G"}}]);
+    let messages = [Message::new("user", "Hi")];
+    assert_eq!(template.render(&messages, true, Some(&tools)).unwrap(), "// ;f// G;g");
+    // One that asks is told that there is none.
+    let asks = "{% for t in tools %}{{ t.function | tojson }}{% endfor %}";
+    let prompt =
+        ChatTemplate::new(asks, &[]).unwrap().render(&messages, true, Some(&tools)).unwrap();
+    assert!(prompt.starts_with("{\"name\": \"f\"}"), "{prompt}");
+}
+
+/// Numbers of calls reach the prompt as they were written, or not at all.
+#[test]
+fn numbers_of_calls_are_not_rounded() {
+    let text = "{{ messages[0].tool_calls[0].function.arguments | tojson }}";
+    let call = |arguments: &str| json!({"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": arguments}}]});
+    let exact = r#"{"x": 0.009461053956418471}"#;
+    assert_eq!(render(text, call(exact)).unwrap(), exact);
+    let error = render(text, call(r#"{"x": 123456789012345678901234567890}"#)).unwrap_err();
+    assert!(error.to_string().contains("would be read as"), "{error}");
 }
 
 /// A folder's template lies in one of four places.
