@@ -86,9 +86,7 @@ pub(crate) fn apply(document: &Document, mut options: Options) -> Result<Options
     }
     if escapes.is_some() || general {
         let escapes = escapes.unwrap_or(ESCAPES);
-        let all = ESCAPES.chars().all(|escape| escapes.contains(escape));
-        // A character without its short escape is written in the long one.
-        if (general || escapes.contains('u') && !all) && options.spelling == Spelling::Canonical {
+        if general && options.spelling == Spelling::Canonical {
             options.spelling = Spelling::Escapes;
         }
         options.escapes = Some(escapes.to_owned());

@@ -161,6 +161,8 @@ pub struct Options {
     /// The characters that may follow a backslash in strings and names, of `"\\/bfnrtu`. `None`: all
     /// that the spelling writes. A text that cannot be written without others is not in the schema.
     pub escapes: Option<String>,
+    /// Whether `\uXXXX` stands for characters alone that must be escaped and may not be in their short form.
+    pub(crate) long_escapes_where_needed: bool,
     /// Digits that a number may have on each side of its point. The default, 20, holds every
     /// 64-bit integer and every double as `json.dumps` writes them. Values that the schema lists
     /// (`const`, `enum`) are not bound by it.
@@ -185,6 +187,17 @@ pub struct Options {
 }
 
 impl Options {
+    /// Lets the canonical spelling write in the long form (`\u000a`) what it may not write in the short one, where
+    /// that is allowed.
+    pub(crate) fn spell_without_short_escapes(&mut self) {
+        let lacks = |escapes: &String| {
+            escapes.contains('u') && "\"\\bfnrt".chars().any(|short| !escapes.contains(short))
+        };
+        if self.spelling == Spelling::Canonical && self.escapes.as_ref().is_some_and(lacks) {
+            (self.spelling, self.long_escapes_where_needed) = (Spelling::Escapes, true);
+        }
+    }
+
     /// Whether some texts may not be written.
     pub(crate) fn restricts_texts(&self) -> bool {
         !self.excludes.is_empty() || self.escapes.is_some()
@@ -202,6 +215,7 @@ impl Default for Options {
             one_of: OneOf::Exactly,
             excludes: Vec::new(),
             escapes: None,
+            long_escapes_where_needed: false,
             digits: DIGITS,
             formats: true,
             draft: None,

@@ -34,8 +34,9 @@ pub(crate) const ANY_KEY: &str = "\u{ffff}";
 const KEY: &str = "{key}";
 
 /// The styles, each a text of JSON.
-const TEXTS: [&str; 10] = [
+const TEXTS: [&str; 11] = [
     include_str!("styles/qwen_xml.json"),
+    include_str!("styles/mimo_xml.json"),
     include_str!("styles/minimax_xml.json"),
     include_str!("styles/deepseek_xml.json"),
     include_str!("styles/deepseek_v4_1_xml.json"),
@@ -203,8 +204,6 @@ pub(crate) enum Strip {
     Nothing,
     /// One line feed at the beginning and one at the end, if they are there.
     Line,
-    /// All whitespace at both ends.
-    Blank,
 }
 
 impl Notation {
@@ -257,7 +256,6 @@ pub(crate) fn sign(
 
 /// The texts between two signs that a reader takes for one of these.
 pub(crate) fn unstripped(languages: &mut Languages, texts: Language, strip: Strip) -> Language {
-    let space = languages.byte_set([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
     match strip {
         Strip::Nothing => texts,
         Strip::Line => {
@@ -274,14 +272,6 @@ pub(crate) fn unstripped(languages: &mut Languages, texts: Language, strip: Stri
                 bare,
             ];
             languages.union(ways)
-        }
-        Strip::Blank => {
-            let begins = languages.concat([space, Language::ALL]);
-            let ends = languages.concat([Language::ALL, space]);
-            let bare = languages.difference(texts, begins);
-            let bare = languages.difference(bare, ends);
-            let spaces = languages.repeat(space, 0, None);
-            languages.concat([spaces, bare, spaces])
         }
     }
 }

@@ -100,6 +100,16 @@ fn documented_formats() {
     judge(&json, &["\"<\"", "\"a|\""], &["\"<|\"", "\"a<|\""]);
     let styled = json!({"type": "qwen_xml_parameter", "json_schema": schema});
     judge(&styled, &["<parameter=a>1</parameter>"], &["{\"a\": 1}", ""]);
+    // A gap around all arguments, as tags have it: `…</parameter>\n</invoke>`.
+    let one = "<parameter=a>1</parameter>";
+    let [behind, around] = [format!("{one}\n"), format!("\n{one}\n")];
+    let [twice, wide] = [format!("{one}\n\n"), format!("\n\n{one}")];
+    judge(&styled, &[&behind, &around], &[&twice, &wide]);
+    let bracketed = json!({"type": "json_schema", "style": "gemma_4", "json_schema": schema});
+    judge(&bracketed, &["{a:1}"], &["\n{a:1}", "{a:1}\n"]);
+    let spaced = json!({"type": "json_schema", "style": "qwen_xml", "json_schema": schema,
+        "max_whitespace_cnt": 2});
+    judge(&spaced, &[&twice, &wide, &around], &[&format!("{one}\n\n\n")]);
     for (format, yes, no) in [
         (json!({"type": "optional", "content": text("x")}), &["", "x"][..], &["xx"][..]),
         (json!({"type": "plus", "content": text("x")}), &["x", "xxx"], &[""]),

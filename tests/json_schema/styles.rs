@@ -107,7 +107,26 @@ fn keys_without_a_name_and_empty_arguments() {
         ],
     );
     check("qwen_xml", r#"{"type": "object", "maxProperties": 0}"#, &[""], &["<"]);
-    check("qwen_xml", "true", &["", "<parameter=>{\"a\": 1}</parameter>"], &["{}", "1"]);
+    let strings = r#"{"type": "object", "properties": {"u": {"enum": ["x", " y\n"]}}, "required": ["u"], "additionalProperties": false}"#;
+    let written = |text: &str| format!("<parameter name=\"u\">{text}</parameter>");
+    check(
+        "minimax_xml",
+        strings,
+        &[&written("x"), &written(" y\n")],
+        &[&written(" x"), &written("y")],
+    );
+    check(
+        "mimo_xml",
+        strings,
+        &["<parameter=u> y\n</parameter>"],
+        &["<parameter=u>\nx\n</parameter>"],
+    );
+    check(
+        "qwen_xml",
+        "true",
+        &["", "<parameter=x>{\"a\": 1}</parameter>"],
+        &["{}", "1", "<parameter=>1</parameter>"],
+    );
 }
 
 /// Closing concerns the schema, not what a style can spell.
@@ -320,12 +339,17 @@ const EXAMPLE_SCHEMA: &str = r#"{
 }"#;
 
 /// Arguments by [`EXAMPLE_SCHEMA`] in the documented form of each style.
-const EXAMPLES: [(&str, &str); 11] = [
+const EXAMPLES: [(&str, &str); 12] = [
     ("json", r#"{"s": "a \"b\"", "n": 2.5, "b": null, "l": ["x", 1], "o": {"k": "x"}}"#),
     (
         "qwen_xml",
         "<parameter=s>\na \"b\"\n</parameter>\n<parameter=n>\n2.5\n</parameter>\n<parameter=b>\nnull\n</parameter>\n\
          <parameter=l>\n[\"x\", 1]\n</parameter>\n<parameter=o>\n{\"k\": \"x\"}\n</parameter>",
+    ),
+    (
+        "mimo_xml",
+        "<parameter=s>a \"b\"</parameter><parameter=n>2.5</parameter><parameter=b>null</parameter>\
+         <parameter=l>[\"x\", 1]</parameter><parameter=o>{\"k\": \"x\"}</parameter>",
     ),
     (
         "minimax_xml",
@@ -392,8 +416,9 @@ fn each_style_by_an_example() {
 }
 
 /// Names in the signs of each style that a vocabulary may have as special tokens.
-const SIGN_TOKENS: [(&str, &[&str]); 9] = [
+const SIGN_TOKENS: [(&str, &[&str]); 10] = [
     ("qwen_xml", &["</parameter>"]),
+    ("mimo_xml", &["</parameter>"]),
     ("minimax_xml", &["</parameter>"]),
     ("deepseek_xml", &["｜DSML｜"]),
     ("deepseek_v4_1_xml", &["｜DSML｜"]),

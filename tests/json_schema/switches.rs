@@ -385,7 +385,22 @@ fn escapes_are_chosen() {
     let general = guided(json!({"json_allow_general_unicode_escapes": true}));
     check(&options, &general, &[r#""\u00e9\ud83d\ude00""#, r#""\n""#], &[r#""\/""#, r#""\ud83d""#]);
     let long = guided(json!({"json_allowed_escapes": "u"}));
-    check(&options, &long, &[r#""\u000a\u001e""#], &[r#""\n""#, r#""\"""#]);
+    // The long form is for what must be escaped, and may not be in its short form.
+    let needless =
+        [r#""\u0041""#, r#""\u00e9""#, r#""\ud83d\ude00""#, r#""\u002f""#, r#""\u000A""#];
+    let refused = [&needless[..], &[r#""\n""#, r#""\"""#]].concat();
+    check(&options, &long, &[r#""\u000a\u001e\u0022\u005c""#], &refused);
+    let some = guided(json!({"json_allowed_escapes": "\"\\nu"}));
+    let refused = [&needless[..], &[r#""\u000a""#, r#""\t""#, r#""\u0022""#]].concat();
+    check(&options, &some, &[r#""\n\"\\\u0009\u0001""#], &refused);
+    let options_of = |escapes: &str| {
+        let mut options = Options::default();
+        options.escapes = Some(escapes.to_owned());
+        options
+    };
+    let line = json!({"const": "a\nb", "title": "a"});
+    check(&options_of("\"\\u"), &line, &[r#""a\u000ab""#], &[r#""a\nb""#]);
+    check(&options_of("\"\\nu"), &line, &[r#""a\nb""#], &[r#""a\u000ab""#]);
     let none = guided(json!({"json_allowed_escapes": ""}));
     check(&options, &none, &[r#""a""#], &[r#""\n""#, r#""\u000a""#]);
     let null = guided(json!({"json_allowed_escapes": null}));

@@ -11,6 +11,7 @@ use crate::json_schema::options::{Options, Spelling, Strictness, Whitespace};
 use crate::json_schema::punctuation::separators;
 use crate::json_schema::schema::Schema;
 use crate::json_schema::set::Sets;
+use crate::regular::Language;
 
 /// The values of a schema, written as the options say: the only
 /// [`Hole`](crate::grammar::hole::Hole) there is. Each has a
@@ -38,6 +39,8 @@ impl SchemaHole {
         if options.style.notation().is_some_and(|style| style.is_python()) {
             // JSON's other spellings, such as `\/`, mean something else in Python.
             options.spelling = Spelling::Canonical;
+        } else {
+            options.spell_without_short_escapes();
         }
         if options.strictness == Strictness::Closed {
             closing::close(&mut schema.document, &mut References::new(options.draft))?;
@@ -47,29 +50,42 @@ impl SchemaHole {
 
     /// A grammar that is this and nothing else.
     pub(crate) fn grammar(self) -> Result<Grammar> {
+        self.grammar_with_gap(false)
+    }
+
+    /// The grammar of a part of a structural tag. Where the style has no signs around all members, there is a gap
+    /// there as between two of them: the tags end with `…</parameter>\n</invoke>`.
+    pub(crate) fn tag_grammar(self) -> Result<Grammar> {
+        let has_gap = self.options.style.notation().is_some_and(|style| style.is_open());
+        self.grammar_with_gap(has_gap)
+    }
+
+    /// The grammar, with a gap of at least one line break around all members or without. Whitespace around
+    /// JSON is the schema's own.
+    fn grammar_with_gap(self, has_gap: bool) -> Result<Grammar> {
         let mut builder = GrammarBuilder::new();
-        // Whitespace around JSON is the schema's own.
-        let is_styled = self.options.style.notation().is_some();
-        let gap = match &self.options.whitespace {
-            Whitespace::Any if is_styled => {
-                Some(separators(builder.languages(), &self.options.whitespace)?.gap)
+        let whitespace = &self.options.whitespace;
+        let is_any = *whitespace == Whitespace::Any && self.options.style.notation().is_some();
+        let gap = match has_gap || is_any {
+            true => {
+                let own = separators(builder.languages(), whitespace)?.gap;
+                let line = builder.languages().literal(b"\n");
+                let gap = builder.languages().union([Language::EPSILON, line, own]);
+                builder.regular(gap)
             }
-            _ => None,
+            false => builder.empty(),
         };
         let body = match self.arguments()? {
-            Arguments::Some => builder.hole(Arc::new(self)),
-            Arguments::None => builder.empty(),
+            Arguments::None => gap,
+            Arguments::Some => {
+                let hole = builder.hole(Arc::new(self));
+                builder.sequence([gap, hole, gap])
+            }
             Arguments::SomeOrNone => {
-                let (hole, empty) = (builder.hole(Arc::new(self)), builder.empty());
-                builder.choice([hole, empty])
+                let hole = builder.hole(Arc::new(self));
+                let some = builder.sequence([gap, hole, gap]);
+                builder.choice([some, gap])
             }
-        };
-        let body = match gap {
-            Some(gap) => {
-                let gap = builder.regular(gap);
-                builder.sequence([gap, body, gap])
-            }
-            None => body,
         };
         let start = builder.rule("start", body);
         builder.finish(start)

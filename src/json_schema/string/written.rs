@@ -24,9 +24,15 @@ pub(crate) fn writable_texts(
         }
         let backslash = ByteSet::from_iter([b'\\']);
         let plain = l.byte_set(backslash.complement());
-        let [backslash, letter] = [backslash, escapes.bytes().collect()].map(|set| l.byte_set(set));
-        let escape = l.concat([backslash, letter]);
-        let unit = l.union([plain, escape]);
+        let is_short = |letter: &u8| !options.long_escapes_where_needed || *letter != b'u';
+        let letters: ByteSet = escapes.bytes().filter(is_short).collect();
+        let [backslash, letter] = [backslash, letters].map(|set| l.byte_set(set));
+        let short = l.concat([backslash, letter]);
+        let long = match options.long_escapes_where_needed {
+            true => long_escapes(l, escapes),
+            false => Language::EMPTY,
+        };
+        let unit = l.union([plain, short, long]);
         let escaped = l.repeat(unit, 0, None);
         writable = l.intersect([writable, escaped]);
     }
@@ -42,4 +48,14 @@ pub(crate) fn writable_texts(
         writable = l.difference(writable, with_excluded);
     }
     Ok(writable)
+}
+
+/// The long escapes of characters that JSON escapes, and for which these are not the short ones.
+fn long_escapes(l: &mut Languages, escapes: &str) -> Language {
+    const SHORT: [(char, u32); 7] =
+        [('"', 0x22), ('\\', 0x5c), ('b', 8), ('f', 0xc), ('n', 0xa), ('r', 0xd), ('t', 9)];
+    let has_short = |c: &u32| SHORT.iter().any(|(e, short)| short == c && escapes.contains(*e));
+    let escaped = (0..0x20).chain([0x22, 0x5c]).filter(|c| !has_short(c));
+    let written: Vec<String> = escaped.map(|c| format!("\\u{c:04x}")).collect();
+    l.literals(written.iter().map(String::as_bytes))
 }

@@ -18,6 +18,7 @@ static FLAT: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
         |pattern: &str| Regex::new(&format!("(?s)^[ \\t\\r\\n]*{pattern}")).expect("a pattern");
     vec![
         ("qwen_xml", one("<parameter=(?P<k>.*?)>(?P<v>.*?)</parameter>")),
+        ("mimo_xml", one("<parameter=(?P<k>.*?)>(?P<v>.*?)</parameter>")),
         ("minimax_xml", one("<parameter name=\"(?P<k>.*?)\">(?P<v>.*?)</parameter>")),
         (
             "deepseek_xml",
@@ -156,7 +157,6 @@ fn flat_readings(style: &str, pattern: &Regex, text: &str) -> Option<Vec<Value>>
                 let raw = raw.strip_prefix('\n').unwrap_or(raw);
                 raw.strip_suffix('\n').unwrap_or(raw)
             }
-            "minimax_xml" => raw.trim_matches(BLANK),
             _ => raw,
         };
         let string = Value::from(string);
@@ -387,21 +387,19 @@ fn flat_text(style: &str, key: &str, value: &Value) -> Option<String> {
     let space = |c: char| c.is_whitespace() || c == '\u{feff}';
     let (end, name_end, key_is_fit) = match style {
         "qwen_xml" => ("</parameter>", ">", true),
-        "minimax_xml" => (
-            "</parameter>",
-            "\"",
-            !(key.contains('>') || is_string && text.trim_matches(space) != text),
-        ),
+        "mimo_xml" => ("</parameter>", ">", true),
+        "minimax_xml" => ("</parameter>", "\"", !key.contains('>')),
         "deepseek_xml" => ("</｜DSML｜parameter>", "\"", true),
         "deepseek_v4_1_xml" => ("</｜DSML｜ parameter>", "\"", true),
         "glm_xml" => ("</arg_value>", "</arg_key>", key.trim_matches(space) == key),
         _ => ("<|close|>argument<|sep|>", "\"", !key.contains('&') && !key.contains("<|sep|>")),
     };
-    if text.contains(end) || key.contains(name_end) || !key_is_fit {
+    if text.contains(end) || key.contains(name_end) || !key_is_fit || key.is_empty() {
         return None;
     }
     Some(match style {
         "qwen_xml" => format!("<parameter={key}>\n{text}\n</parameter>"),
+        "mimo_xml" => format!("<parameter={key}>{text}</parameter>"),
         "minimax_xml" => format!("<parameter name=\"{key}\">{text}</parameter>"),
         "deepseek_xml" => format!(
             "<｜DSML｜parameter name=\"{key}\" string=\"{is_string}\">{text}</｜DSML｜parameter>"

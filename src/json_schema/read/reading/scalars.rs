@@ -34,7 +34,6 @@ impl ArgumentReading {
                 && match strip {
                     Strip::Nothing => false,
                     Strip::Line => first == '\n',
-                    Strip::Blank => first.is_ascii_whitespace(),
                 };
             if is_stripped {
                 is_begun = strip == Strip::Line;
@@ -145,7 +144,6 @@ fn stripped(text: &str, strip: Strip) -> &str {
     match strip {
         Strip::Nothing => text,
         Strip::Line => text.strip_prefix('\n').unwrap_or(text),
-        Strip::Blank => text.trim_ascii_start(),
     }
 }
 
