@@ -69,20 +69,10 @@ impl TokenCosts {
 
 /// Calls `found` with each token that spells the text from an offset on, and the offset after it.
 fn each_token(vocabulary: &Vocabulary, text: &[u32], at: usize, found: &mut dyn FnMut(u32, usize)) {
-    let trie = vocabulary.trie();
     let byte = |at: usize| text.get(at).and_then(|&symbol| u8::try_from(symbol).ok());
-    let Some(first) = byte(at) else {
-        found(text[at] - 256, at + 1);
-        return;
-    };
-    let mut node = trie.first(first);
-    let mut end = at + 1;
-    while let Some(here) = node {
-        if let Some(&token) = trie.tokens(here).first() {
-            found(token, end);
-        }
-        node = byte(end).and_then(|byte| trie.child(here, byte));
-        end += 1;
+    match byte(at) {
+        Some(_) => vocabulary.trie().tokens_from(at, byte, found),
+        None => found(text[at] - 256, at + 1),
     }
 }
 

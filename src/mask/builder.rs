@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::cache::MaskCache;
 use super::packed_mask::{MaskBase, PackedMask};
 use super::terminal_reader::TerminalReader;
 use crate::error::Result;
-use crate::recognizer::{ACCEPT, CaptureMode, ConfigId, Point, Recognizer, TokenSpan};
+use crate::recognizer::{ACCEPT, CaptureMode, ConfigId, Item, Point, Recognizer, TokenSpan};
 use crate::vocabulary::{TokenMask, Vocabulary};
 
 /// Tokens to be read in full, where that may matter.
@@ -72,13 +74,20 @@ impl<'a> MaskBuilder<'a> {
         let trie = vocabulary.trie();
         let items = self.recognizer.items(id).to_vec();
         self.recognizer.captures = CaptureMode::Ignore;
+        // Most tokens end in the items of others.
+        let mut known: FxHashMap<Vec<Item>, bool> = FxHashMap::default();
         let walked = self.recognizer.walk(trie, &items, &mut |recognizer, node, items| {
-            if trie.tokens(node).is_empty() {
-                return Ok(());
-            }
-            let mut items = items.to_vec();
-            recognizer.settle(&mut items)?;
-            if recognizer.is_live(vocabulary, &items)? {
+            let is_live = match known.get(items) {
+                Some(&is_live) => is_live,
+                None => {
+                    let mut settled = items.to_vec();
+                    recognizer.settle(&mut settled)?;
+                    let is_live = recognizer.is_live(vocabulary, &settled)?;
+                    known.insert(items.to_vec(), is_live);
+                    is_live
+                }
+            };
+            if is_live {
                 tokens.extend_from_slice(trie.tokens(node));
             }
             Ok(())

@@ -69,7 +69,7 @@ impl MaskBuilder<'_> {
         while !round.is_empty() {
             for &(item, cursors) in &round {
                 if counts_tokens && let Some(known) = closing {
-                    let more = self.recognizer.closing_tokens(item)?;
+                    let more = self.recognizer.closing_tokens(self.vocabulary, item)?;
                     closing = more.map(|more| more.max(known));
                 }
                 match self.recognizer.program.point(item.point) {

@@ -5,18 +5,20 @@
 //! no token at all are taken out of the terminals when a constraint is compiled. There remain bytes that
 //! stand only *inside longer tokens*, and [budgets](super::token_budgets).
 //!
-//! An item is *completable by bytes* if single-byte tokens alone spell some text from it to the end,
-//! within all budgets. From a point to the end of its rule the least number of them is a least fixed
-//! point (Knuth 1977), in which a part with a budget counts only if its own least number is within it.
-//! Of a stack it is enough to know its *room*: the most tokens that may be spent above it. A frame takes
+//! An item is *completable* if tokens that are counted one terminal at a time spell some text from it to the
+//! end, within all budgets: where every byte is a token, the fewest that a short string of the terminal is cut
+//! into, and elsewhere the single-byte tokens that spell one. From a point to the end of its rule the least number
+//! of them is a least fixed point (Knuth 1977), in which a part with a budget counts only if its own least number
+//! is within it. Of a stack it is enough to know its *room*: the most tokens that may be spent above it. A frame takes
 //! its own tokens from the room below; a budget's frame has no more room than tokens left.
 //!
 //! A configuration without such an item may still be live; then a search over whole tokens decides
 //! ([`Recognizer::is_live`](super::stepper::Recognizer::is_live)).
 //!
 //! Example: the tokens are `a`, `b` and `xy`. In `("xy" | "a") "b"` the point of `"xy"` is not
-//! completable by bytes, but the token `xy` leads from it to `"b"`, which is: so it is live. With
-//! `aa` a token, too, `aaa` within 2 tokens is not completable by bytes and live.
+//! completable, but the token `xy` leads from it to `"b"`, which is: so it is live. Where all bytes are tokens
+//! and `aa` is one, too, `aaa` within 2 tokens is completable, and `"aa" "a"` within 1 token is not, whatever
+//! longer tokens there are.
 
 use std::collections::BTreeSet;
 
@@ -31,26 +33,31 @@ use super::point::Point;
 use super::program::Program;
 use crate::deadline;
 use crate::error::Result;
+use crate::regular::witness::short;
 use crate::regular::{Language, Languages, span, witness_length};
+use crate::vocabulary::Vocabulary;
 
 /// Memo tables of liveness.
 #[derive(Debug)]
 pub(super) struct Liveness {
     /// The strings of single-byte tokens; absent if every byte that tokens hold is one.
     byte_strings: Option<Language>,
-    /// By point: the fewest single-byte tokens to the end of its rule; [`NEVER`] if none spell it.
+    /// By language, where every byte is a token: the tokens that complete it.
+    cuts: FxHashMap<Language, u64>,
+    /// By point: the fewest tokens, cut as for completable items, to the end of its rule; [`NEVER`] if none
+    /// spell it.
     points: FxHashMap<PointId, u64>,
     /// By stack: the most tokens that may be spent above it; `None` if it cannot be completed.
     rooms: FxHashMap<StackId, Option<u64>>,
-    /// By stack: the single-byte tokens that close its unbounded budgets.
+    /// By stack: the tokens that close its unbounded budgets.
     closing: FxHashMap<StackId, Option<u64>>,
-    /// By choice of names: the most single-byte tokens of a name and what follows it.
+    /// By choice of names: the most tokens of a name and what follows it.
     longest_names: FxHashMap<u32, u64>,
     /// By configuration: whether tokens complete it, as searches have found.
     pub(super) configurations: FxHashMap<ConfigId, bool>,
 }
 
-/// No number of single-byte tokens is enough.
+/// No number of tokens is enough.
 const NEVER: u64 = u64::MAX;
 
 /// Without a budget, any number of tokens may be spent.
@@ -74,6 +81,7 @@ impl Liveness {
         });
         Some(Self {
             byte_strings,
+            cuts: FxHashMap::default(),
             points: FxHashMap::default(),
             rooms: FxHashMap::default(),
             closing: FxHashMap::default(),
@@ -92,9 +100,12 @@ impl Liveness {
 /// when they are visited, may have no end. What leads through others is no way to the end.
 const MAX_VISITED_POINTS: usize = 4_000;
 
+/// Longer witnesses are not cut into tokens: as many are enough as they have bytes.
+const MAX_CUT_BYTES: u64 = 4_096;
+
 /// A way from a point to the end of its rule.
 struct Alternative {
-    /// Single-byte tokens of its own.
+    /// Tokens of its own.
     own: u64,
     /// The points that it goes through, each with a number of times.
     then: SmallVec<[(PointId, u32); 2]>,
@@ -108,8 +119,9 @@ impl Alternative {
     }
 }
 
-/// Finds out which items single-byte tokens complete.
+/// Finds out which items tokens complete that are counted by terminal.
 pub(super) struct LivenessCheck<'a> {
+    pub(super) vocabulary: &'a Vocabulary,
     pub(super) program: &'a Program,
     pub(super) languages: &'a mut Languages,
     pub(super) stacks: &'a ReturnStacks,
@@ -117,8 +129,8 @@ pub(super) struct LivenessCheck<'a> {
 }
 
 impl LivenessCheck<'_> {
-    /// The fewest single-byte tokens from a point to the end of its rule: a least fixed point over the
-    /// points that it leads to.
+    /// The fewest tokens from a point to the end of its rule: a least fixed point over the points that it
+    /// leads to.
     fn point_tokens(&mut self, point: PointId) -> Result<u64> {
         if let Some(&tokens) = self.known.points.get(&point) {
             return Ok(tokens);
@@ -181,20 +193,44 @@ impl LivenessCheck<'_> {
         Ok(found)
     }
 
-    /// The fewest single-byte tokens that spell a string of a language; [`NEVER`] if none do.
+    /// As many tokens as spell a short string of a language; [`NEVER`] if none do.
     fn language_tokens(&mut self, language: Language) -> Result<u64> {
-        let spelled = match self.known.byte_strings {
-            None => language,
-            Some(byte_strings) => {
-                let both = self.languages.intersect([language, byte_strings]);
-                if !self.languages.is_live(both)? {
-                    return Ok(NEVER);
-                }
-                both
-            }
+        let Some(byte_strings) = self.known.byte_strings else {
+            return self.cut_tokens(language);
         };
-        Ok(witness_length::short_length(self.languages, spelled, UNBOUNDED_BUDGET.into())?
-            .unwrap_or(NEVER))
+        let both = self.languages.intersect([language, byte_strings]);
+        if !self.languages.is_live(both)? {
+            return Ok(NEVER);
+        }
+        let most = UNBOUNDED_BUDGET.into();
+        Ok(witness_length::short_length(self.languages, both, most)?.unwrap_or(NEVER))
+    }
+
+    /// The fewest tokens that the short witness of a language is cut into, where every byte is a token; its
+    /// bytes where it is long. Behind the tokens of the cut no more are needed than are left of it: so what
+    /// is completable stays so.
+    fn cut_tokens(&mut self, language: Language) -> Result<u64> {
+        if let Some(&known) = self.known.cuts.get(&language) {
+            return Ok(known);
+        }
+        let most = UNBOUNDED_BUDGET.into();
+        let length = witness_length::short_length(self.languages, language, most)?;
+        let Some(length) = length else { return Ok(NEVER) };
+        if length > MAX_CUT_BYTES {
+            return Ok(length);
+        }
+        let Some(text) = short(self.languages, language)? else { return Ok(NEVER) };
+        let fewest = self.vocabulary.trie().fewest_tokens(&text);
+        let mut state = language;
+        for (at, &byte) in text.iter().enumerate() {
+            // Bytes that are no token stand in no terminal; each may be one at the most.
+            let tokens = u64::from(fewest[at]).min((text.len() - at) as u64);
+            let known = self.known.cuts.entry(state).or_insert(tokens);
+            *known = tokens.min(*known);
+            state = self.languages.step(state, byte)?;
+        }
+        self.known.cuts.insert(state, 0);
+        Ok(self.known.cuts[&language])
     }
 
     fn alternatives(&mut self, point: PointId) -> Result<Vec<Alternative>> {
@@ -207,19 +243,18 @@ impl LivenessCheck<'_> {
             }
             Point::Special { next, .. } => vec![Alternative::new(1, &[(next, 1)])],
             Point::Call { rule, next } => {
+                let mut ways = Vec::new();
                 if self.known.has_every_byte()
                     && let Some(text) = program.completion(rule, self.languages)?
                 {
-                    return Ok(vec![Alternative::new(text.len() as u64, &[(next, 1)])]);
+                    ways.push(Alternative::new(text.len() as u64, &[(next, 1)]));
                 }
                 if program.entry(rule).is_none() {
                     program.expand(rule, self.languages)?;
                 }
                 let entry = program.entry(rule);
-                entry
-                    .map(|entry| Alternative::new(0, &[(entry, 1), (next, 1)]))
-                    .into_iter()
-                    .collect()
+                ways.extend(entry.map(|entry| Alternative::new(0, &[(entry, 1), (next, 1)])));
+                ways
             }
             Point::Fork(branches) => program.branches(branches).into_iter().map(one).collect(),
             Point::Repeat { min: 0, next, .. } => vec![one(next)],
@@ -253,7 +288,7 @@ impl LivenessCheck<'_> {
         })
     }
 
-    /// Whether single-byte tokens complete one of the items, or one is complete.
+    /// Whether one of the items is completable, or complete.
     pub(super) fn has_completable(&mut self, items: &[Item]) -> Result<bool> {
         for &item in items {
             if item.point == ACCEPT {
@@ -267,7 +302,7 @@ impl LivenessCheck<'_> {
         Ok(false)
     }
 
-    /// The fewest single-byte tokens from an item to the end of its rule; `None` if none spell it.
+    /// The fewest tokens from an item to the end of its rule; `None` if none spell it.
     fn item_tokens(&mut self, item: Item) -> Result<Option<u64>> {
         let program = self.program;
         let (here, next) = match program.point(item.point) {
@@ -296,7 +331,7 @@ impl LivenessCheck<'_> {
         Ok((tokens < NEVER).then_some(tokens))
     }
 
-    /// The most single-byte tokens that close all unbounded budgets after any token that ends inside the
+    /// The most tokens that close all unbounded budgets after any token that ends inside the
     /// terminal of an item; `None` if that is not known, or if another budget might not suffice.
     pub(super) fn closing_tokens(&mut self, item: Item) -> Result<Option<u64>> {
         let program = self.program;
@@ -326,7 +361,7 @@ impl LivenessCheck<'_> {
         Ok(closing.map_or(Some(0), |closing| rest.checked_add(closing)))
     }
 
-    /// The most single-byte tokens of a name and the shortest text that follows it.
+    /// The most tokens of a name and the shortest text that follows it.
     fn longest_name(&mut self, names: u32) -> Result<u64> {
         if let Some(&known) = self.known.longest_names.get(&names) {
             return Ok(known);
@@ -340,7 +375,7 @@ impl LivenessCheck<'_> {
         Ok(most)
     }
 
-    /// The single-byte tokens that close all unbounded budgets of a stack, the most of any of its paths;
+    /// The tokens that close all unbounded budgets of a stack, the most of any of its paths;
     /// `None` without one.
     fn closing_of_stack(&mut self, stack: StackId) -> Result<Option<u64>> {
         let stacks = self.stacks;
@@ -362,7 +397,7 @@ impl LivenessCheck<'_> {
         Ok(self.known.closing[&stack])
     }
 
-    /// The fewest single-byte tokens from a frame's return to the end of the rule that it returns to.
+    /// The fewest tokens from a frame's return to the end of the rule that it returns to.
     fn frame_tokens(&mut self, frame: StackFrame) -> Result<u64> {
         let program = self.program;
         // Returning to a scope or a budget goes on behind it, and so does a repeat that has run often

@@ -46,8 +46,12 @@ impl Recognizer {
         let mut this = Self::empty(program, languages, liveness, limits);
         let items = this.start_items()?;
         if !this.is_live(vocabulary, &items)? {
-            let message = "no text that the vocabulary can spell satisfies the constraint";
-            return Err(Error::new(ErrorKind::Unsatisfiable, message));
+            let error = |message| Error::new(ErrorKind::Unsatisfiable, message);
+            return Err(match this.spells_every_byte() {
+                false => error("no text that the vocabulary can spell satisfies the constraint"),
+                true => error("no text satisfies the constraint within `max_tokens` of its rules")
+                    .with_help("raise them: each part of a text takes tokens of its own"),
+            });
         }
         let start = this.intern(&items);
         Ok((this, start))
@@ -69,7 +73,7 @@ impl Recognizer {
         live
     }
 
-    /// Breadth-first search over whole tokens for a configuration that single-byte tokens complete. If
+    /// Breadth-first search over whole tokens for a configuration that is completable. If
     /// none is reached, everything visited is dead.
     fn search_live(
         &mut self,
@@ -77,7 +81,7 @@ impl Recognizer {
         items: &[Item],
         known: &mut Liveness,
     ) -> Result<bool> {
-        if self.is_completed_by_bytes(items, known)? {
+        if self.is_completable(vocabulary, items, known)? {
             return Ok(true);
         }
         let start = self.intern(items);
@@ -101,7 +105,7 @@ impl Recognizer {
                     Some(&live) => live,
                     None => {
                         let items = self.items(successor).to_vec();
-                        self.is_completed_by_bytes(&items, known)?
+                        self.is_completable(vocabulary, &items, known)?
                     }
                 };
                 if live {
@@ -137,12 +141,17 @@ impl Recognizer {
         Ok(false)
     }
 
-    /// The most single-byte tokens that close all unbounded budgets after any token that ends inside the
+    /// The most tokens that close all unbounded budgets after any token that ends inside the
     /// terminal of an item; `None` if that is not known, or if another budget might not suffice.
-    pub(crate) fn closing_tokens(&mut self, item: Item) -> Result<Option<u64>> {
+    pub(crate) fn closing_tokens(
+        &mut self,
+        vocabulary: &Vocabulary,
+        item: Item,
+    ) -> Result<Option<u64>> {
         let Some(mut known) = self.liveness.take() else { return Ok(Some(0)) };
         let Self { program, languages, stacks, .. } = self;
-        let check = &mut LivenessCheck { program, languages, stacks, known: &mut known };
+        let check =
+            &mut LivenessCheck { vocabulary, program, languages, stacks, known: &mut known };
         let closing = check.closing_tokens(item);
         self.liveness = Some(known);
         closing
@@ -169,9 +178,14 @@ impl Recognizer {
         Ok(widened)
     }
 
-    fn is_completed_by_bytes(&mut self, items: &[Item], known: &mut Liveness) -> Result<bool> {
+    fn is_completable(
+        &mut self,
+        vocabulary: &Vocabulary,
+        items: &[Item],
+        known: &mut Liveness,
+    ) -> Result<bool> {
         let Self { program, languages, stacks, .. } = self;
-        LivenessCheck { program, languages, stacks, known }.has_completable(items)
+        LivenessCheck { vocabulary, program, languages, stacks, known }.has_completable(items)
     }
 
     /// The configurations to which any one token leads.

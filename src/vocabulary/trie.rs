@@ -264,6 +264,39 @@ impl Trie {
         Children::new(self, node, bytes)
     }
 
+    /// Calls `found` with each token that spells a text from an offset on, and the offset after it. `byte` gives
+    /// the bytes of the text; `None` ends it.
+    pub(crate) fn tokens_from(
+        &self,
+        at: usize,
+        byte: impl Fn(usize) -> Option<u8>,
+        found: &mut dyn FnMut(u32, usize),
+    ) {
+        let mut node = byte(at).and_then(|first| self.first(first));
+        let mut end = at + 1;
+        while let Some(here) = node {
+            if let Some(&token) = self.tokens(here).first() {
+                found(token, end);
+            }
+            node = byte(end).and_then(|byte| self.child(here, byte));
+            end += 1;
+        }
+    }
+
+    /// The fewest tokens that spell each tail of a text, by its offset; [`u32::MAX`] where none do. O(n * longest).
+    pub(crate) fn fewest_tokens(&self, text: &[u8]) -> Vec<u32> {
+        let mut fewest = vec![u32::MAX; text.len() + 1];
+        fewest[text.len()] = 0;
+        for at in (0..text.len()).rev() {
+            let mut least = u32::MAX;
+            self.tokens_from(at, |at| text.get(at).copied(), &mut |_, end| {
+                least = least.min(fewest[end].saturating_add(1));
+            });
+            fewest[at] = least;
+        }
+        fewest
+    }
+
     /// The child of a node with this byte. O(1), at most seven siblings are passed over.
     ///
     /// # Panics

@@ -128,3 +128,92 @@ fn characters_and_stops() {
     let error = compiler().gbnf("root[max_chars=3] ::= \"a\" root | \"b\"").unwrap_err();
     assert!(error.message().contains("calls itself"), "{error}");
 }
+
+/// A vocabulary that is too large to be searched for ways to close a rule: what closes it is counted in tokens, not
+/// in bytes.
+fn large_vocabulary() -> Vocabulary {
+    let words = [
+        "the", " quick", " brown", " fox", " jumps", " over", " lazy", " dog", " the", "inter",
+        "national", "ization", "apple", "straw", "berry", "name", "city", "Ada", "London", "00",
+        "20", "\": \"", "\", \"",
+    ];
+    let bytes = (0..=255u8).map(|byte| vec![byte]);
+    let words = words.iter().map(|word| word.as_bytes().to_vec());
+    let fill = (0..100_000).map(|n| format!("\u{1}{n}").into_bytes());
+    let tokens: Vec<_> = bytes.chain(words).chain(fill).map(Some).chain([None]).collect();
+    let end = tokens.len() as u32 - 1;
+    Vocabulary::from_tokens(tokens, &[(end, "</s>")], &[end]).unwrap()
+}
+
+#[test]
+fn what_closes_a_rule_is_counted_in_tokens() {
+    let compiler = Compiler::new(large_vocabulary());
+    let vocabulary = compiler.vocabulary();
+    let fox = ["the", " quick", " brown", " fox", " jumps", " over", " the", " lazy", " dog"];
+    let cases: [(&str, &[&str], bool); 8] = [
+        (
+            "start: a\na[max_tokens=9]: \"ok\" | \"the quick brown fox jumps over the lazy dog\"",
+            &fox,
+            true,
+        ),
+        (
+            "start: a\na[max_tokens=8]: \"ok\" | \"the quick brown fox jumps over the lazy dog\"",
+            &fox,
+            false,
+        ),
+        (
+            "start: a \".\"\na[max_tokens=3]: \"internationalization\" | \"x\"",
+            &["inter", "national", "ization", "."],
+            true,
+        ),
+        (
+            "start: (l \",\")* \".\"\nl[max_tokens=6]: %json {\"enum\": [\"apple\", \"strawberry\"]}",
+            &["\"", "apple", "\"", ",", "\"", "straw", "berry", "\"", ",", "."],
+            true,
+        ),
+        (
+            "start: d\nd[max_tokens=8]: /\\d{4}-\\d{2}-\\d{2}/",
+            &["20", "2", "4", "-", "0", "1", "-", "20"],
+            true,
+        ),
+        (
+            "start: a\na[max_tokens=9]: %json {\"type\": \"object\", \"properties\": {\"name\": {\"type\": \"string\"}}, \"required\": [\"name\"], \"additionalProperties\": false}",
+            &["{", "\"", "name", "\": \"", "Ada", "\"", "}"],
+            true,
+        ),
+        ("start: a\na[max_tokens=2]: \"internationalization\" | \"x\"", &["inter"], false),
+        (
+            "start: s \">\"\ns[max_tokens=4]: /[a-z ]*(, the fox)?/",
+            &[",", " the", " fox", ">"],
+            true,
+        ),
+    ];
+    for (grammar, text, expected) in cases {
+        let constraint = compiler.grammar(grammar, Dialect::Lark).unwrap();
+        assert_eq!(accepts(&constraint, text), expected, "{grammar} {text:?}");
+    }
+    let error =
+        compiler.grammar("start: a\na[max_tokens=2]: \"internationalization\"", Dialect::Lark);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("within `max_tokens` of its rules"), "{error}");
+    // Whatever tokens are taken, the text can be completed.
+    for (grammar, _, _) in cases {
+        let constraint = compiler.grammar(grammar, Dialect::Lark).unwrap();
+        for turn in 0..20u32 {
+            let mut matcher = constraint.matcher();
+            for step in 0..40 {
+                let mask = matcher.mask().unwrap();
+                let all: Vec<u32> =
+                    (0..vocabulary.len() as u32).filter(|&id| mask.contains(id)).collect();
+                assert!(!all.is_empty(), "{grammar}: a dead end");
+                let pick =
+                    (turn.wrapping_mul(2_654_435_761) >> 7).wrapping_add(step * 977) as usize;
+                let token = all[pick % all.len()];
+                if vocabulary.end_tokens().contains(&token) {
+                    break;
+                }
+                matcher.accept(token).unwrap();
+            }
+        }
+    }
+}
