@@ -75,6 +75,7 @@ mod response;
 mod scheduler;
 mod sequence;
 mod speculation;
+mod stop_cache;
 mod stop_patterns;
 mod stop_stream;
 mod submission;

@@ -172,6 +172,8 @@ fn llguidance() {
                 &["1 23;45", "12 ; 3"],
                 &["1;2 3"],
             ),
+            // JSON Schemas need not be objects.
+            ("start: %json true\n", &["[1, {}]", "\"x\""], &["x"]),
             // "Recursive rules".
             (
                 "start: expr\nexpr: expr \"+\" term | term\nterm: term \"*\" factor | factor\nfactor: \"(\" expr \")\" | NUMBER\nNUMBER: /[0-9]+/",
@@ -306,6 +308,8 @@ fn what_is_refused() {
             ("start: /a\nb/", (1, 8), "flag `x`"),
             ("start: /(a/", (1, 8), "unclosed"),
             ("start: /a)|(b/i", (1, 8), "unopened"),
+            ("start: A\nA: \"a\" /\\</", (2, 8), "`\\b{start}` for the border"),
+            ("start: /\\\\\\>/", (1, 8), "write `>` for the character"),
             ("start: \"\\(\"", (1, 9), "unknown escape"),
             ("start: /a/l", (1, 11), "flag `l`"),
             ("start: (\"a\"", (1, 12), "expected `)`"),
@@ -475,4 +479,12 @@ fn conditions_see_their_terminal() {
             ("start: B\nB: \"a\" /^b/ | /a$/ \"c\" | \"d\" /(?<=d)e/", &["de"], &["ab", "ac", "d"]),
         ],
     );
+}
+
+/// Bounds of templates are on those that differ.
+#[test]
+fn a_template_may_be_used_any_number_of_times() {
+    let uses = "list{\"a\"} ".repeat(3000);
+    let grammar = format!("start: {uses}\nlist{{x}}: x?");
+    judge(Dialect::Lark, &[(&grammar, &["", "aaa"], &["b"])]);
 }

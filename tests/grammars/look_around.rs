@@ -53,7 +53,7 @@ fn conditions_see_the_text_of_other_terminals() {
                 &["a#z\na", "a\n\na"],
                 &["a#z\n\na"],
             ),
-            ("start: A B\nA: /a\\>/\nB: /b|-/", &["a-"], &["ab"]),
+            ("start: A B\nA: /a\\b{end}/\nB: /b|-/", &["a-"], &["ab"]),
             // Counts: of sixteen digits, and of what several terminals still demand.
             (
                 "start: N (\",\" N)*\nN: /(?!\\d{16})\\d+/",

@@ -73,10 +73,16 @@ impl PythonParser<'_> {
         }
     }
 
-    /// Skips blanks and comments where flag `x` makes them mean nothing.
+    /// Skips comments in groups, and blanks and comments where flag `x` makes them mean nothing.
     fn skip_ignored(&mut self) {
-        while self.cursor.flags.verbose {
-            match self.cursor.peek() {
+        loop {
+            if let Some(rest) = self.cursor.rest().strip_prefix("(?#")
+                && let Some(length) = rest.find(')')
+            {
+                self.cursor.at += "(?#".len() + length + 1;
+                continue;
+            }
+            match self.cursor.peek().filter(|_| self.cursor.flags.verbose) {
                 Some(c) if " \t\n\r\x0B\x0C".contains(c) => self.cursor.at += 1,
                 Some('#') => {
                     let rest = self.cursor.rest();

@@ -220,7 +220,11 @@ impl LarkParser<'_> {
                 let name = self.word();
                 self.skip_blanks_and_lines();
                 match name {
-                    "json" => expr(LarkExprKind::Json(self.braces()?.to_owned())),
+                    "json" => {
+                        let truth = ["true", "false"].into_iter().find(|word| self.text.eat(word));
+                        let schema = truth.map_or_else(|| self.braces(), Ok)?;
+                        expr(LarkExprKind::Json(schema.to_owned()))
+                    }
                     "regex" => expr(LarkExprKind::Regex(self.braces()?.to_owned())),
                     "lark" => {
                         let inner = self.grammar_in_braces()?;

@@ -53,22 +53,43 @@ pub(super) fn written_out(
         }
         LarkExprKind::Pattern(pattern) => {
             let dialect = dialect(rules, group);
-            rules.pattern(text, at, &with_flags(pattern, dialect), dialect)?
+            rules.pattern(text, at, &in_dialect(text, at, pattern, dialect)?, dialect)?
         }
         _ => return Ok(None),
     }))
 }
 
-/// A pattern with its flags as a dialect writes them: ECMA-262 has none in front of a pattern, but those of a group.
-fn with_flags(pattern: &str, dialect: Dialect) -> Cow<'_, str> {
+/// A pattern as a dialect writes it: its flags are those of a group in ECMA-262, which has none in front of a pattern.
+///
+/// Errors on `\<` and `\>`, which are borders of words for Rust and characters for the patterns of Lark.
+fn in_dialect<'p>(
+    text: &GrammarText<'_>,
+    at: usize,
+    pattern: &'p str,
+    dialect: Dialect,
+) -> Result<Cow<'p, str>> {
+    let mut escaped = false;
+    let angle = pattern.char_indices().find(|&(_, c)| {
+        let found = escaped && matches!(c, '<' | '>');
+        escaped = !escaped && c == '\\';
+        found
+    });
+    if let Some((_, sign)) = angle.filter(|_| dialect == Dialect::Rust) {
+        let message =
+            format!("`\\{sign}` is a character for some and the border of a word for others");
+        let border = if sign == '<' { "start" } else { "end" };
+        return Err(text.error(at, message).with_help(format!(
+            "write `{sign}` for the character, `\\b{{{border}}}` for the border"
+        )));
+    }
     let flagged = pattern.strip_prefix("(?").and_then(|rest| rest.split_once(')'));
     match flagged {
         Some((flags, rest))
             if dialect == Dialect::Ecma && flags.chars().all(|c| c.is_ascii_lowercase()) =>
         {
-            format!("(?{flags}:{rest})").into()
+            Ok(format!("(?{flags}:{rest})").into())
         }
-        _ => pattern.into(),
+        _ => Ok(pattern.into()),
     }
 }
 
@@ -82,10 +103,8 @@ fn regular(item: RuleExpr) -> Option<Language> {
 
 /// Whether the sign of a lazy quantifier or of a condition on the text around stands in a pattern.
 fn looks_beyond(pattern: &str) -> bool {
-    const SIGNS: [&str; 15] = [
-        "*?", "+?", "??", "}?", "(?=", "(?!", "(?<", "$", r"\b", r"\B", r"\<", r"\>", r"\A", r"\z",
-        r"\Z",
-    ];
+    const SIGNS: [&str; 13] =
+        ["*?", "+?", "??", "}?", "(?=", "(?!", "(?<", "$", r"\b", r"\B", r"\A", r"\z", r"\Z"];
     SIGNS.iter().any(|sign| pattern.contains(sign)) || pattern.replace("[^", "").contains('^')
 }
 
@@ -356,7 +375,8 @@ impl<'r, 'a, 'e> TerminalReader<'r, 'a, 'e> {
             LarkExprKind::Range(first, last) => Some(Pattern::range(*first, *last)),
             LarkExprKind::Pattern(pattern) => {
                 let dialect = dialect(self.rules, self.group);
-                Some(terminals.parsed(expr.at, &with_flags(pattern, dialect), dialect)?)
+                let pattern = in_dialect(terminals.text, expr.at, pattern, dialect)?;
+                Some(terminals.parsed(expr.at, &pattern, dialect)?)
             }
             LarkExprKind::Name(name) if is_terminal(name) => {
                 if let Some(linked) = terminals.definition(name) {

@@ -43,14 +43,14 @@ impl LarkLowering<'_> {
             return Err(self.wrong_count(at, name, arguments.len()));
         }
         let printed = format!("{name}{{{}}}", written(arguments, ", "));
-        self.instances += 1;
+        let known = self.rules.is_known(&printed);
+        self.instances += usize::from(!known);
         if printed.len() > MAX_ARGUMENT_BYTES || self.instances > MAX_INSTANCES {
             return Err(self
                 .text
                 .error(at, format!("the template `{name}` is used with ever more arguments"))
                 .with_help("let a template call itself with its own arguments only"));
         }
-        let known = self.rules.is_known(&printed);
         let mut item = self.rules.call(&printed, at);
         if arguments.iter().any(passes_on) {
             let call = ParameterExpr::Call(self.rules.id(&printed, at), ParameterFunction::Same);
