@@ -65,6 +65,13 @@ impl Schema {
         check_schemas(&grammar)?;
         Ok(grammar)
     }
+
+    /// The same as a part of a structural tag, with a gap around all members of a style that has no signs there.
+    pub(crate) fn tag_grammar(&self, options: &Options) -> Result<Grammar> {
+        let grammar = SchemaHole::new(self.clone(), options, None)?.tag_grammar()?;
+        check_schemas(&grammar)?;
+        Ok(grammar)
+    }
 }
 
 /// Finds the errors in a grammar's schemas that compiling it would find.

@@ -9,7 +9,7 @@ use crate::constraint::Compiler;
 use crate::ebnf::{Dialect, Environment as _};
 use crate::error::Result;
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, SpecialToken, TokenSet};
-use crate::json_schema::{PropertyOrder, Schema, SchemaHole, Style, Whitespace};
+use crate::json_schema::{PropertyOrder, Schema, Style, Whitespace};
 use crate::recognizer::program::find_token;
 use crate::regular::{self, Anchoring, CodePoints as _, Language, Triggers, Utf8, any_text};
 use crate::vocabulary::{SpecialTokenNames, TextPart};
@@ -136,9 +136,8 @@ impl<'a> TagLowering<'a> {
                 style.map_err(|error| error.at_pointer(format!("{}/style", json.at)))?;
         }
         options.excludes.extend_from_slice(&json.excludes);
-        let schema = Schema::from_value(&json.schema)
-            .and_then(|schema| SchemaHole::new(schema, &options, None));
-        self.embed(schema.and_then(SchemaHole::tag_grammar), &json.schema_at)
+        let schema = Schema::from_value(&json.schema);
+        self.embed(schema.and_then(|schema| schema.tag_grammar(&options)), &json.schema_at)
     }
 
     fn embed(&mut self, grammar: Result<Grammar>, at: &str) -> Result<NodeId> {
