@@ -16,12 +16,12 @@ const MAX_BYTES: usize = 32 << 20;
 /// The automata of stops, the last used last.
 #[derive(Debug, Default)]
 pub(crate) struct StopCache {
-    known: Mutex<VecDeque<Entry>>,
+    known: Mutex<VecDeque<KnownStops>>,
     making: Mutex<()>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct KnownStops {
     strings: Vec<String>,
     regexes: Vec<String>,
     patterns: Arc<StopPatterns>,
@@ -45,7 +45,7 @@ impl StopCache {
         }
         let patterns = Arc::new(StopPatterns::new(strings, regexes)?);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.push_back(Entry {
+        known.push_back(KnownStops {
             strings: strings.clone(),
             regexes: regexes.clone(),
             patterns: Arc::clone(&patterns),
@@ -62,7 +62,7 @@ impl StopCache {
 
     fn known(&self, strings: &[String], regexes: &[String]) -> Option<Arc<StopPatterns>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |entry: &Entry| entry.strings == strings && entry.regexes == regexes;
+        let is_it = |entry: &KnownStops| entry.strings == strings && entry.regexes == regexes;
         let entry = known.iter().position(is_it).and_then(|index| known.remove(index))?;
         let patterns = Arc::clone(&entry.patterns);
         known.push_back(entry);

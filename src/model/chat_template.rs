@@ -256,12 +256,13 @@ impl ChatTemplate {
         let texts = Some(with_argument_texts(messages)).filter(|texts| *texts != parsed);
         let described = tools.and_then(with_descriptions);
         let mut failed = None;
-        let has_null = self.asks_for_content();
-        for messages in [Some(&parsed), texts.as_ref()].into_iter().flatten() {
-            let tools = [Some(tools), described.as_ref().map(Some)].into_iter().flatten();
-            let nulls = [Some(has_null), has_null.then_some(false)].into_iter().flatten();
-            for (tools, has_null) in tools.flat_map(|tools| nulls.clone().map(move |n| (tools, n)))
-            {
+        let asks = self.asks_for_content();
+        let nulls = [Some(asks), asks.then_some(false)].into_iter().flatten();
+        let all = [Some(&parsed), texts.as_ref()].into_iter().flatten();
+        let tools = [Some(tools), described.as_ref().map(Some)].into_iter().flatten();
+        let messages_of = nulls.flat_map(|has_null| all.clone().map(move |all| (has_null, all)));
+        for (has_null, messages) in messages_of {
+            for tools in tools.clone() {
                 let render = |messages: &[Message]| {
                     let messages = template_messages(messages, has_null);
                     self.render_messages(now, &messages, add_generation_prompt, tools, variables)

@@ -52,9 +52,10 @@ pub(crate) fn writable_texts(
 
 /// The long escapes of characters that JSON escapes, and for which these are not the short ones.
 fn long_escapes(l: &mut Languages, escapes: &str) -> Language {
-    const SHORT: [(char, u32); 7] =
+    const SHORT_ESCAPES: [(char, u32); 7] =
         [('"', 0x22), ('\\', 0x5c), ('b', 8), ('f', 0xc), ('n', 0xa), ('r', 0xd), ('t', 9)];
-    let has_short = |c: &u32| SHORT.iter().any(|(e, short)| short == c && escapes.contains(*e));
+    let has_short =
+        |c: &u32| SHORT_ESCAPES.iter().any(|(e, short)| short == c && escapes.contains(*e));
     let escaped = (0..0x20).chain([0x22, 0x5c]).filter(|c| !has_short(c));
     let written: Vec<String> = escaped.map(|c| format!("\\u{c:04x}")).collect();
     l.literals(written.iter().map(String::as_bytes))
