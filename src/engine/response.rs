@@ -249,7 +249,7 @@ impl Response {
     pub fn captures_json(&self, content: &str) -> Value {
         let all = |captures: &Vec<Capture>| captures.iter().map(Capture::to_json).collect();
         let mut captures: Value = self.captures.as_ref().map_or(Value::Null, all);
-        let before = match self.text.ends_with(content) {
+        let before = match !content.is_empty() && self.text.ends_with(content) {
             true => self.text.len() - content.len(),
             false => 0,
         };

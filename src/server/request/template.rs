@@ -38,7 +38,7 @@ pub(crate) fn forbids_to_think(variables: &Map<String, Value>) -> Option<&'stati
 }
 
 /// Tells the template whether the model is to think, and with which effort, by the names that it has for these.
-/// What the request says of them itself stays.
+/// Values of the request itself stay.
 pub(crate) fn set_thinking(
     variables: &mut Map<String, Value>,
     template: &ChatTemplate,
