@@ -101,19 +101,6 @@ impl<'a> BudgetMaskBuilder<'a> {
                 tokens.iter().for_each(&mut allow);
             });
         }
-        if self.planner.recognizer.program.has_budgets() {
-            // Each token is counted by the budgets that are open, so none is told by its state alone.
-            let mut tokens = Vec::new();
-            for base in mask.bases().iter().filter(|base| base.is_at_token_start()) {
-                base.append_tokens(&mut tokens);
-            }
-            for token in tokens {
-                if self.rest_after(id, token)? < left {
-                    allow(token);
-                }
-            }
-            return Ok(());
-        }
         for i in 0..self.planner.recognizer.items(id).len() {
             let item = self.planner.recognizer.items(id)[i];
             let point = self.planner.recognizer.program.point(item.point);
@@ -134,15 +121,41 @@ impl<'a> BudgetMaskBuilder<'a> {
                     item.state,
                 )
             {
-                self.allow_by_slack((item, left), &mask, &mut allow)?;
+                if self.planner.recognizer.program.has_budgets() {
+                    self.allow_each((id, left), &mask, &mut allow)?;
+                } else {
+                    self.allow_by_slack((item, left), &mask, &mut allow)?;
+                }
                 continue;
             }
+            let Some(stack) = self.planner.recognizer.stack_after_token(item.stack)? else {
+                continue;
+            };
             for (state, tokens) in &*self.tokens_by_state(item.state)? {
-                let after = Item { state: *state, ..item };
+                let after = Item { state: *state, stack, ..item };
                 let rest = self.planner.item_tokens((NO_TEXT, after))?;
                 if rest.is_some_and(|rest| rest < left) {
                     tokens.iter().for_each(|&token| allow(token));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Allows the tokens of a mask that stay inside a terminal and leave little enough, each read by itself.
+    fn allow_each(
+        &mut self,
+        (id, left): (ConfigId, u32),
+        mask: &PackedMask,
+        allow: &mut impl FnMut(u32),
+    ) -> Result<()> {
+        let mut tokens = Vec::new();
+        for base in mask.bases().iter().filter(|base| base.is_at_token_start()) {
+            base.append_tokens(&mut tokens);
+        }
+        for token in tokens {
+            if self.rest_after(id, token)? < left {
+                allow(token);
             }
         }
         Ok(())
@@ -242,7 +255,9 @@ impl<'a> BudgetMaskBuilder<'a> {
                 else {
                     continue;
                 };
-                let rest = span::span_bound(&mut self.planner.recognizer.languages, item.state)?;
+                let languages = &mut self.planner.recognizer.languages;
+                let spans = &mut self.planner.cache.budget.spans;
+                let rest = span::span_bound(languages, item.state, spans)?;
                 let after = Item { state: Language::EPSILON, ..item };
                 let after = if self.planner.recognizer.program.has_budgets() {
                     // A budget may ask for more tokens than the fewest, but for no more than bytes.

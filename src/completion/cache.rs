@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::plan_memo::Plans;
 use crate::recognizer::{ConfigId, Item, TextId};
-use crate::regular::Language;
+use crate::regular::{Language, SpanMemo};
 
 /// One item of a configuration, and the text that its open scopes have read.
 pub(super) type ScopedItem = (TextId, Item);
@@ -52,6 +52,7 @@ pub(super) struct BudgetTables {
     pub(super) by_state: Vec<(Language, TokensByState)>,
     /// The tokens in `by_state`.
     sorted_tokens: usize,
+    pub(super) spans: SpanMemo,
 }
 
 impl BudgetTables {

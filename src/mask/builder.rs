@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::cache::MaskCache;
 use super::packed_mask::{MaskBase, PackedMask};
 use super::terminal_reader::TerminalReader;
@@ -74,24 +72,13 @@ impl<'a> MaskBuilder<'a> {
         let trie = vocabulary.trie();
         let items = self.recognizer.items(id).to_vec();
         self.recognizer.captures = CaptureMode::Ignore;
-        // Most tokens end in the items of others.
-        let mut known: FxHashMap<Vec<Item>, bool> = FxHashMap::default();
-        let walked = self.recognizer.walk(trie, &items, &mut |recognizer, node, items| {
-            let is_live = match known.get(items) {
-                Some(&is_live) => is_live,
-                None => {
-                    let mut settled = items.to_vec();
-                    recognizer.settle(&mut settled)?;
-                    let is_live = recognizer.is_live(vocabulary, &settled)?;
-                    known.insert(items.to_vec(), is_live);
-                    is_live
-                }
-            };
-            if is_live {
-                tokens.extend_from_slice(trie.tokens(node));
-            }
-            Ok(())
-        });
+        let mut is_live = |recognizer: &mut Recognizer, items: &[Item]| {
+            let mut settled = items.to_vec();
+            recognizer.settle(&mut settled)?;
+            recognizer.is_live(vocabulary, &settled)
+        };
+        let mut take = |node: usize| tokens.extend_from_slice(trie.tokens(node));
+        let walked = self.recognizer.walk(trie, &items, &mut is_live, &mut take);
         self.recognizer.captures = CaptureMode::Record;
         walked?;
         let commas = &self.cache.terminals.shared.capture_tokens(vocabulary).commas;

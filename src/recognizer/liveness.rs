@@ -34,7 +34,7 @@ use super::program::Program;
 use crate::deadline;
 use crate::error::Result;
 use crate::regular::witness::short;
-use crate::regular::{Language, Languages, span, witness_length};
+use crate::regular::{Language, Languages, SpanMemo, span, witness_length};
 use crate::vocabulary::Vocabulary;
 
 /// Memo tables of liveness.
@@ -53,6 +53,7 @@ pub(super) struct Liveness {
     closing: FxHashMap<StackId, Option<u64>>,
     /// By choice of names: the most tokens of a name and what follows it.
     longest_names: FxHashMap<u32, u64>,
+    spans: SpanMemo,
     /// By configuration: whether tokens complete it, as searches have found.
     pub(super) configurations: FxHashMap<ConfigId, bool>,
 }
@@ -86,6 +87,7 @@ impl Liveness {
             rooms: FxHashMap::default(),
             closing: FxHashMap::default(),
             longest_names: FxHashMap::default(),
+            spans: SpanMemo::default(),
             configurations: FxHashMap::default(),
         })
     }
@@ -337,14 +339,14 @@ impl LivenessCheck<'_> {
         let program = self.program;
         let rest = match program.point(item.point) {
             Point::Regular { next, .. } => {
-                let longest = span::span_bound(self.languages, item.state)?;
+                let longest = span::span_bound(self.languages, item.state, &mut self.known.spans)?;
                 longest.unwrap_or(NEVER).saturating_add(self.point_tokens(next)?)
             }
             Point::Capture { tag, .. } => {
                 let Some(next) = program.after_capture(tag, None, self.languages)? else {
                     return Ok(None);
                 };
-                let longest = span::span_bound(self.languages, item.state)?;
+                let longest = span::span_bound(self.languages, item.state, &mut self.known.spans)?;
                 longest.unwrap_or(NEVER).saturating_add(self.point_tokens(next)?)
             }
             Point::Names(names) => self.longest_name(names)?,

@@ -70,8 +70,6 @@ pub(crate) struct Recognizer {
     texts: CapturedTexts,
     /// Items that one step may keep; more are an error.
     max_states: usize,
-    /// Items by depth in the trie, for walks.
-    pub(super) levels: Vec<Vec<Item>>,
     /// Items before and after a byte.
     buffers: (Vec<Item>, Vec<Item>),
 }
@@ -96,7 +94,6 @@ impl Recognizer {
             closure: Closure::default(),
             texts: CapturedTexts::default(),
             max_states: limits.states_per_step,
-            levels: Vec::new(),
             buffers: Default::default(),
         }
     }

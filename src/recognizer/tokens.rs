@@ -10,12 +10,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::budget_counter::BudgetChange;
 use super::byte_coverage::ByteCoverage;
-use super::item::{ConfigId, Item};
+use super::item::{ConfigId, Item, StackId};
+use super::item_set_table::{ItemSetTable, KnownStep};
 use super::liveness::{Liveness, LivenessCheck};
 use super::point::Point;
 use super::program::Program;
 use super::stepper::{ReadResult, Recognizer};
-use super::token_budgets::{change_items, least_tokens_left};
+use super::token_budgets::{change_items, least_tokens_left, with_budgets};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::Limits;
 use crate::regular::Languages;
@@ -27,8 +28,8 @@ const MAX_SEARCHED_CONFIGURATIONS: usize = 20_000;
 /// Nodes of the vocabulary's trie that one search within budgets may walk.
 const MAX_WALKED_NODES: usize = 100_000;
 
-/// Called by a walk for a node of the trie, with the items there.
-pub(crate) type VisitNode<'a> = dyn FnMut(&mut Recognizer, usize, &[Item]) -> Result<()> + 'a;
+/// Called by a walk with the items after some bytes: whether it takes the tokens that end there.
+pub(crate) type JudgeItems<'a> = dyn FnMut(&mut Recognizer, &[Item]) -> Result<bool> + 'a;
 
 impl Recognizer {
     /// A recognizer for a program, and the configuration before any text; `languages` holds the
@@ -157,6 +158,14 @@ impl Recognizer {
         closing
     }
 
+    /// A stack after one more token that ends inside a terminal above it; `None` if a budget is spent.
+    pub(crate) fn stack_after_token(&mut self, stack: StackId) -> Result<Option<StackId>> {
+        match with_budgets(&mut self.stacks, stack, BudgetChange::Charge)? {
+            Some(charged) => with_budgets(&mut self.stacks, charged, BudgetChange::Settle),
+            None => Ok(None),
+        }
+    }
+
     /// The configuration with unbounded budgets in the place of those that are open, and the least number
     /// of tokens that any of these has left.
     pub(crate) fn widened(&mut self, id: ConfigId) -> Result<(ConfigId, u32)> {
@@ -196,12 +205,13 @@ impl Recognizer {
     ) -> Result<FxHashSet<ConfigId>> {
         let mut found = FxHashSet::default();
         let items = self.items(from).to_vec();
-        self.walk(vocabulary.trie(), &items, &mut |recognizer, _, items| {
+        let mut collect = |recognizer: &mut Self, items: &[Item]| {
             let mut items = items.to_vec();
             recognizer.settle(&mut items)?;
             found.insert(recognizer.intern(&items));
-            Ok(())
-        })?;
+            Ok(false)
+        };
+        self.walk(vocabulary.trie(), &items, &mut collect, &mut |_| {})?;
         for item in items {
             if let Point::Special { .. } = self.program.point(item.point) {
                 let behind = self.behind_tokens(item)?;
@@ -293,47 +303,63 @@ impl Recognizer {
         Ok(rejected)
     }
 
-    /// Calls `visit` for each node of a trie that holds tokens and can be reached from these items,
-    /// with the items there. One forward pass; subtrees below a rejected byte are skipped.
+    /// Calls `take` for each node of a trie whose tokens these items can read and for which `is_taken` holds of
+    /// the items after them; `is_taken` is asked once for equal items, or a few times where there are many.
+    /// One forward pass; subtrees below a rejected byte are skipped. Must not be called
+    /// while the text of a scope is recorded.
     pub(crate) fn walk(
         &mut self,
         trie: &Trie,
         items: &[Item],
-        visit: &mut VisitNode<'_>,
+        is_taken: &mut JudgeItems<'_>,
+        take: &mut dyn FnMut(usize),
     ) -> Result<()> {
         if items.is_empty() {
             return Ok(());
         }
         let nodes = trie.nodes();
-        let mut levels = mem::take(&mut self.levels);
-        if levels.is_empty() {
-            levels.push(Vec::new());
-        }
-        levels[0].clear();
-        levels[0].extend_from_slice(items);
+        let mut table = ItemSetTable::default();
+        // The sets from the root to the node being read.
+        let mut path = vec![table.add(items, &mut [])];
+        let mut next = Vec::new();
         for byte in self.first_bytes(items)?.iter() {
             let Some(mut node) = trie.first(byte) else { continue };
             let end = nodes[node].subtree_end as usize;
             while node < end {
                 let at = nodes[node];
-                let depth = usize::from(at.depth);
-                if levels.len() == depth {
-                    levels.push(Vec::new());
-                }
-                let (above, below) = levels.split_at_mut(depth);
-                let (items, next) = (&above[depth - 1], &mut below[0]);
-                self.step(items, at.byte, next)?;
-                if next.is_empty() {
+                path.truncate(usize::from(at.depth));
+                let from = path[path.len() - 1];
+                let to = match table.step(from, at.byte) {
+                    KnownStep::To(to) => Some(to),
+                    KnownStep::Rejected => None,
+                    KnownStep::Unread => {
+                        self.step(&table.items(from), at.byte, &mut next)?;
+                        let to = (!next.is_empty()).then(|| table.add(&next, &mut path));
+                        table.remember_step(path[path.len() - 1], at.byte, to);
+                        to
+                    }
+                };
+                let Some(to) = to else {
                     node = at.subtree_end as usize;
                     continue;
-                }
+                };
                 if !trie.tokens(node).is_empty() {
-                    visit(self, node, next)?;
+                    let known = table.verdict(to);
+                    let is_taken = match known {
+                        Some(is_taken) => is_taken,
+                        None => is_taken(self, &table.items(to))?,
+                    };
+                    if known.is_none() {
+                        table.remember_verdict(to, is_taken);
+                    }
+                    if is_taken {
+                        take(node);
+                    }
                 }
+                path.push(to);
                 node += 1;
             }
         }
-        self.levels = levels;
         Ok(())
     }
 }

@@ -192,9 +192,13 @@ fn row_within_work(languages: &mut Languages, x: Language, most: usize) -> Resul
 }
 
 /// An upper bound on the span of `x` by structure, with witnesses of its parts: closer than
-/// [`structural_span`], but it spells witnesses out. `None` where intersections or complements
-/// leave it open.
-pub(crate) fn span_bound(languages: &mut Languages, x: Language) -> Result<Option<u64>> {
+/// [`structural_span`], but it spells witnesses out. The states of intersections and complements are
+/// visited; `None` where these are too many.
+pub(crate) fn span_bound(
+    languages: &mut Languages,
+    x: Language,
+    spans: &mut SpanMemo,
+) -> Result<Option<u64>> {
     let mut bounds: FxHashMap<Language, Option<u64>> = FxHashMap::default();
     for at in subexpressions(languages, x, |_| false) {
         let of = |part: &Language| bounds.get(part).copied().flatten();
@@ -225,11 +229,10 @@ pub(crate) fn span_bound(languages: &mut Languages, x: Language) -> Result<Optio
             Expression::DfaState(dfa, _) => {
                 Some(languages.dfas[dfa as usize].longest_shortest_length() as u64)
             }
-            Expression::Intersect(_)
-            | Expression::Complement(_)
-            | Expression::Variable(_)
-            | Expression::Computed(_)
-            | Expression::Unescaped(_) => None,
+            Expression::Intersect(_) | Expression::Complement(_) => {
+                searched_span(languages, at, spans)?.map(u64::from)
+            }
+            Expression::Variable(_) | Expression::Computed(_) | Expression::Unescaped(_) => None,
         };
         bounds.insert(at, bound);
     }
@@ -287,7 +290,7 @@ mod tests {
         let either = l.union([short, long]);
         let x = l.repeat(either, 2, Some(3));
         let x = l.concat([x, letter]);
-        let bound = span_bound(&mut l, x).unwrap().unwrap();
+        let bound = span_bound(&mut l, x, &mut SpanMemo::default()).unwrap().unwrap();
         let mut states = vec![x];
         let mut next = 0;
         let mut most = 0;
