@@ -488,3 +488,20 @@ fn a_template_may_be_used_any_number_of_times() {
     let grammar = format!("start: {uses}\nlist{{x}}: x?");
     judge(Dialect::Lark, &[(&grammar, &["", "aaa"], &["b"])]);
 }
+
+/// A long sequence of parts that may all be left out is no deep nest of groups.
+#[test]
+fn many_optional_parts() {
+    let parts = 2_000;
+    let sequence: String = (0..parts).map(|i| format!(" part{i}?")).collect();
+    let rules: String = (0..parts).map(|i| format!("part{i}: \"{i};\" nest\n")).collect();
+    let grammar = format!("start:{sequence}\n{rules}nest: \"(\" nest \")\" | \"x\"\n");
+    judge(
+        Dialect::Lark,
+        &[(
+            &grammar,
+            &["", "0;x", "7;(x)8;x", "3;x1000;((x))1999;x"],
+            &["8;x7;x", "2000;x", "7;x7;x", "7;(x"],
+        )],
+    );
+}

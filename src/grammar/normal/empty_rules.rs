@@ -69,12 +69,11 @@ pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Result<Grammar> {
                 | Node::Names(_)
                 | Node::Capture(..)
                 | Node::Scope(..) => whole,
-                Node::Sequence(parts) => parts.iter().rev().fold(nothing, |rest_without, part| {
-                    // `rest` in full is "nothing at all, or the rest without the empty string".
-                    let rest = out.choice([rest_without, epsilon]);
-                    let here = out.sequence([nonempty[part.index()], rest]);
-                    out.choice([here, rest_without])
-                }),
+                Node::Sequence(parts) => {
+                    let both = |part: &NodeId| (full[part.index()], nonempty[part.index()]);
+                    let parts: Vec<_> = parts.iter().map(both).collect();
+                    nonempty_sequence(&mut out, &parts)
+                }
                 Node::Choice(parts) => out.choice(parts.iter().map(without)),
                 Node::Repeat { node, min, max } => {
                     let min = if nullable[node.index()] { 1 } else { (*min).max(1) };
@@ -105,4 +104,22 @@ pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Result<Grammar> {
         start
     };
     out.finish(start)
+}
+
+/// The sequence of nullable parts without the empty string: its first half without it and all of the
+/// second, or the second without it. Halves nest no deeper than the logarithm of their number. Each part
+/// is given whole and without the empty string.
+fn nonempty_sequence(out: &mut GrammarBuilder, parts: &[(NodeId, NodeId)]) -> NodeId {
+    match parts {
+        [] => out.push(Node::Choice(Box::default())),
+        &[(_, nonempty)] => nonempty,
+        _ => {
+            let (first, second) = parts.split_at(parts.len() / 2);
+            let rest = out.sequence(second.iter().map(|&(whole, _)| whole));
+            let first = nonempty_sequence(out, first);
+            let from_first = out.sequence([first, rest]);
+            let from_second = nonempty_sequence(out, second);
+            out.choice([from_first, from_second])
+        }
+    }
 }
