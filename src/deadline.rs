@@ -88,7 +88,7 @@ pub(crate) fn cancellable<T>(cancelled: Arc<AtomicBool>, run: impl FnOnce() -> T
 }
 
 /// Whether the work of this thread is cancelled; `None` where nobody can cancel it.
-fn is_cancelled() -> Option<bool> {
+pub(crate) fn is_cancelled() -> Option<bool> {
     CANCELLED.with_borrow(|flag| flag.as_ref().map(|flag| flag.load(Ordering::Relaxed)))
 }
 

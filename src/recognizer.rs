@@ -24,6 +24,7 @@ mod closure;
 mod configurations;
 mod gss;
 pub(crate) mod item;
+mod item_set_table;
 mod liveness;
 pub(crate) mod point;
 pub(crate) mod program;

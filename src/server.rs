@@ -48,6 +48,7 @@ mod cors;
 mod decisions;
 mod generation;
 mod histogram;
+mod json_text;
 mod messages;
 mod metrics;
 mod models;
@@ -170,7 +171,7 @@ impl Server {
             compiler: compiler.with_json_options(json_options),
             constraints: Arc::new(ConstraintCache::new(bounds.constraint_cache_bytes)),
             vocabulary: Arc::clone(engine.vocabulary()),
-            context_length: engine.model().context_length(),
+            context_length: engine.context_length(),
             parse_special,
             cors_origins,
             ignore_unknown_fields,

@@ -326,6 +326,12 @@ impl Engine {
         self.shared.work.notify_all();
     }
 
+    /// The greatest number of tokens, prompt and text, of a text: the model's context, or what the KV cache holds
+    /// of it.
+    pub fn context_length(&self) -> usize {
+        loop_state::context_length(self.model(), &self.options, 1, usize::MAX)
+    }
+
     /// The options, as the model's size and the memory have completed them.
     pub fn options(&self) -> &EngineOptions {
         &self.options

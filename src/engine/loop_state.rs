@@ -300,8 +300,10 @@ pub(crate) fn context_length(
         return model.context_length();
     }
     // The prompt's blocks are shared, and each text begins with a copy of the last of them.
-    let shared = prompt / KV_BLOCK_SIZE;
-    let own = blocks.saturating_sub(shared + SPARE_BLOCKS) / together.max(1);
+    let (blocks, together) = (blocks.saturating_sub(SPARE_BLOCKS), together.max(1));
+    // Of a longer prompt no text fits, so the length is that of a shorter one: two blocks for each text.
+    let shared = (prompt / KV_BLOCK_SIZE).min(blocks.saturating_sub(2 * together));
+    let own = (blocks - shared) / together;
     model.context_length().min((shared + own.saturating_sub(1)) * KV_BLOCK_SIZE)
 }
 

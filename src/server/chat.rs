@@ -7,6 +7,7 @@ use std::time::Instant;
 use axum::extract::{Request as HttpRequest, State};
 use axum::response::Response;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::engine::{Prompt, Protocol, Request, Usage};
 
@@ -14,12 +15,13 @@ use super::admission::BodyPermit;
 use super::api_error::ApiError;
 use super::app::App;
 use super::generation::{PreparedRequest, respond_as_stream, respond_as_whole};
+use super::json_text::json_text;
 use super::request::{
     ChatRequest, MessageRequest, apply_tools, ignoring_unknown, readable_messages,
 };
 use super::response::{
-    self, Choice, ChunkWriter, CompletionHead, MessageBuilder, WholeWriter, add_usage,
-    prompt_logprobs,
+    self, ChatCompletionObject, Choice, ChunkWriter, CompletionHead, MessageBuilder, WholeWriter,
+    add_usage, prompt_logprobs,
 };
 use super::work::{JsonBody, blocking};
 use super::worker::WorkerReply;
@@ -110,8 +112,8 @@ struct WholeCompletion {
     app: Arc<App>,
     protocol: Protocol,
     /// The choices that are being written, with their log-probabilities.
-    open: BTreeMap<usize, (MessageBuilder, Vec<Value>)>,
-    ended: BTreeMap<usize, Choice>,
+    open: BTreeMap<usize, (MessageBuilder, Vec<Box<RawValue>>)>,
+    ended: BTreeMap<usize, (Choice, Vec<Box<RawValue>>)>,
     usage: Usage,
     /// Number of alternatives to each token of the prompt, for the field `prompt_logprobs` of the answer.
     prompt_logprobs: Option<usize>,
@@ -130,14 +132,14 @@ impl WholeCompletion {
         Self { head, app, protocol, open, ended, usage, prompt_logprobs, prompt: None }
     }
 
-    fn open(&mut self, index: usize) -> &mut (MessageBuilder, Vec<Value>) {
+    fn open(&mut self, index: usize) -> &mut (MessageBuilder, Vec<Box<RawValue>>) {
         let protocol = &self.protocol;
         self.open.entry(index).or_insert_with(|| (MessageBuilder::new(protocol), Vec::new()))
     }
 }
 
 impl WholeWriter for WholeCompletion {
-    type Whole = Value;
+    type Whole = ChatCompletionObject;
 
     fn add(&mut self, reply: WorkerReply) {
         match reply {
@@ -148,7 +150,7 @@ impl WholeWriter for WholeCompletion {
             }
             WorkerReply::Step(index, step) => {
                 let logprob = response::logprob(&self.app.vocabulary, &step);
-                self.open(index).1.extend(logprob);
+                self.open(index).1.extend(logprob.as_ref().map(json_text));
             }
             WorkerReply::Done(index, response) => {
                 add_usage(&mut self.usage, &response.usage);
@@ -162,19 +164,15 @@ impl WholeWriter for WholeCompletion {
                 let Some((message, mut tokens)) = self.open.remove(&index) else { return };
                 // Tokens that a stop string cut off are not reported.
                 tokens.truncate(response.text_tokens);
-                let choice = Choice::new(*response, message.finish(), tokens);
-                self.ended.insert(index, choice);
+                let choice = Choice::new(*response, message.finish(), Vec::new());
+                self.ended.insert(index, (choice, tokens));
             }
             WorkerReply::Finished | WorkerReply::Failed(_) | WorkerReply::OutOfTime => {}
         }
     }
 
-    fn finish(&mut self) -> Value {
-        let choices: Vec<Choice> = std::mem::take(&mut self.ended).into_values().collect();
-        let mut object = self.head.completion(&choices, &self.usage);
-        if let Some(prompt) = self.prompt.take() {
-            object["prompt_logprobs"] = prompt;
-        }
-        object
+    fn finish(&mut self) -> ChatCompletionObject {
+        let choices = std::mem::take(&mut self.ended).into_values();
+        self.head.completion(choices, &self.usage, self.prompt.take())
     }
 }

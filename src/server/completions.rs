@@ -7,12 +7,15 @@ use std::time::Instant;
 use axum::extract::{Request as HttpRequest, State};
 use axum::response::Response;
 use axum::response::sse::Event;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::api_error::ApiError;
 use super::app::App;
 use super::copies;
 use super::generation::{PreparedRequest, respond};
+use super::json_text::json_text;
 use super::request::{CompletionRequest, Fields, constraint_key, ignoring_unknown};
 use super::response::{
     EventWriter, WholeWriter, extend, now, optional_members, prompt_logprobs, token_text,
@@ -138,6 +141,17 @@ struct CompletionAnswer {
     include_usage: bool,
     choices: BTreeMap<usize, CompletionChoice>,
     usage: Usage,
+}
+
+/// The answer as one object.
+#[derive(Serialize)]
+struct TextCompletionObject {
+    id: String,
+    object: &'static str,
+    created: u64,
+    model: String,
+    choices: Vec<Box<RawValue>>,
+    usage: Value,
 }
 
 /// A choice while it is written.
@@ -307,6 +321,18 @@ fn logprobs(
 ) -> Value {
     let text = |token: u32| token_text(vocabulary, token);
     let bytes = |token: u32| vocabulary.token_bytes(token).unwrap_or_default();
+    // Pieces of characters have one text; of those with the same text the most probable is listed, so that whether a
+    // token was the most probable one can be seen.
+    let by_text = |tokens: &mut dyn Iterator<Item = &(u32, f64)>| {
+        let mut all = Map::new();
+        for &(token, logprob) in tokens {
+            let known = all.entry(text(token)).or_insert_with(|| json!(logprob));
+            if known.as_f64().is_some_and(|known| known < logprob) {
+                *known = json!(logprob);
+            }
+        }
+        Value::Object(all)
+    };
     let (mut names, mut values, mut tops, mut offsets) = (vec![], vec![], vec![], vec![]);
     for token in prompt {
         offsets.push(json!(characters.add(bytes(token.token))));
@@ -315,9 +341,7 @@ fn logprobs(
         let own = token.logprob.map(|logprob| (token.token, logprob));
         // Nothing tells how probable the first token was.
         tops.push(own.map_or(Value::Null, |own| {
-            let all = token.top_logprobs.iter().take(top).chain([&own]);
-            let all = all.map(|&(token, logprob)| (text(token), json!(logprob)));
-            Value::Object(all.collect::<Map<String, Value>>())
+            by_text(&mut token.top_logprobs.iter().take(top).chain([&own]))
         }));
     }
     for step in tokens {
@@ -326,9 +350,7 @@ fn logprobs(
         values.push(json!(step.logprob));
         // Beside the most probable ones the token itself.
         let own = (step.token, step.logprob);
-        let all = step.top_logprobs.iter().chain([&own]);
-        let all = all.map(|&(token, logprob)| (text(token), json!(logprob)));
-        tops.push(Value::Object(all.collect::<Map<String, Value>>()));
+        tops.push(by_text(&mut step.top_logprobs.iter().chain([&own])));
     }
     json!({
         "tokens": names,
@@ -365,18 +387,25 @@ impl EventWriter for CompletionAnswer {
 }
 
 impl WholeWriter for CompletionAnswer {
-    type Whole = Value;
+    type Whole = TextCompletionObject;
 
     fn add(&mut self, reply: WorkerReply) {
         self.note(reply);
     }
 
-    fn finish(&mut self) -> Value {
+    fn finish(&mut self) -> TextCompletionObject {
         let indices: Vec<usize> = self.choices.keys().copied().collect();
-        let choices = indices.into_iter().map(|index| self.take_choice(index)).collect();
-        let mut object = self.object(choices);
-        object["usage"] = usage_object(&self.usage);
-        object
+        // As text at once: the log-probabilities of one choice at a time are values.
+        let choices =
+            indices.into_iter().map(|index| json_text(&self.take_choice(index))).collect();
+        TextCompletionObject {
+            id: self.id.clone(),
+            object: "text_completion",
+            created: self.created,
+            model: self.app.name().to_owned(),
+            choices,
+            usage: usage_object(&self.usage),
+        }
     }
 }
 

@@ -83,7 +83,7 @@ impl PreparedRequest {
 pub(super) async fn respond(
     app: &Arc<App>,
     prepared: PreparedRequest,
-    writer: impl EventWriter + WholeWriter,
+    writer: impl EventWriter + WholeWriter + 'static,
     ignored: &[String],
 ) -> Result<Response, ApiError> {
     match prepared.stream {
@@ -110,27 +110,20 @@ pub(super) async fn respond_as_stream(
 pub(super) async fn respond_as_whole(
     app: &Arc<App>,
     prepared: PreparedRequest,
-    writer: impl WholeWriter,
+    writer: impl WholeWriter + Send + 'static,
     ignored: &[String],
 ) -> Result<Response, ApiError> {
-    let budget = prepared.budget;
-    let replies = prepared.submit(app).await?;
-    let whole = whole(app, budget, writer, replies).await?;
-    Ok(with_ignored(Json(whole).into_response(), ignored))
-}
-
-async fn whole<W: WholeWriter>(
-    app: &App,
-    budget: TokenBudget,
-    mut writer: W,
-    mut replies: Replies,
-) -> Result<W::Whole, ApiError> {
+    let (budget, mut writer) = (prepared.budget, writer);
+    let mut replies = prepared.submit(app).await?;
     loop {
         match required(replies.recv().await, app, budget)? {
-            WorkerReply::Finished => return Ok(writer.finish()),
+            WorkerReply::Finished => break,
             reply => writer.add(reply),
         }
     }
+    // Megabytes, where there are log-probabilities: other requests do not wait meanwhile.
+    let response = blocking(move || Json(writer.finish()).into_response()).await?;
+    Ok(with_ignored(response, ignored))
 }
 
 /// The first reply of a stream, or none if it takes so long that a proxy would give up. Until then the

@@ -12,13 +12,15 @@ pub(super) use custom_input::InputReader;
 pub(super) use event_stream::{EventStream, EventWriter};
 pub(super) use prompt_logprobs::{prompt_logprobs, token_text};
 pub(super) use stream::ChunkWriter;
-pub(super) use typed_writer::{TypedWriter, WholeWriter};
+pub(super) use typed_writer::{TypedEvent, TypedWriter, WholeWriter};
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::engine::{FinishReason, Protocol, Response, Step, StopReason, Usage};
@@ -63,32 +65,34 @@ impl CompletionHead {
         self.custom.iter().any(|name| name == tool)
     }
 
-    /// A whole answer.
-    pub(super) fn completion(&self, choices: &[Choice], usage: &Usage) -> Value {
-        let choices: Vec<Value> = choices
-            .iter()
-            .enumerate()
-            .map(|(index, choice)| {
-                let mut object = json!({
-                    "index": index,
-                    "message": self.message(&choice.reply),
-                    "logprobs": choice.logprobs,
-                    "finish_reason": choice.finish_reason(),
-                    "stop_reason": choice.stop_reason,
-                    "complete": choice.complete,
-                });
-                extend(&mut object, &choice.optional);
-                object
-            })
-            .collect();
-        json!({
-            "id": self.id,
-            "object": "chat.completion",
-            "created": self.created,
-            "model": self.model,
-            "choices": choices,
-            "usage": usage_object(usage),
-        })
+    /// A whole answer. Each choice comes with the log-probabilities of its tokens.
+    pub(super) fn completion(
+        &self,
+        choices: impl IntoIterator<Item = (Choice, Vec<Box<RawValue>>)>,
+        usage: &Usage,
+        prompt_logprobs: Option<Value>,
+    ) -> ChatCompletionObject {
+        let choices = choices.into_iter().enumerate().map(|(index, (choice, tokens))| {
+            let content = (!tokens.is_empty()).then_some(tokens);
+            ChoiceObject {
+                index,
+                message: self.message(&choice.reply),
+                logprobs: content.map(|content| LogprobsObject { content, refusal: () }),
+                finish_reason: choice.finish_reason(),
+                stop_reason: choice.stop_reason,
+                complete: choice.complete,
+                optional: choice.optional,
+            }
+        });
+        ChatCompletionObject {
+            id: self.id.clone(),
+            object: "chat.completion",
+            created: self.created,
+            model: self.model.clone(),
+            choices: choices.collect(),
+            usage: usage_object(usage),
+            prompt_logprobs,
+        }
     }
 
     fn message(&self, reply: &AssistantMessage) -> Value {
@@ -201,6 +205,41 @@ impl CompletionHead {
             }],
         })
     }
+}
+
+/// A whole answer, as it is written. Log-probabilities are JSON text already: as trees of values they would take
+/// forty times the memory.
+#[derive(Debug, Serialize)]
+pub(super) struct ChatCompletionObject {
+    id: String,
+    object: &'static str,
+    created: u64,
+    model: String,
+    choices: Vec<ChoiceObject>,
+    usage: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_logprobs: Option<Value>,
+}
+
+/// One choice of a whole answer.
+#[derive(Debug, Serialize)]
+struct ChoiceObject {
+    index: usize,
+    message: Value,
+    logprobs: Option<LogprobsObject>,
+    finish_reason: &'static str,
+    stop_reason: Value,
+    complete: bool,
+    #[serde(flatten)]
+    optional: Map<String, Value>,
+}
+
+/// The log-probabilities of a choice.
+#[derive(Debug, Serialize)]
+struct LogprobsObject {
+    content: Vec<Box<RawValue>>,
+    /// Always null: no refusals are written.
+    refusal: (),
 }
 
 /// One answer to a request.

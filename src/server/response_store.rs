@@ -4,6 +4,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::json_text::json_text;
 
 /// Greatest number of responses that are kept.
 const MAX_RESPONSES: usize = 4096;
@@ -11,14 +14,46 @@ const MAX_RESPONSES: usize = 4096;
 /// Greatest number of bytes of all of them, written as JSON.
 const MAX_BYTES: usize = 64 << 20;
 
-/// A response, with the conversation that it ends.
+/// A response, with the conversation that it ends: all as JSON text, so that it takes the bytes that are counted.
 pub(super) struct StoredResponse {
     /// As it was answered.
-    pub(super) object: Value,
+    pub(super) object: Box<RawValue>,
     /// The items of its own request.
-    pub(super) input: Vec<Value>,
+    pub(super) input: Vec<Box<RawValue>>,
     /// All items up to it: those of earlier responses, its input, its output.
-    pub(super) conversation: Vec<Value>,
+    pub(super) conversation: Vec<StoredItem>,
+}
+
+impl StoredResponse {
+    fn bytes(&self) -> usize {
+        let input: usize = self.input.iter().map(|item| item.get().len()).sum();
+        let items = self.conversation.iter();
+        let items = items.map(|item| item.json.get().len() + size_of::<StoredItem>());
+        self.object.get().len() + input + items.sum::<usize>()
+    }
+}
+
+/// An item of a conversation.
+pub(super) struct StoredItem {
+    /// Its id, if it has one.
+    pub(super) id: Option<String>,
+    pub(super) json: Box<RawValue>,
+}
+
+impl StoredItem {
+    /// An item that is given as values.
+    pub(super) fn new(item: &Value) -> Self {
+        Self { id: item["id"].as_str().map(str::to_owned), json: json_text(item) }
+    }
+
+    fn value(&self) -> Value {
+        parsed(&self.json)
+    }
+}
+
+fn parsed(json: &RawValue) -> Value {
+    // It was written by this server.
+    serde_json::from_str(json.get()).unwrap_or_default()
 }
 
 /// The responses that later requests may refer to.
@@ -42,15 +77,14 @@ impl ResponseStore {
 
     /// Keeps a response, unless it is too large alone.
     pub(super) fn insert(&self, id: &str, response: StoredResponse) {
-        let sized = (&response.object, &response.input, &response.conversation);
-        let size = serde_json::to_vec(&sized).map_or(0, |json| json.len());
+        let size = response.bytes();
         if size > MAX_BYTES {
             return;
         }
         let mut entries = self.entries();
         entries.bytes += size;
-        for item in response.conversation.iter().filter_map(|item| item["id"].as_str()) {
-            entries.owners.insert(item.to_owned(), id.to_owned());
+        for item in response.conversation.iter().filter_map(|item| item.id.clone()) {
+            entries.owners.insert(item, id.to_owned());
         }
         entries.by_id.insert(id.to_owned(), (response, size));
         entries.ages.push_back(id.to_owned());
@@ -61,18 +95,21 @@ impl ResponseStore {
     }
 
     /// The response as it was answered.
-    pub(super) fn object(&self, id: &str) -> Option<Value> {
+    pub(super) fn object(&self, id: &str) -> Option<Box<RawValue>> {
         self.entries().by_id.get(id).map(|(response, _)| response.object.clone())
     }
 
     /// The items of its own request.
     pub(super) fn input(&self, id: &str) -> Option<Vec<Value>> {
-        self.entries().by_id.get(id).map(|(response, _)| response.input.clone())
+        let input = self.entries().by_id.get(id).map(|(response, _)| response.input.clone())?;
+        Some(input.iter().map(|item| parsed(item)).collect())
     }
 
     /// All items up to the end of the response.
     pub(super) fn conversation(&self, id: &str) -> Option<Vec<Value>> {
-        self.entries().by_id.get(id).map(|(response, _)| response.conversation.clone())
+        let entries = self.entries();
+        let (response, _) = entries.by_id.get(id)?;
+        Some(response.conversation.iter().map(StoredItem::value).collect())
     }
 
     /// An item of any response by its id. Ids of items are made by this server, and
@@ -80,7 +117,8 @@ impl ResponseStore {
     pub(super) fn item(&self, id: &str) -> Option<Value> {
         let entries = self.entries();
         let (response, _) = entries.by_id.get(entries.owners.get(id)?)?;
-        response.conversation.iter().find(|item| item["id"] == id).cloned()
+        let mut items = response.conversation.iter();
+        items.find(|item| item.id.as_deref() == Some(id)).map(StoredItem::value)
     }
 
     /// Forgets a response. Returns whether it was there.
@@ -96,7 +134,7 @@ impl Entries {
         let removed = self.by_id.remove(id);
         self.bytes -= removed.as_ref().map_or(0, |(_, size)| *size);
         let items = removed.iter().flat_map(|(response, _)| &response.conversation);
-        for item in items.filter_map(|item| item["id"].as_str()) {
+        for item in items.filter_map(|item| item.id.as_deref()) {
             if self.owners.get(item).is_some_and(|owner| owner == id) {
                 self.owners.remove(item);
             }
@@ -115,9 +153,9 @@ mod tests {
     fn response(text: &str) -> StoredResponse {
         let item = json!({ "id": text });
         StoredResponse {
-            object: json!({ "text": text }),
-            input: vec![item.clone()],
-            conversation: vec![item],
+            object: json_text(&json!({ "text": text })),
+            input: vec![json_text(&item)],
+            conversation: vec![StoredItem::new(&item)],
         }
     }
 

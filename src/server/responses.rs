@@ -15,6 +15,7 @@ use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, Request as HttpRequest, State};
 use axum::response::Response;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::api_error::ApiError;
@@ -88,7 +89,7 @@ pub(super) async fn get(
     State(app): State<Arc<App>>,
     id: PathId,
     RawQuery(query): RawQuery,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<Box<RawValue>>, ApiError> {
     let id = response_id(id);
     // Everything that could be included is in the response.
     let known = ["stream", "include", "include[]", "include_obfuscation"];

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
+use crate::deadline;
 use crate::engine::{Engine, Event, FinishReason, Listener, Request, Response, Step};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -125,6 +126,14 @@ impl Worker {
             replies,
         });
         for (first, (request, best)) in requests.into_iter().enumerate() {
+            // Prompts are tokenised one after the other, which takes a while for many long ones.
+            if deadline::is_cancelled() == Some(true) {
+                break;
+            }
+            if shared.end.is_some_and(|end| Instant::now() >= end) {
+                shared.end(WorkerReply::OutOfTime);
+                break;
+            }
             let choice = ChoiceListener {
                 first,
                 shared: Arc::clone(&shared),

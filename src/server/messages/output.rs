@@ -10,7 +10,9 @@ use super::errors::error_object;
 use crate::engine::{FinishReason, Protocol, StopReason, Usage};
 use crate::server::api_error::ApiError;
 use crate::server::app::App;
-use crate::server::response::{TypedWriter, WholeWriter, extend, optional_members, unique_id};
+use crate::server::response::{
+    TypedEvent, TypedWriter, WholeWriter, extend, optional_members, unique_id,
+};
 use crate::server::worker::WorkerReply;
 use crate::tools::{MessagePart, MessageReader};
 
@@ -30,7 +32,7 @@ pub(super) struct MessageAnswer {
     /// Members that only some requests ask for.
     optional: Map<String, Value>,
     /// Events that were not sent yet.
-    events: Vec<Value>,
+    events: Vec<TypedEvent>,
     has_begun: bool,
 }
 
@@ -147,6 +149,14 @@ impl MessageAnswer {
         }
     }
 
+    /// Adds an event, which is an object with a `type`, where the answer is a stream.
+    fn event(&mut self, object: Value) {
+        if self.has_begun {
+            let kind = object["type"].as_str().unwrap_or_default();
+            self.events.push(TypedEvent::new(kind, &object));
+        }
+    }
+
     /// Ends the open block and begins another one.
     fn begin(&mut self, kind: BlockKind) {
         self.end();
@@ -157,7 +167,7 @@ impl MessageAnswer {
                 json!({ "type": "tool_use", "id": id, "name": name, "input": {} })
             }
         };
-        self.events.push(json!({ "type": "content_block_start", "index": self.content.len(),
+        self.event(json!({ "type": "content_block_start", "index": self.content.len(),
             "content_block": begun }));
         self.open = Some(OpenBlock { kind, text: String::new() });
     }
@@ -173,14 +183,14 @@ impl MessageAnswer {
                 json!({ "type": "input_json_delta", "partial_json": text })
             }
         };
-        self.events.push(json!({ "type": "content_block_delta", "index": self.content.len(),
+        self.event(json!({ "type": "content_block_delta", "index": self.content.len(),
             "delta": delta }));
     }
 
     /// Ends the open block, if there is one.
     fn end(&mut self) {
         let Some(open) = self.open.take() else { return };
-        self.events.push(json!({ "type": "content_block_stop", "index": self.content.len() }));
+        self.event(json!({ "type": "content_block_stop", "index": self.content.len() }));
         self.content.push(open.into_block());
     }
 
@@ -273,8 +283,8 @@ impl WholeWriter for MessageAnswer {
             json!({ "stop_reason": self.stop_reason(), "stop_sequence": self.stop_sequence });
         let mut event = json!({ "type": "message_delta", "delta": delta, "usage": self.usage() });
         extend(&mut event, &self.optional);
-        self.events.push(event);
-        self.events.push(json!({ "type": "message_stop" }));
+        self.event(event);
+        self.event(json!({ "type": "message_stop" }));
         self.take_message()
     }
 }
@@ -283,16 +293,17 @@ impl TypedWriter for MessageAnswer {
     fn begin_stream(&mut self) {
         if !std::mem::replace(&mut self.has_begun, true) {
             let message = self.take_message();
-            self.events.push(json!({ "type": "message_start", "message": message }));
+            self.event(json!({ "type": "message_start", "message": message }));
         }
     }
 
     fn add_error(&mut self, error: &ApiError) {
         let (_, message) = error.code_and_message();
-        self.events.push(error_object(error.status(), message));
+        // Also before the message has begun.
+        self.events.push(TypedEvent::new("error", &error_object(error.status(), message)));
     }
 
-    fn unsent(&mut self) -> &mut Vec<Value> {
+    fn unsent(&mut self) -> &mut Vec<TypedEvent> {
         &mut self.events
     }
 }

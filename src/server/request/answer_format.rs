@@ -42,6 +42,7 @@ pub(crate) struct AnswerFormat {
 }
 
 /// Kind of a constraint on the answer.
+#[derive(PartialEq)]
 enum AnswerConstraint {
     Text,
     JsonObject,
@@ -243,6 +244,7 @@ pub(crate) fn read(fields: &mut Fields) -> Result<AnswerFormat, ApiError> {
     if let (None, Some(option)) = (found.first(), json.whitespace_field) {
         return Err(ApiError::field(option, "says nothing without a constraint on JSON beside it"));
     }
+    // Clients of several versions of vLLM write one constraint by its old name and by its new one.
     let mut found = found.into_iter();
     let Some((field, constraint)) = found.next() else {
         let (field, constraint) = (String::new(), AnswerConstraint::Text);
@@ -256,7 +258,7 @@ pub(crate) fn read(fields: &mut Fields) -> Result<AnswerFormat, ApiError> {
             cache: None,
         });
     };
-    if let Some((second, _)) = found.next() {
+    if let Some((second, _)) = found.find(|(_, second)| *second != constraint) {
         let message = format!(
             "says what the answer must be, and so does `{field}`; write one of them, or both in \
              {{\"structured_outputs\": {{\"allOf\": […]}}}}"

@@ -11,6 +11,7 @@ pub(crate) fn ignore_harmless(fields: &mut Fields) -> Result<(), ApiError> {
     for field in [
         "cache_prompt",
         "cache_salt",
+        "client_metadata",
         "id_slot",
         "metadata",
         "prediction",

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use axum::response::sse::Event;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::event_stream::EventWriter;
 use crate::server::api_error::ApiError;
+use crate::server::json_text::json_text;
 use crate::server::worker::WorkerReply;
 
 /// Makes one object of all replies.
@@ -31,7 +31,20 @@ pub(crate) trait TypedWriter: WholeWriter + Send + Unpin + 'static {
     fn add_error(&mut self, error: &ApiError);
 
     /// The events that were made and not sent.
-    fn unsent(&mut self) -> &mut Vec<Value>;
+    fn unsent(&mut self) -> &mut Vec<TypedEvent>;
+}
+
+/// An event of a stream that is an object with a `type`.
+pub(crate) struct TypedEvent {
+    kind: String,
+    data: String,
+}
+
+impl TypedEvent {
+    /// An event whose object has this type.
+    pub(crate) fn new(kind: &str, object: &impl Serialize) -> Self {
+        Self { kind: kind.to_owned(), data: json_text(object).get().to_owned() }
+    }
 }
 
 impl<W: TypedWriter> EventWriter for W {
@@ -52,9 +65,8 @@ impl<W: TypedWriter> EventWriter for W {
     }
 }
 
-fn send(objects: &mut Vec<Value>, events: &mut VecDeque<Event>) {
-    for object in objects.drain(..) {
-        let kind = object["type"].as_str().unwrap_or_default();
-        events.push_back(Event::default().event(kind).data(object.to_string()));
-    }
+fn send(unsent: &mut Vec<TypedEvent>, events: &mut VecDeque<Event>) {
+    let sent =
+        unsent.drain(..).map(|TypedEvent { kind, data }| Event::default().event(kind).data(data));
+    events.extend(sent);
 }

@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::input::ResponseInput;
 use crate::engine::{FinishReason, Protocol, Usage};
 use crate::server::api_error::ApiError;
 use crate::server::app::App;
+use crate::server::json_text::json_text;
 use crate::server::response::{
-    InputReader, TypedWriter, WholeWriter, call_id, logprob, now, optional_members, unique_id,
+    InputReader, TypedEvent, TypedWriter, WholeWriter, call_id, logprob, now, optional_members,
+    unique_id,
 };
-use crate::server::response_store::StoredResponse;
+use crate::server::response_store::{StoredItem, StoredResponse};
 use crate::server::worker::WorkerReply;
 use crate::tools::{MessagePart, MessageReader, ToolCalls};
 
@@ -27,21 +31,24 @@ pub(super) struct ResponseAnswer {
     /// Names of tools that take a text instead of arguments.
     custom: Vec<String>,
     /// Items that are done.
-    output: Vec<Value>,
+    output: Vec<StoredItem>,
+    /// The text of the messages among them.
+    written: String,
     /// The item that is being written.
     open: Option<OpenItem>,
     /// Blanks before a text that has not begun: between calls they are no text.
     blanks: String,
     /// Log-probabilities of tokens whose text was not sent yet.
-    tokens: Vec<Value>,
+    tokens: Vec<Box<RawValue>>,
     usage: Usage,
     finish: Option<FinishReason>,
     /// Members that only some requests ask for.
     optional: Map<String, Value>,
     /// Events that were not sent yet.
-    events: Vec<Value>,
+    events: Vec<TypedEvent>,
     /// Number of events so far.
     sequence: usize,
+    /// Whether the answer is a stream, which has begun.
     has_begun: bool,
 }
 
@@ -51,7 +58,71 @@ struct OpenItem {
     id: String,
     /// Its text, arguments or input.
     text: String,
-    logprobs: Vec<Value>,
+    logprobs: Vec<Box<RawValue>>,
+}
+
+/// The members of an event beside those that all have, in their order, as JSON text.
+type EventMembers = Vec<(&'static str, Box<RawValue>)>;
+
+/// An event as it is written.
+#[derive(Serialize)]
+struct EventObject<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    sequence_number: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_index: Option<usize>,
+    #[serde(flatten, serialize_with = "as_map")]
+    members: EventMembers,
+}
+
+fn as_map<S: Serializer>(members: &EventMembers, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(members.iter().map(|(name, value)| (name, value)))
+}
+
+/// The only part of a message, as it is written.
+#[derive(Serialize)]
+struct TextPart<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
+    annotations: [(); 0],
+    logprobs: &'a [Box<RawValue>],
+}
+
+/// A message as it is written.
+#[derive(Serialize)]
+struct MessageItem<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    id: &'a str,
+    status: &'a str,
+    role: &'static str,
+    content: &'a [TextPart<'a>],
+}
+
+/// A response as it is written.
+///
+/// More than 12 fields: the members that OpenAI's object has.
+#[derive(Serialize)]
+struct ResponseObject<'a> {
+    id: &'a str,
+    object: &'static str,
+    created_at: u64,
+    status: &'a str,
+    background: bool,
+    error: Value,
+    incomplete_details: Value,
+    model: &'a str,
+    output: Vec<&'a RawValue>,
+    max_tool_calls: (),
+    service_tier: &'static str,
+    truncation: &'static str,
+    usage: Value,
+    #[serde(flatten)]
+    optional: &'a Map<String, Value>,
+    #[serde(flatten)]
+    asked: &'a Map<String, Value>,
 }
 
 /// The kind of an item, with what a call has beside its arguments.
@@ -64,13 +135,14 @@ enum ItemKind {
 
 impl OpenItem {
     /// The item as an object.
-    fn object(&self, status: &str) -> Value {
+    fn object(&self, status: &str) -> Box<RawValue> {
         let Self { kind, id, text, .. } = self;
-        match kind {
+        let object = match kind {
             ItemKind::Message => {
-                let content = if status == "in_progress" { vec![] } else { vec![self.part()] };
-                json!({ "type": "message", "id": id, "status": status, "role": "assistant",
-                    "content": content })
+                let part = [self.part()];
+                let content = if status == "in_progress" { &[][..] } else { &part };
+                let (kind, role) = ("message", "assistant");
+                return json_text(&MessageItem { kind, id, status, role, content });
             }
             ItemKind::Reasoning => {
                 let part = json!({ "type": "reasoning_text", "text": text });
@@ -82,13 +154,14 @@ impl OpenItem {
                 "status": status, "call_id": call_id, "name": name, "arguments": text }),
             ItemKind::CustomCall { name, call_id, .. } => json!({ "type": "custom_tool_call",
                 "id": id, "status": status, "call_id": call_id, "name": name, "input": text }),
-        }
+        };
+        json_text(&object)
     }
 
     /// The only part of a message.
-    fn part(&self) -> Value {
-        json!({ "type": "output_text", "text": self.text, "annotations": [],
-            "logprobs": self.logprobs })
+    fn part(&self) -> TextPart<'_> {
+        let (kind, annotations) = ("output_text", []);
+        TextPart { kind, text: &self.text, annotations, logprobs: &self.logprobs }
     }
 }
 
@@ -103,6 +176,7 @@ impl ResponseAnswer {
             reader: protocol.reader(),
             custom: calls.flat_map(ToolCalls::custom_names).map(str::to_owned).collect(),
             output: Vec::new(),
+            written: String::new(),
             open: None,
             blanks: String::new(),
             tokens: Vec::new(),
@@ -168,18 +242,17 @@ impl ResponseAnswer {
     fn begin(&mut self, kind: ItemKind, prefix: &str) {
         self.end("completed");
         let open = OpenItem { kind, id: unique_id(prefix), text: String::new(), logprobs: vec![] };
-        self.event("response.output_item.added", json!({ "item": open.object("in_progress") }));
-        match open.kind {
-            ItemKind::Message => {
-                let part = json!({ "content_index": 0, "part": open.part() });
-                self.item_event("response.content_part.added", &open.id, part);
-            }
+        self.event("response.output_item.added", || vec![("item", open.object("in_progress"))]);
+        let part = match open.kind {
+            ItemKind::Message => Some(json_text(&open.part())),
             ItemKind::Reasoning => {
-                let part = json!({ "type": "reasoning_text", "text": "" });
-                let part = json!({ "content_index": 0, "part": part });
-                self.item_event("response.content_part.added", &open.id, part);
+                Some(json_text(&json!({ "type": "reasoning_text", "text": "" })))
             }
-            ItemKind::Call { .. } | ItemKind::CustomCall { .. } => {}
+            ItemKind::Call { .. } | ItemKind::CustomCall { .. } => None,
+        };
+        if let Some(part) = part {
+            let members = || vec![("content_index", json_text(&0)), ("part", part)];
+            self.item_event("response.content_part.added", &open.id, members);
         }
         self.open = Some(open);
     }
@@ -189,87 +262,96 @@ impl ResponseAnswer {
         let Some(mut open) = self.open.take() else { return };
         open.text.push_str(text);
         let logprobs = std::mem::take(&mut self.tokens);
-        let (kind, members) = match open.kind {
-            ItemKind::Message => {
-                let members = json!({ "content_index": 0, "delta": text, "logprobs": logprobs });
-                open.logprobs.extend(logprobs);
-                ("response.output_text.delta", members)
-            }
-            ItemKind::Reasoning => {
-                ("response.reasoning_text.delta", json!({ "content_index": 0, "delta": text }))
-            }
-            ItemKind::Call { .. } => {
-                ("response.function_call_arguments.delta", json!({ "delta": text }))
-            }
-            ItemKind::CustomCall { .. } => {
-                ("response.custom_tool_call_input.delta", json!({ "delta": text }))
-            }
+        let (kind, is_content) = match open.kind {
+            ItemKind::Message => ("response.output_text.delta", true),
+            ItemKind::Reasoning => ("response.reasoning_text.delta", true),
+            ItemKind::Call { .. } => ("response.function_call_arguments.delta", false),
+            ItemKind::CustomCall { .. } => ("response.custom_tool_call_input.delta", false),
         };
-        self.item_event(kind, &open.id, members);
+        let is_message = matches!(open.kind, ItemKind::Message);
+        self.item_event(kind, &open.id, || {
+            let mut members = Vec::new();
+            if is_content {
+                members.push(("content_index", json_text(&0)));
+            }
+            members.push(("delta", json_text(&text)));
+            if is_message {
+                members.push(("logprobs", json_text(&logprobs)));
+            }
+            members
+        });
+        if is_message {
+            open.logprobs.extend(logprobs);
+        }
         self.open = Some(open);
     }
 
     /// Ends the open item, if there is one.
     fn end(&mut self, status: &str) {
         let Some(open) = self.open.take() else { return };
-        let (id, text) = (&open.id, &open.text);
+        let (id, text) = (&open.id, json_text(&open.text));
+        let content_index = || ("content_index", json_text(&0));
         match &open.kind {
             ItemKind::Message => {
-                let done = json!({ "content_index": 0, "text": text, "logprobs": open.logprobs });
+                let logprobs = || ("logprobs", json_text(&open.logprobs));
+                let done = || vec![content_index(), ("text", text), logprobs()];
                 self.item_event("response.output_text.done", id, done);
-                let part = json!({ "content_index": 0, "part": open.part() });
+                let part = || vec![content_index(), ("part", json_text(&open.part()))];
                 self.item_event("response.content_part.done", id, part);
+                self.written.push_str(&open.text);
             }
             ItemKind::Reasoning => {
-                let done = json!({ "content_index": 0, "text": text });
+                let part = json!({ "type": "reasoning_text", "text": open.text });
+                let done = || vec![content_index(), ("text", text)];
                 self.item_event("response.reasoning_text.done", id, done);
-                let part = json!({ "type": "reasoning_text", "text": text });
-                let part = json!({ "content_index": 0, "part": part });
+                let part = || vec![content_index(), ("part", json_text(&part))];
                 self.item_event("response.content_part.done", id, part);
             }
             ItemKind::Call { name, .. } => {
-                let done = json!({ "name": name, "arguments": text });
+                let done = || vec![("name", json_text(name)), ("arguments", text)];
                 self.item_event("response.function_call_arguments.done", id, done);
             }
             ItemKind::CustomCall { .. } => {
-                let done = json!({ "input": text });
+                let done = || vec![("input", text)];
                 self.item_event("response.custom_tool_call_input.done", id, done);
             }
         }
         let item = open.object(status);
-        self.event("response.output_item.done", json!({ "item": item }));
-        self.output.push(item);
+        self.event("response.output_item.done", || vec![("item", item.clone())]);
+        self.output.push(StoredItem { id: Some(open.id), json: item });
     }
 
     /// An event of the item that is being written.
-    fn item_event(&mut self, kind: &str, id: &str, mut members: Value) {
-        members["item_id"] = json!(id);
-        self.event(kind, members);
+    fn item_event(&mut self, kind: &str, id: &str, members: impl FnOnce() -> EventMembers) {
+        self.event(kind, || {
+            let mut members = members();
+            members.push(("item_id", json_text(&id)));
+            members
+        });
     }
 
-    fn event(&mut self, kind: &str, members: Value) {
-        let mut event = Map::new();
-        event.insert("type".to_owned(), json!(kind));
-        event.insert("sequence_number".to_owned(), json!(self.sequence));
-        if kind.starts_with("response.output_item") || members.get("item_id").is_some() {
-            event.insert("output_index".to_owned(), json!(self.output.len()));
+    /// Adds an event, where the answer is a stream.
+    fn event(&mut self, kind: &str, members: impl FnOnce() -> EventMembers) {
+        if !self.has_begun {
+            return;
         }
-        if let Value::Object(members) = members {
-            event.extend(members);
-        }
+        let members = members();
+        let of_item = kind.starts_with("response.output_item")
+            || members.iter().any(|(name, _)| *name == "item_id");
+        let output_index = of_item.then_some(self.output.len());
+        let object = EventObject { kind, sequence_number: self.sequence, output_index, members };
+        self.events.push(TypedEvent::new(kind, &object));
         self.sequence += 1;
-        self.events.push(event.into());
     }
 
     /// The text of all messages.
     fn written(&self) -> String {
-        let done = self.output.iter().filter_map(|item| item["content"][0]["text"].as_str());
         let open = self.open.as_ref().filter(|open| matches!(open.kind, ItemKind::Message));
-        done.chain(open.map(|open| open.text.as_str())).collect()
+        [self.written.as_str(), open.map_or("", |open| &open.text)].concat()
     }
 
     /// The response as it is now.
-    fn object(&self, status: &str) -> Value {
+    fn object(&self, status: &str, error: Value) -> Box<RawValue> {
         let incomplete = match status {
             "incomplete" => json!({ "reason": "max_output_tokens" }),
             _ => Value::Null,
@@ -284,31 +366,28 @@ impl ResponseAnswer {
                 "total_tokens": self.usage.prompt_tokens + self.usage.completion_tokens,
             }),
         };
-        let mut object = json!({
-            "id": self.id,
-            "object": "response",
-            "created_at": self.created,
-            "status": status,
-            "background": false,
-            "error": null,
-            "incomplete_details": incomplete,
-            "model": self.app.name(),
-            "output": self.output,
-            "max_tool_calls": null,
-            "service_tier": "default",
-            "truncation": "disabled",
-            "usage": usage,
-        });
-        if let Value::Object(object) = &mut object {
-            object.extend(self.optional.clone());
-            object.extend(self.input.asked.clone());
-        }
-        object
+        json_text(&ResponseObject {
+            id: &self.id,
+            object: "response",
+            created_at: self.created,
+            status,
+            background: false,
+            error,
+            incomplete_details: incomplete,
+            model: self.app.name(),
+            output: self.output.iter().map(|item| &*item.json).collect(),
+            max_tool_calls: (),
+            service_tier: "default",
+            truncation: "disabled",
+            usage,
+            optional: &self.optional,
+            asked: &self.input.asked,
+        })
     }
 }
 
 impl WholeWriter for ResponseAnswer {
-    type Whole = Value;
+    type Whole = Box<RawValue>;
 
     fn add(&mut self, reply: WorkerReply) {
         let parts = match reply {
@@ -320,8 +399,8 @@ impl WholeWriter for ResponseAnswer {
             WorkerReply::Step(_, step) => {
                 let logprob = logprob(&self.app.vocabulary, &step);
                 self.tokens.extend(logprob.map(|logprob| {
-                    json!({ "token": logprob["token"], "logprob": logprob["logprob"],
-                        "bytes": logprob["bytes"], "top_logprobs": logprob["top_logprobs"] })
+                    json_text(&json!({ "token": logprob["token"], "logprob": logprob["logprob"],
+                        "bytes": logprob["bytes"], "top_logprobs": logprob["top_logprobs"] }))
                 }));
                 Vec::new()
             }
@@ -339,7 +418,7 @@ impl WholeWriter for ResponseAnswer {
     }
 
     /// Ends the response, and keeps it if that was asked for.
-    fn finish(&mut self) -> Value {
+    fn finish(&mut self) -> Box<RawValue> {
         let status = match self.finish {
             Some(FinishReason::Length) => "incomplete",
             _ => "completed",
@@ -350,15 +429,18 @@ impl WholeWriter for ResponseAnswer {
             self.text(&blanks);
         }
         self.end(status);
-        let object = self.object(status);
+        let object = self.object(status, Value::Null);
+        self.event(&format!("response.{status}"), || vec![("response", object.clone())]);
         if self.input.store {
             let (earlier, input) = (&self.input.earlier, &self.input.items);
-            let conversation = earlier.iter().chain(input).chain(&self.output).cloned().collect();
-            let response =
-                StoredResponse { object: object.clone(), input: input.clone(), conversation };
+            let before = earlier.iter().chain(input).map(StoredItem::new);
+            let response = StoredResponse {
+                object: object.clone(),
+                input: input.iter().map(json_text).collect(),
+                conversation: before.chain(std::mem::take(&mut self.output)).collect(),
+            };
             self.app.responses.insert(&self.id, response);
         }
-        self.event(&format!("response.{status}"), json!({ "response": object }));
         object
     }
 }
@@ -366,21 +448,21 @@ impl WholeWriter for ResponseAnswer {
 impl TypedWriter for ResponseAnswer {
     fn begin_stream(&mut self) {
         if !std::mem::replace(&mut self.has_begun, true) {
-            let object = self.object("in_progress");
-            self.event("response.created", json!({ "response": object }));
-            self.event("response.in_progress", json!({ "response": object }));
+            let object = self.object("in_progress", Value::Null);
+            self.event("response.created", || vec![("response", object.clone())]);
+            self.event("response.in_progress", || vec![("response", object)]);
         }
     }
 
     fn add_error(&mut self, error: &ApiError) {
         self.begin_stream();
         let (code, message) = error.code_and_message();
-        let mut object = self.object("failed");
-        object["error"] = json!({ "code": code, "message": message });
-        self.event("response.failed", json!({ "response": object }));
+        let error = json!({ "code": code, "message": message });
+        let object = self.object("failed", error);
+        self.event("response.failed", || vec![("response", object)]);
     }
 
-    fn unsent(&mut self) -> &mut Vec<Value> {
+    fn unsent(&mut self) -> &mut Vec<TypedEvent> {
         &mut self.events
     }
 }

@@ -14,6 +14,7 @@ use crate::server::request::fields::Fields;
 use crate::{Compiler, regular};
 
 /// A grammar, or the name of a ready one.
+#[derive(PartialEq)]
 pub(super) struct GrammarConstraint {
     text: String,
     /// Its notation; without one the notation that it looks like.
