@@ -20,7 +20,8 @@ impl Compiler {
     /// options), grammars [by name](Self::with_grammar), those that come with the program, and sets
     /// of special tokens.
     pub fn grammar(&self, grammar: &str, dialect: Dialect) -> Result<Constraint> {
-        self.compile(self.parse_grammar(grammar, dialect)?)
+        let limits = self.limits();
+        limits.compiling(|| self.compile(self.parse_grammar(grammar, dialect)?))
     }
 
     /// The grammar before it is compiled.
@@ -51,7 +52,9 @@ impl Compiler {
         dialect: Dialect,
         options: &GrammarOptions,
     ) -> Result<Constraint> {
-        self.compile(self.parse_grammar_with_options(grammar, dialect, options)?)
+        let limits = self.limits();
+        limits
+            .compiling(|| self.compile(self.parse_grammar_with_options(grammar, dialect, options)?))
     }
 
     /// The grammar before it is compiled, from another start rule or in another layout.
@@ -116,9 +119,11 @@ impl Compiler {
     /// The grammar of a regular expression that matches the whole text, or some part of it.
     pub fn regex_grammar(&self, pattern: &str, anchoring: Anchoring) -> Result<Grammar> {
         let mut grammar = GrammarBuilder::new();
+        grammar.languages().set_limit(self.limits().language_states);
         let dialect = self.context.regex_dialect.unwrap_or_default();
         let options = regular::Options { anchoring, dialect };
-        let language = regular::parse(grammar.languages(), pattern, options, &Utf8)?;
+        let parse = || regular::parse(grammar.languages(), pattern, options, &Utf8);
+        let language = self.limits().compiling(parse)?;
         let body = grammar.regular(language);
         let rule = grammar.rule("regex", body);
         grammar.finish(rule)
@@ -223,8 +228,18 @@ impl Compiler {
         self
     }
 
-    /// A grammar's text, or a list of grammars in the place of it, parsed by `parse`.
+    /// A grammar's text, or a list of grammars in the place of it, parsed by `parse`, within the time of a
+    /// constraint: look-around and lazy rules are rewritten then, which may take longer than to compile the rest.
     fn parse_listed(
+        &self,
+        grammar: &str,
+        dialect: Dialect,
+        parse: impl FnOnce(&Self, &str) -> Result<Grammar>,
+    ) -> Result<Grammar> {
+        self.limits().compiling(|| self.parse_listed_within_time(grammar, dialect, parse))
+    }
+
+    fn parse_listed_within_time(
         &self,
         grammar: &str,
         dialect: Dialect,
@@ -251,6 +266,10 @@ impl Environment for Compiler {
 
     fn regex_dialect(&self) -> Option<regular::Dialect> {
         self.context.regex_dialect
+    }
+
+    fn language_states(&self) -> Option<usize> {
+        Some(self.limits().language_states)
     }
 
     fn json_schema(&self, schema: &str) -> Result<Grammar> {
@@ -282,6 +301,10 @@ impl Environment for OptionsEnvironment<'_> {
 
     fn regex_dialect(&self) -> Option<regular::Dialect> {
         self.compiler.regex_dialect()
+    }
+
+    fn language_states(&self) -> Option<usize> {
+        self.compiler.language_states()
     }
 
     fn is_special(&self, token: &SpecialToken) -> Result<Option<u32>> {

@@ -62,6 +62,12 @@ pub trait Environment {
         None
     }
 
+    /// The states of regular languages that reading a grammar may make; `None` for the default of
+    /// [`Limits::language_states`](crate::Limits::language_states).
+    fn language_states(&self) -> Option<usize> {
+        None
+    }
+
     /// The grammar of a JSON Schema, from its text.
     ///
     /// Errors if the schema is not usable, or schemas are not known here.
@@ -92,6 +98,10 @@ impl Environment for WithoutOptions<'_> {
 
     fn keeps_rules(&self) -> bool {
         self.0.keeps_rules()
+    }
+
+    fn language_states(&self) -> Option<usize> {
+        self.0.language_states()
     }
 
     fn json_schema(&self, schema: &str) -> Result<Grammar> {

@@ -12,7 +12,7 @@ use super::expression::{RuleExpr, RuleExprKind};
 use super::grammar_text::GrammarText;
 use super::lowering::{self, LoweringOptions, ParsedRules, RuleLayout};
 use super::similar_name::most_similar;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder};
 use crate::regular;
 use crate::regular::{CodePoints as _, Language, Utf8};
@@ -32,6 +32,8 @@ struct NamedRule {
     name: String,
     /// The byte offset of its first occurrence.
     first_use: usize,
+    /// The byte offset of its definition, if it has one.
+    defined_at: Option<usize>,
     body: Option<RuleExpr>,
 }
 
@@ -40,7 +42,10 @@ const MAX_LISTED_RULES: usize = 8;
 
 pub(super) fn defined_twice(text: &GrammarText<'_>, at: usize, name: &str) -> Error {
     text.error(at, format!("rule `{name}` is defined twice"))
-        .with_help("join the two into one rule of alternatives")
+        .with_help(
+            "join the two into one rule of alternatives; or rename one, where they are two things, as in documents put \
+             together (in ABNF names that differ in case alone are one name)",
+        )
 }
 
 /// The rules of a grammar that is being parsed.
@@ -66,8 +71,12 @@ pub(super) struct RuleTable<'e> {
 impl<'e> RuleTable<'e> {
     /// An empty table; `definition_sign` is the sign between a name and its right-hand side.
     pub(super) fn new(definition_sign: &'static str, environment: &'e dyn Environment) -> Self {
+        let mut builder = GrammarBuilder::new();
+        if let Some(states) = environment.language_states() {
+            builder.languages().set_limit(states);
+        }
         Self {
-            builder: GrammarBuilder::new(),
+            builder,
             environment,
             rules: Vec::new(),
             names: FxHashMap::default(),
@@ -105,7 +114,12 @@ impl<'e> RuleTable<'e> {
     pub(super) fn id(&mut self, name: &str, at: usize) -> usize {
         let key = self.key(name);
         *self.names.entry(key).or_insert_with(|| {
-            self.rules.push(NamedRule { name: name.to_owned(), first_use: at, body: None });
+            self.rules.push(NamedRule {
+                name: name.to_owned(),
+                first_use: at,
+                defined_at: None,
+                body: None,
+            });
             self.rules.len() - 1
         })
     }
@@ -135,6 +149,7 @@ impl<'e> RuleTable<'e> {
         body: RuleExpr,
     ) -> Result<()> {
         let id = self.id(name, at);
+        self.rules[id].defined_at.get_or_insert(at);
         match self.rules[id].body.replace(body) {
             None => Ok(()),
             Some(_) => Err(defined_twice(text, at, name)),
@@ -207,9 +222,34 @@ impl<'e> RuleTable<'e> {
         }
         let options = regular::Options { dialect, ..regular::Options::default() };
         let language = regular::parse(self.builder.languages(), pattern, options, &Utf8)
-            .map_err(|error| text.embed(at, &error))?;
+            .map_err(|error| text.embed(at, &error))
+            .map_err(|error| self.with_other_dialect(error, pattern, dialect))?;
         self.patterns.insert(key, language);
         Ok(RuleExpr::new(at, RuleExprKind::Regular(language)))
+    }
+
+    /// The error of a pattern with the dialect that reads it, where nobody has chosen one.
+    fn with_other_dialect(
+        &mut self,
+        error: Error,
+        pattern: &str,
+        dialect: regular::Dialect,
+    ) -> Error {
+        let other = regular::Dialect::Python;
+        if self.environment.regex_dialect().is_some()
+            || dialect == other
+            || error.kind() == ErrorKind::Limit
+        {
+            return error;
+        }
+        let options = regular::Options { dialect: other, ..regular::Options::default() };
+        match regular::parse(self.builder.languages(), pattern, options, &Utf8) {
+            Ok(_) => error.with_help(
+                "Python's `re`, for which Lark's grammars are written, reads it: choose that dialect \
+                 (--regex-dialect python; over HTTP `regex_dialect`)",
+            ),
+            Err(_) => error,
+        }
     }
 
     /// The dialect of the patterns that a grammar's text contains: the one that was chosen, or that
@@ -305,8 +345,9 @@ impl<'e> RuleTable<'e> {
     fn no_start(&self, text: &GrammarText<'_>, start: &str) -> Error {
         // Names of rules that were made here have signs that no notation's names have.
         let is_own = |name: &&str| !name.contains(['@', '%', ' ', '[', '{']);
-        let defined = self.rules.iter().filter(|rule| rule.body.is_some());
-        let mut names = defined.map(|rule| rule.name.as_str()).filter(is_own);
+        let mut defined: Vec<_> = self.rules.iter().filter(|rule| rule.body.is_some()).collect();
+        defined.sort_by_key(|rule| rule.defined_at);
+        let mut names = defined.into_iter().map(|rule| rule.name.as_str()).filter(is_own);
         let help = if self.environment.start_rule().is_none() {
             let is_rule = |name: &&str| name.starts_with(char::is_lowercase);
             let first = names.clone().find(is_rule).or_else(|| names.next()).unwrap_or("name");

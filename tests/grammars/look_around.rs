@@ -1,9 +1,11 @@
 //! Terminals of Lark's notation whose patterns look at the text around them, which is that of other
 //! terminals: against the engine `fancy-regex`, which sees the whole text at each cut of it.
 
+use std::time::Duration;
+
 use fancy_regex::Regex;
-use maskwright::ErrorKind;
 use maskwright::ebnf::Dialect;
+use maskwright::{ErrorKind, LimitName, Limits};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -36,6 +38,10 @@ fn conditions_see_the_text_of_other_terminals() {
             ("start: A \"d\" | \"x\"\nA: /a(?=bc)/ B\nB: /b/", &["x"], &["abd"]),
             // `^` and `$` are the edges of the terminal.
             ("start: A B\nA: /^a$/\nB: /^b$/", &["ab"], &["a", "b"]),
+            // Within a condition they are those of the text.
+            ("start: X N?\nX: /X(?=[^a-z]|$)/\nN: /[a-z]+|-/", &["X", "X-"], &["Xa"]),
+            ("start: N? X\nX: /(?<=^|-)X/\nN: /a|-/", &["X", "-X"], &["aX"]),
+            ("start: A B?\nA: /a(?!$)/\nB: /b/", &["ab"], &["a"]),
             // What is ignored is text, too.
             ("start: A B\nA: /a(?! )/\nB: /b/\n%ignore \" \"", &["ab", " ab"], &["a b"]),
             ("start: A B\nA: /a(?= )/\nB: /b/\n%ignore \" \"", &["a b"], &["ab"]),
@@ -139,7 +145,8 @@ impl Pick {
                 1 => {
                     let look = self.one(&["(?=", "(?!", "(?<=", "(?<!"]);
                     let body = format!("{}{}", self.one(&atom), self.one(&["", "a", "b"]));
-                    pattern += &format!("{look}{body})");
+                    let edges: &[&str] = if look.contains('<') { &[""] } else { &["", "|$", "$"] };
+                    pattern += &format!("{look}{body}{})", self.one(edges));
                 }
                 2 => pattern += &format!("{}{}", self.one(&atom), self.one(&["+", "?", "*", ""])),
                 3 if depth > 0 => {
@@ -222,4 +229,21 @@ fn texts_are_those_that_can_be_cut_so_that_each_terminal_matches() {
         }
     }
     assert!(accepted > rounds && refused > rounds);
+}
+
+/// Conditions are rewritten while a grammar is read: the limits on time and states hold there, too.
+#[test]
+fn reading_counts_against_the_limits() {
+    let keywords: String = (0..12).map(|i| format!("K{i}: /\\bkey{i}\\b/i\n")).collect();
+    let names: Vec<String> = (0..12).map(|i| format!("K{i}")).collect();
+    let grammar = format!("start: ({} | \" \")+\n{keywords}", names.join(" | "));
+    let limited = |limits: Limits| {
+        let read = compiler().with_limits(limits).parse_grammar(&grammar, Dialect::Lark);
+        read.map(|_| ()).map_err(|error| error.limit())
+    };
+    assert_eq!(limited(Limits::default()), Ok(()));
+    let time = Limits { time_per_constraint: Some(Duration::ZERO), ..Limits::default() };
+    assert_eq!(limited(time), Err(Some(LimitName::TimePerConstraint)));
+    let states = Limits { language_states: 2_000, ..Limits::default() };
+    assert_eq!(limited(states), Err(Some(LimitName::LanguageStates)));
 }

@@ -520,11 +520,23 @@ fn read_grammar<T>(
             .in_file(grammar)
             .with_help(format!("give a file, or one of {}", names.join(", ")))
     })?;
-    let dialect = match dialect.or_else(|| Dialect::of_file(grammar)) {
+    let read_as = match dialect.or_else(|| Dialect::of_file(grammar)) {
         Some(dialect) => dialect,
         None => guess(grammar, &text)?,
     };
-    read(&text, dialect).map_err(|error| error.in_file(grammar))
+    read(&text, read_as).map_err(|error| {
+        let error = error.in_file(grammar);
+        match Dialect::guess_with_reason(&text) {
+            // Both EBNFs are kept in files of one ending.
+            Some((other, reason)) if dialect.is_none() && other != read_as => {
+                let name = other.name();
+                error.with_help(format!(
+                    "it reads like {other} ({reason}): give --grammar-dialect {name}"
+                ))
+            }
+            _ => error,
+        }
+    })
 }
 
 /// The dialect that a text looks like, and a remark on standard error.

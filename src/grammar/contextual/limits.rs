@@ -21,10 +21,12 @@ pub(super) fn bytes_beside_marks() -> Error {
 pub(super) fn too_many_cases() -> Error {
     Error::new(
         ErrorKind::Limit,
-        "lazy rules, look-around and what may stand beside them combine into too many cases",
+        "look-around (`\\b`, `(?=…)`, `(?!…)`), lazy rules and the terminals that may stand beside them combine into \
+         too many cases",
     )
     .with_help(
-        "let free text stand behind the last call, as in `start: tool* TEXT`, and patterns look less far",
+        "use look-around in fewer terminals (about 50 that look at letters is the most), let patterns look less far, \
+         and let free text come after the last lazy rule, as in `start: tool* TEXT`",
     )
 }
 

@@ -85,6 +85,8 @@ enum Lowered {
         greedy: bool,
     },
     End,
+    /// The end of the text, in what a condition looks at: marks alone may follow.
+    TextEnd,
     Ahead {
         body: Box<Lowered>,
         negated: bool,
@@ -248,7 +250,10 @@ impl PatternCompiler<'_> {
                     let start = self.before_match();
                     behind(prefixes, start, false)
                 }
-                Look::End => Lowered::End,
+                Look::End => match self.marks {
+                    Some((_, Part::Ahead | Part::Behind)) => Lowered::TextEnd,
+                    _ => Lowered::End,
+                },
                 Look::Ahead { body, negated } => {
                     let outer = self.enter(Part::Ahead);
                     let body = Box::new(self.lower(body, prefixes)?);
@@ -413,7 +418,7 @@ impl ContextScope<'_, '_> {
                 self.require_same_as_ordinary(*atomic, *at, rest)?;
                 self.matches_then(&Lowered::Plain(*language), rest)
             }
-            Lowered::End | Lowered::Ahead { .. } | Lowered::Behind { .. } => {
+            Lowered::End | Lowered::TextEnd | Lowered::Ahead { .. } | Lowered::Behind { .. } => {
                 let condition = self.empty_match_condition(part)?;
                 Ok(self.intersect(&condition, rest))
             }
@@ -452,7 +457,7 @@ impl ContextScope<'_, '_> {
                 self.require_same_as_ordinary(*atomic, *at, rest)?;
                 self.nonempty_matches_then(&Lowered::Plain(*language), rest)
             }
-            Lowered::End | Lowered::Ahead { .. } | Lowered::Behind { .. } => {
+            Lowered::End | Lowered::TextEnd | Lowered::Ahead { .. } | Lowered::Behind { .. } => {
                 Ok(self.empty_by_context())
             }
         }
@@ -520,6 +525,10 @@ impl ContextScope<'_, '_> {
             Lowered::Repeat { body, .. } => self.empty_match_condition(body)?,
             Lowered::End => {
                 let end = self.compiler.behind_match();
+                vec![end; count]
+            }
+            Lowered::TextEnd => {
+                let end = self.compiler.only_marks();
                 vec![end; count]
             }
             Lowered::Ahead { body, negated } => {

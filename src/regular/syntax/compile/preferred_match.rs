@@ -100,7 +100,7 @@ impl ContextScope<'_, '_> {
                     self.preferred_repeat(body, (min, max), greedy, &rests.moved, &rests.moved)?;
                 Ok(Rests { idle, moved })
             }
-            Lowered::End | Lowered::Ahead { .. } | Lowered::Behind { .. } => {
+            Lowered::End | Lowered::TextEnd | Lowered::Ahead { .. } | Lowered::Behind { .. } => {
                 let condition = self.empty_match_condition(part)?;
                 let mut under = |rest: &Rest| Rest {
                     whole: self.intersect(&condition, &rest.whole),

@@ -2,7 +2,8 @@
 //!
 //! The pattern is compiled between two [marks](crate::regular::marked_text), with any text on both sides. What
 //! it matches holds no marks; what its conditions look at may hold any, as if they were not there. `^` and `$`
-//! are the marks themselves: the edges of the terminal, as in llguidance.
+//! are the marks themselves: the edges of the terminal, as in llguidance; within a condition (`(?=[^a-z]|$)`) they
+//! are those of the whole text.
 
 use super::preferred_match::{Rest, Rests};
 use super::{ContextScope, LeftContexts, Lowered, Part, PatternCompiler};
@@ -69,11 +70,20 @@ impl PatternCompiler<'_> {
         self.marks = outer;
     }
 
-    /// The text before a match that begins here.
+    /// The text before a match that begins here; in what a condition looks at, the text before all others.
     pub(super) fn before_match(&mut self) -> Language {
         match self.marks {
             None => Language::EPSILON,
-            Some((marks, _)) => self.languages.concat([marks.around, marks.begin]),
+            Some((marks, Part::Match)) => self.languages.concat([marks.around, marks.begin]),
+            Some((_, Part::Ahead | Part::Behind)) => self.only_marks(),
+        }
+    }
+
+    /// A text without characters.
+    pub(super) fn only_marks(&mut self) -> Language {
+        match self.marks {
+            None => Language::EPSILON,
+            Some((marks, _)) => self.languages.repeat(marks.mark, 0, None),
         }
     }
 
