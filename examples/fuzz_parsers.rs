@@ -100,9 +100,10 @@ fn sql(text: &str) -> Result<(), String> {
     let read = |text: &str| sqlparser::parser::Parser::parse_sql(&dialect, text);
     let statements = read(text).map_err(|error| {
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
-        match words.contains("* except") {
-            true => "what comes after `* EXCEPT`".to_owned(),
-            false => error.to_string(),
+        if words.contains("* except") {
+            "what comes after `* EXCEPT`".to_owned()
+        } else {
+            error.to_string()
         }
     })?;
     for statement in &statements {

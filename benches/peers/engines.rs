@@ -246,9 +246,10 @@ impl Compiled for PeerCompiled {
     /// As in its own benchmark: the first mask is that of a clone with the same lexer, which keeps
     /// what it learns, and each instance has a copy of that lexer.
     fn start(&self) -> Result<Box<dyn Sequence>> {
-        let mut parser = match self.first.replace(false) || self.shares {
-            true => self.parser.clone(),
-            false => self.parser.deep_clone(),
+        let mut parser = if self.first.replace(false) || self.shares {
+            self.parser.clone()
+        } else {
+            self.parser.deep_clone()
         };
         parser.start_without_prompt();
         Ok(Box::new(PeerSequence { parser, mask: toktrie::SimpleVob::new() }))

@@ -109,9 +109,10 @@ pub fn print_table(title: &str, outcomes: &[Vec<Outcome>; 2], inputs: &[usize]) 
     println!("| | llguidance 1.9.1 | maskwright | times faster |\n|:--|--:|--:|--:|");
     let [peer, ours] = outcomes.each_ref().map(|outcomes| column(outcomes, inputs));
     for ((name, peer, is_time), (_, ours, _)) in peer.into_iter().zip(ours) {
-        match is_time {
-            true => println!("| {name} | {peer:.2} | {ours:.2} | {:.1} |", peer / ours),
-            false => println!("| {name} | {peer} | {ours} | |"),
+        if is_time {
+            println!("| {name} | {peer:.2} | {ours:.2} | {:.1} |", peer / ours)
+        } else {
+            println!("| {name} | {peer} | {ours} | |")
         }
     }
 }

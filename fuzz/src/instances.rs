@@ -121,9 +121,10 @@ fn write_string(random: &mut Random, text: &str, out: &mut String) {
             continue;
         }
         for unit in c.encode_utf16(&mut [0; 2]) {
-            *out += &match random.percent(50) {
-                true => format!("\\u{unit:04x}"),
-                false => format!("\\u{unit:04X}"),
+            *out += &if random.percent(50) {
+                format!("\\u{unit:04x}")
+            } else {
+                format!("\\u{unit:04X}")
             };
         }
     }

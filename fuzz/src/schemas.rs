@@ -152,10 +152,7 @@ impl<'r> Maker<'r> {
     /// A schema of a random draft.
     pub fn make(random: &'r mut Random, formats: bool) -> Parts {
         // The newest has the most keywords.
-        let draft = match random.percent(40) {
-            true => Draft202012,
-            false => *random.pick(&Draft::ALL),
-        };
+        let draft = if random.percent(40) { Draft202012 } else { *random.pick(&Draft::ALL) };
         let definitions = 1 + random.below(3);
         let mut maker = Self { random, draft, definitions, formats, budget: 0 };
         let definitions = (0..definitions).map(|i| {
@@ -191,9 +188,10 @@ impl<'r> Maker<'r> {
         }
         // Mostly of one type, now and then of two.
         let (count, focus) = (1 + self.random.below(5) / 4, self.random.below(kinds.len() + 3));
-        let focus = match depth > 0 && self.budget > 0 {
-            true => [0, 1, 2, 2, 3, 3, 3, 4][focus],
-            false => [0, 1, 4, 0, 1, 4, 0, 1][focus],
+        let focus = if depth > 0 && self.budget > 0 {
+            [0, 1, 2, 2, 3, 3, 3, 4][focus]
+        } else {
+            [0, 1, 4, 0, 1, 4, 0, 1][focus]
         };
         for i in 0..count {
             match (focus + i) % kinds.len() {
@@ -211,9 +209,10 @@ impl<'r> Maker<'r> {
             };
             let name = *self.random.pick(of_focus);
             let more = *self.random.pick(TYPES);
-            let types = match self.random.percent(25) && more != name {
-                true => json!([name, more]),
-                false => json!(name),
+            let types = if self.random.percent(25) && more != name {
+                json!([name, more])
+            } else {
+                json!(name)
             };
             schema.insert("type".into(), types);
         }
@@ -370,10 +369,7 @@ impl<'r> Maker<'r> {
     }
 
     fn mostly_false(&mut self, depth: usize) -> Value {
-        match self.random.percent(50) {
-            true => json!(false),
-            false => self.schema(depth, BELOW),
-        }
+        if self.random.percent(50) { json!(false) } else { self.schema(depth, BELOW) }
     }
 
     /// Schemas under names.

@@ -433,10 +433,12 @@ mod tests {
                     };
                     let (sin, cos) = angle(row, pair).sin_cos();
                     let x = |at: usize| f64::from(x[at]);
-                    let exact = match is_first {
-                        _ if i >= 2 * pairs => x(index),
-                        true => x(index) * cos - x(index + step) * sin,
-                        false => x(index) * cos + x(index - step) * sin,
+                    let exact = if i >= 2 * pairs {
+                        x(index)
+                    } else if is_first {
+                        x(index) * cos - x(index + step) * sin
+                    } else {
+                        x(index) * cos + x(index - step) * sin
                     };
                     assert!((f64::from(*y) - exact).abs() < 1e-6);
                 }

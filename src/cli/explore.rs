@@ -146,9 +146,10 @@ impl Args {
         };
         let others = !self.settings.is_empty() && *base != off;
         if others || self.sampling.temperature().is_some() {
-            let (message, help) = match self.settings.is_empty() {
-                true => ("--temperature is that of no column", "write --temperatures"),
-                false => ("options of sampling beside --settings", "write them into each"),
+            let (message, help) = if self.settings.is_empty() {
+                ("--temperature is that of no column", "write --temperatures")
+            } else {
+                ("options of sampling beside --settings", "write them into each")
             };
             return Err(Error::new(ErrorKind::Request, message).with_help(help));
         }
@@ -167,9 +168,10 @@ impl Args {
             })?;
             Ok(column(options.clone(), settings.sampling.params(&GenerationConfig::default())?))
         };
-        match self.settings.is_empty() {
-            true => self.temperatures.iter().map(at).collect(),
-            false => self.settings.iter().map(with).collect(),
+        if self.settings.is_empty() {
+            self.temperatures.iter().map(at).collect()
+        } else {
+            self.settings.iter().map(with).collect()
         }
     }
 }

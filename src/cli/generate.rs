@@ -217,12 +217,11 @@ fn several(
     if let Some(error) = failed {
         return Err(error.into());
     }
-    match responses.iter().all(|response| response.complete) {
-        true => Ok(Outcome::Success),
-        false => {
-            output::note("some of the texts are not complete; --output json says which");
-            Ok(Outcome::NotAccepted)
-        }
+    if responses.iter().all(|response| response.complete) {
+        Ok(Outcome::Success)
+    } else {
+        output::note("some of the texts are not complete; --output json says which");
+        Ok(Outcome::NotAccepted)
     }
 }
 
@@ -349,9 +348,10 @@ impl LiveOutput {
         let (streams, trace) =
             (args.streams(), args.trace.map(|format| Trace::new(Arc::clone(vocabulary), format)));
         // indicatif draws on standard error, and only on a terminal.
-        let spinner = match streams || args.trace.is_some() {
-            true => ProgressBar::hidden(),
-            false => ProgressBar::new_spinner(),
+        let spinner = if streams || args.trace.is_some() {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::new_spinner()
         };
         spinner.enable_steady_tick(SPINNER_INTERVAL);
         let message = MessagePrinter::new(protocol, streams);

@@ -19,9 +19,10 @@ pub(crate) fn too_large(what: &str, path: &Path) -> Error {
 
 /// Opens a file, `-` for standard input.
 pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
-    match path.as_os_str() == "-" {
-        true => Ok(Box::new(io::stdin())),
-        false => Ok(Box::new(std::fs::File::open(path)?)),
+    if path.as_os_str() == "-" {
+        Ok(Box::new(io::stdin()))
+    } else {
+        Ok(Box::new(std::fs::File::open(path)?))
     }
 }
 

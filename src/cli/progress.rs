@@ -19,10 +19,7 @@ pub(crate) fn located(source: ModelSource) -> Result<ModelSource> {
     let ModelSource::Hub(repository) = source else { return Ok(source) };
     let options = HubOptions::from_env()?;
     let path = with_bars(|progress| repository.locate(&options, progress))?;
-    Ok(match path.is_dir() {
-        true => ModelSource::Folder(path),
-        false => ModelSource::Gguf(path),
-    })
+    Ok(if path.is_dir() { ModelSource::Folder(path) } else { ModelSource::Gguf(path) })
 }
 
 /// The tokenizer of a model of the hub in the cache, into which it is downloaded without the weights.

@@ -271,10 +271,12 @@ impl Branch {
         let measures = self.measures_prompt();
         let most = if measures { most.min(SCORED_POSITIONS) } else { most };
         let to = self.readable_len().min(from + most);
-        let logits = match to == self.tokens.len() {
-            _ if measures => LogitRows::All,
-            true => LogitRows::Last,
-            false => LogitRows::None,
+        let logits = if measures {
+            LogitRows::All
+        } else if to == self.tokens.len() {
+            LogitRows::Last
+        } else {
+            LogitRows::None
         };
         Chunk { tokens: &self.tokens[from..to], parents: &[], cache: &mut self.cache, logits }
     }

@@ -285,19 +285,20 @@ impl LabelMasses {
     pub(crate) fn decision(&self) -> Result<Decision> {
         let bounds = self.bounds();
         if bounds.total == 0.0 {
-            return Err(match self.frontier.is_empty() {
-                true => Error::new(ErrorKind::Request, "the model can write none of the labels")
+            return Err(if self.frontier.is_empty() {
+                Error::new(ErrorKind::Request, "the model can write none of the labels")
                     .with_help(
                         "write labels of its vocabulary's bytes; a label that an end token \
                                 must follow needs a model that has one",
                     )
-                    .at_field("labels"),
-                false => Error::new(
+                    .at_field("labels")
+            } else {
+                Error::new(
                     ErrorKind::Request,
                     format!("{} contexts were read before any label was whole", self.contexts),
                 )
                 .with_help("raise `max_contexts`, or write shorter labels")
-                .at_field("max_contexts"),
+                .at_field("max_contexts")
             });
         }
         let labels: Vec<LabelProbability> = (0..self.log_masses.len())

@@ -46,10 +46,8 @@ pub(crate) struct ReasoningProgress {
 
 impl ReasoningProgress {
     pub(crate) fn new(thinking: &Thinking) -> Self {
-        let phase = match thinking.begin.is_empty() {
-            true => ReasoningPhase::Inside,
-            false => ReasoningPhase::Before,
-        };
+        let phase =
+            if thinking.begin.is_empty() { ReasoningPhase::Inside } else { ReasoningPhase::Before };
         let (thinking, tail) = (thinking.clone(), Vec::new());
         Self { thinking, phase, begun: 0, spent: 0, written: 0, tail }
     }

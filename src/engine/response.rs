@@ -249,9 +249,10 @@ impl Response {
     pub fn captures_json(&self, content: &str) -> Value {
         let all = |captures: &Vec<Capture>| captures.iter().map(Capture::to_json).collect();
         let mut captures: Value = self.captures.as_ref().map_or(Value::Null, all);
-        let before = match !content.is_empty() && self.text.ends_with(content) {
-            true => self.text.len() - content.len(),
-            false => 0,
+        let before = if !content.is_empty() && self.text.ends_with(content) {
+            self.text.len() - content.len()
+        } else {
+            0
         };
         for capture in captures.as_array_mut().into_iter().flatten() {
             for name in ["start", "end"] {

@@ -335,10 +335,7 @@ impl Document {
 
     /// The URI of the document with this root: the one that it was supplied under.
     pub(crate) fn base(&self, root: ValueId) -> Option<&str> {
-        match root == self.root() {
-            true => self.base.as_deref(),
-            false => self.source(root).uri.as_deref(),
-        }
+        if root == self.root() { self.base.as_deref() } else { self.source(root).uri.as_deref() }
     }
 
     /// Whether the meaning of this value, as a schema, may depend on the dynamic scope.

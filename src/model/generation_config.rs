@@ -185,9 +185,10 @@ impl Keys {
     }
 
     fn number(&mut self, name: &str, range: RangeInclusive<f64>) -> Result<Option<f32>> {
-        let wanted = match *range.end() > 1.0 {
-            true => "a number that is not negative",
-            false => "a number from 0 to 1",
+        let wanted = if *range.end() > 1.0 {
+            "a number that is not negative"
+        } else {
+            "a number from 0 to 1"
         };
         self.read(name, wanted, |value| {
             value.as_f64().filter(|number| range.contains(number)).map(|number| number as f32)

@@ -48,10 +48,11 @@ impl Recognizer {
         let items = this.start_items()?;
         if !this.is_live(vocabulary, &items)? {
             let error = |message| Error::new(ErrorKind::Unsatisfiable, message);
-            return Err(match this.spells_every_byte() {
-                false => error("no text that the vocabulary can spell satisfies the constraint"),
-                true => error("no text satisfies the constraint within `max_tokens` of its rules")
-                    .with_help("raise them: each part of a text takes tokens of its own"),
+            return Err(if this.spells_every_byte() {
+                error("no text satisfies the constraint within `max_tokens` of its rules")
+                    .with_help("raise them: each part of a text takes tokens of its own")
+            } else {
+                error("no text that the vocabulary can spell satisfies the constraint")
             });
         }
         let start = this.intern(&items);

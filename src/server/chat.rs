@@ -39,15 +39,12 @@ pub(super) async fn completions(
     let prepared = prepare(&app, body, chat).await?;
     let head = CompletionHead::new(app.name(), &prepared.protocol);
     let protocol = prepared.protocol.clone();
-    match prepared.stream {
-        true => {
-            let writer = ChunkWriter::new(head, Arc::clone(&app), protocol, prepared.options);
-            respond_as_stream(&app, prepared, writer, &ignored).await
-        }
-        false => {
-            let writer = WholeCompletion::new(head, Arc::clone(&app), protocol, prompt_logprobs);
-            respond_as_whole(&app, prepared, writer, &ignored).await
-        }
+    if prepared.stream {
+        let writer = ChunkWriter::new(head, Arc::clone(&app), protocol, prepared.options);
+        respond_as_stream(&app, prepared, writer, &ignored).await
+    } else {
+        let writer = WholeCompletion::new(head, Arc::clone(&app), protocol, prompt_logprobs);
+        respond_as_whole(&app, prepared, writer, &ignored).await
     }
 }
 

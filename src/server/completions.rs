@@ -71,19 +71,18 @@ fn prepare(
     let CompletionRequest { prompts, echo, format, generation } = read;
     let mut format = format.with_cache(Arc::clone(&app.constraints), constraint_key);
     let compiler = format.configure(&app.compiler)?;
-    let constraint = match format.is_text() {
-        true => None,
-        // `compiled` is `None` for free text alone, which the arm above has taken.
-        false => {
-            let compile =
-                || format.compiled(&compiler).unwrap_or_else(|| compiler.regex("(?s:.*)"));
-            let found = format.looked_up("text", compile);
-            Some(found.map_err(|error| format.error(error))?)
-        }
+    let constraint = if format.is_text() {
+        None
+    } else {
+        // `compiled` is `None` for free text alone, which the branch above has taken.
+        let compile = || format.compiled(&compiler).unwrap_or_else(|| compiler.regex("(?s:.*)"));
+        let found = format.looked_up("text", compile);
+        Some(found.map_err(|error| format.error(error))?)
     };
-    let texts = match echo {
-        true => prompts.iter().map(|prompt| text_of(prompt, &app.vocabulary)).collect(),
-        false => vec![String::new(); prompts.len()],
+    let texts = if echo {
+        prompts.iter().map(|prompt| text_of(prompt, &app.vocabulary)).collect()
+    } else {
+        vec![String::new(); prompts.len()]
     };
     let request = |prompt| Request {
         raw: true,
@@ -190,9 +189,10 @@ impl CompletionAnswer {
             WorkerReply::Step(index, step) => {
                 let is_end = self.app.vocabulary.end_tokens().contains(&step.token);
                 let choice = self.choice(index);
-                match is_end {
-                    true => choice.end_token = Some(*step),
-                    false => choice.tokens.push(*step),
+                if is_end {
+                    choice.end_token = Some(*step)
+                } else {
+                    choice.tokens.push(*step)
                 }
                 None
             }
@@ -249,9 +249,10 @@ impl CompletionAnswer {
         let prompt = std::mem::take(&mut choice.prompt);
         let echoed = if has_echo { prompt.as_slice() } else { &[] };
         choice.sent += tokens.len();
-        let logprobs = match has_logprobs {
-            true => logprobs(&app.vocabulary, (echoed, top), &tokens, &mut choice.characters),
-            false => Value::Null,
+        let logprobs = if has_logprobs {
+            logprobs(&app.vocabulary, (echoed, top), &tokens, &mut choice.characters)
+        } else {
+            Value::Null
         };
         let end = choice.end.take();
         let mut object = json!({

@@ -86,9 +86,10 @@ pub(super) async fn respond(
     writer: impl EventWriter + WholeWriter + 'static,
     ignored: &[String],
 ) -> Result<Response, ApiError> {
-    match prepared.stream {
-        true => respond_as_stream(app, prepared, writer, ignored).await,
-        false => respond_as_whole(app, prepared, writer, ignored).await,
+    if prepared.stream {
+        respond_as_stream(app, prepared, writer, ignored).await
+    } else {
+        respond_as_whole(app, prepared, writer, ignored).await
     }
 }
 

@@ -104,10 +104,8 @@ fn nullable(mut field: Value) -> Value {
     let Some(members) = field.as_object_mut() else { return field };
     let description = members.shift_remove("description");
     let accepts_all = members.is_empty();
-    let mut nullable = match accepts_all {
-        true => json!({}),
-        false => json!({ "anyOf": [field, { "type": "null" }] }),
-    };
+    let mut nullable =
+        if accepts_all { json!({}) } else { json!({ "anyOf": [field, { "type": "null" }] }) };
     if let Some(description) = description {
         nullable["description"] = description;
     }

@@ -97,9 +97,10 @@ impl Asset {
             (X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
             (REFERRER_POLICY, "no-referrer".to_owned()),
         ];
-        match is_known {
-            true => (StatusCode::NOT_MODIFIED, headers).into_response(),
-            false => (headers, self.text).into_response(),
+        if is_known {
+            (StatusCode::NOT_MODIFIED, headers).into_response()
+        } else {
+            (headers, self.text).into_response()
         }
     }
 }

@@ -285,10 +285,7 @@ pub(super) fn optional_members(response: &Response, content: &str) -> Map<String
 
 /// The object that holds the log-probabilities of tokens; null where there are none.
 pub(super) fn logprobs(tokens: Vec<Value>) -> Value {
-    match tokens.is_empty() {
-        true => Value::Null,
-        false => json!({ "content": tokens, "refusal": null }),
-    }
+    if tokens.is_empty() { Value::Null } else { json!({ "content": tokens, "refusal": null }) }
 }
 
 /// One token's log-probabilities, as OpenAI tells them, among what the constraint allowed;

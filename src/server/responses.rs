@@ -51,12 +51,11 @@ fn parameters(query: Option<&str>, known: &[&str]) -> Result<Vec<(String, String
     let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     let check = |(name, value): (&str, &str)| {
         let (name, value) = (percent_decoded(name), percent_decoded(value));
-        match known.contains(&name.as_str()) {
-            true => Ok((name, value)),
-            false => {
-                let message = format!("is no parameter of this path; there are {}", listed(known));
-                Err(ApiError::field(shortened(&name), message))
-            }
+        if known.contains(&name.as_str()) {
+            Ok((name, value))
+        } else {
+            let message = format!("is no parameter of this path; there are {}", listed(known));
+            Err(ApiError::field(shortened(&name), message))
         }
     };
     pairs.map(check).collect()
@@ -108,9 +107,10 @@ pub(super) async fn delete(
     id: PathId,
 ) -> Result<Json<Value>, ApiError> {
     let id = response_id(id);
-    match app.responses.remove(&id) {
-        true => Ok(Json(json!({ "id": id, "object": "response", "deleted": true }))),
-        false => Err(ApiError::unknown_response(&id)),
+    if app.responses.remove(&id) {
+        Ok(Json(json!({ "id": id, "object": "response", "deleted": true })))
+    } else {
+        Err(ApiError::unknown_response(&id))
     }
 }
 

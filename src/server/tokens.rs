@@ -57,9 +57,10 @@ fn tokenize_now(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
         }
         Some(text) => {
             fields.finish()?;
-            match add_special_tokens.unwrap_or(true) {
-                true => model.encode_text(&text, SpecialNames::AsTokens),
-                false => model.tokenizer().encode_prompt(&text, false),
+            if add_special_tokens.unwrap_or(true) {
+                model.encode_text(&text, SpecialNames::AsTokens)
+            } else {
+                model.tokenizer().encode_prompt(&text, false)
             }
         }
         None => {
@@ -78,10 +79,8 @@ fn tokenize_now(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
                 let message = "is not supported; messages end where the assistant is to speak";
                 return Err(ApiError::field("add_generation_prompt", message));
             }
-            let names = match app.parse_special {
-                true => SpecialNames::AsTokens,
-                false => SpecialNames::AsText,
-            };
+            let names =
+                if app.parse_special { SpecialNames::AsTokens } else { SpecialNames::AsText };
             let messages = readable_messages(&app.engine, messages);
             model.encode_chat_with(&messages, tools.as_ref(), &variables, names)
         }

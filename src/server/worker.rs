@@ -273,10 +273,7 @@ impl Listener for ChoiceListener {
                 replies.send(WorkerReply::Done(index, Box::new(response.clone()))).is_ok()
             }
         };
-        match is_heard {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        }
+        if is_heard { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
     fn on_end(&mut self, result: Result<()>) {

@@ -218,10 +218,7 @@ impl MessageReader {
             self.threads.iter().position(|thread| can_end(&self, thread.behind_arguments()))
         };
         let best = best(Self::is_complete).or_else(|| best(Self::is_text)).unwrap_or(0);
-        match self.threads.is_empty() {
-            true => Vec::new(),
-            false => parts(self.threads.swap_remove(best).out),
-        }
+        if self.threads.is_empty() { Vec::new() } else { parts(self.threads.swap_remove(best).out) }
     }
 
     /// Whether the message is complete at an instruction.

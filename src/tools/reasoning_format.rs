@@ -136,12 +136,12 @@ impl ReasoningFormat {
         let is_tag = |piece: &Piece| matches!(piece, Piece::Tag { .. } | Piece::Token { .. });
         let is_fixed = |piece: &Piece| is_tag(piece) || matches!(piece, Piece::Text(_));
         let begin = reasoning.begin_pieces();
-        match !begin.is_empty() && begin.iter().all(is_fixed) && is_tag(&reasoning.close) {
-            true => Ok(reasoning),
-            false => Err(Error::new(ErrorKind::Request, "reasoning stands between two tags")
-                .with_help(
-                    "let `open` be texts up to its last tag or token, and `close` a tag or token",
-                )),
+        if !begin.is_empty() && begin.iter().all(is_fixed) && is_tag(&reasoning.close) {
+            Ok(reasoning)
+        } else {
+            Err(Error::new(ErrorKind::Request, "reasoning stands between two tags").with_help(
+                "let `open` be texts up to its last tag or token, and `close` a tag or token",
+            ))
         }
     }
 

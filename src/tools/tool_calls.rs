@@ -196,9 +196,10 @@ impl ToolCalls {
         };
         let preamble = writer.pieces(&self.format.preamble, None);
         let preamble = writer.builder.repeat(preamble, 0, None);
-        let body = match self.format.preamble.is_empty() {
-            true => body,
-            false => writer.builder.sequence([preamble, body]),
+        let body = if self.format.preamble.is_empty() {
+            body
+        } else {
+            writer.builder.sequence([preamble, body])
         };
         let start = writer.builder.rule("message", body);
         writer.builder.finish(start)

@@ -369,10 +369,8 @@ fn random_grammars_capture_what_the_definition_says() {
         let mut text = Vec::new();
         loop {
             let reference = Reference::new(&rules, &text);
-            let expected = match constraint.has_captures() {
-                true => reference.captures(),
-                false => Vec::new(),
-            };
+            let expected =
+                if constraint.has_captures() { reference.captures() } else { Vec::new() };
             let found = matcher.captures().unwrap();
             let found: Vec<_> =
                 found.iter().map(|c| (c.name.to_string(), c.range.start, c.range.end)).collect();

@@ -312,13 +312,12 @@ fn texts_shrink_within_the_language() {
             loop {
                 let text = tree.current();
                 assert!(accepts(&constraint, &text), "{name}: {}", String::from_utf8_lossy(&text));
-                let on = match fails(&text) {
-                    true => {
-                        assert!(text.len() <= failing.len());
-                        failing = text;
-                        tree.simplify()
-                    }
-                    false => tree.complicate(),
+                let on = if fails(&text) {
+                    assert!(text.len() <= failing.len());
+                    failing = text;
+                    tree.simplify()
+                } else {
+                    tree.complicate()
                 };
                 if !on {
                     break;

@@ -180,10 +180,8 @@ fn a_trigger_in_letters_is_no_call() {
     let calls = ToolCalls::new(tools(), ToolFormat::named("mistral").unwrap());
     let read = |spelled: bool| {
         let mut reader = calls.reader(None).with_special_tokens(&vocabulary);
-        let mut parts = match spelled {
-            true => reader.text("[TOOL_CALLS]"),
-            false => reader.special("[TOOL_CALLS]"),
-        };
+        let mut parts =
+            if spelled { reader.text("[TOOL_CALLS]") } else { reader.special("[TOOL_CALLS]") };
         parts.extend(reader.text("[{\"name\": \"time\", \"arguments\": {\"amount\": -5}}]"));
         parts.extend(reader.finish());
         let text: String = parts

@@ -36,12 +36,12 @@ pub(crate) fn ini(text: &str) -> Result<(), String> {
             return Err(format!("no INI line: {line:?}"));
         }
     }
-    match theirs == lines {
-        true => Ok(()),
-        false if theirs.keys().any(|(_, key)| key.starts_with(['#', ';'])) => {
-            Err("a comment becomes a key".into())
-        }
-        false => Err(format!("reads {theirs:?}")),
+    if theirs == lines {
+        Ok(())
+    } else if theirs.keys().any(|(_, key)| key.starts_with(['#', ';'])) {
+        Err("a comment becomes a key".into())
+    } else {
+        Err(format!("reads {theirs:?}"))
     }
 }
 
@@ -64,10 +64,7 @@ const read = (text) => {
     let games = node(&folder, PARSE, texts);
     let same = |(text, game): (&String, Result<String, String>)| {
         let (game, words) = (game?, moves(text)?);
-        match game == words {
-            true => Ok(()),
-            false => Err(format!("reads {game:?} instead of {words:?}")),
-        }
+        if game == words { Ok(()) } else { Err(format!("reads {game:?} instead of {words:?}")) }
     };
     texts.iter().zip(games).map(same).collect()
 }

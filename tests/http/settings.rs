@@ -107,14 +107,15 @@ fn the_same_seed_is_the_same_answer_whatever_runs_beside_it() {
         let answer = chat(address, "http-beside", fields);
         assert_eq!(answer.status, 200, "{}", answer.body);
         let mut texts = vec![String::new(); 4];
-        let pieces = match stream {
-            false => answer.json()["choices"].as_array().unwrap().clone(),
-            true => answer
+        let pieces = if stream {
+            answer
                 .events()
                 .iter()
                 .filter_map(|event| serde_json::from_str::<Value>(event).ok())
                 .map(|event| event["choices"][0].clone())
-                .collect(),
+                .collect()
+        } else {
+            answer.json()["choices"].as_array().unwrap().clone()
         };
         for piece in pieces {
             let text = if stream { &piece["delta"] } else { &piece["message"] };

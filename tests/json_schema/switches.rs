@@ -128,9 +128,10 @@ fn conditions_stay_as_they_are() {
 /// As Python's `json.dumps(value, indent=indent, separators=separators)` writes it.
 fn dumps(value: &Value, indent: Option<&str>, separators: [&str; 2], depth: usize) -> String {
     let line = |depth: usize| indent.map_or(String::new(), |i| format!("\n{}", i.repeat(depth)));
-    let around = |open: char, parts: Vec<String>, close: char| match parts.is_empty() {
-        true => format!("{open}{close}"),
-        false => {
+    let around = |open: char, parts: Vec<String>, close: char| {
+        if parts.is_empty() {
+            format!("{open}{close}")
+        } else {
             let (first, last) = (line(depth + 1), line(depth));
             let between = format!("{}{}", separators[0], line(depth + 1));
             format!("{open}{first}{}{last}{close}", parts.join(&between))

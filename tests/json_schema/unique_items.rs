@@ -140,10 +140,8 @@ fn random_arrays_are_judged_as_by_comparison() {
         }
         // Many short arrays within one object, and long ones.
         let long = variation % 2 == 0;
-        let whole = match long {
-            true => schema,
-            false => json!({"type": "object", "additionalProperties": schema}),
-        };
+        let whole =
+            if long { schema } else { json!({"type": "object", "additionalProperties": schema}) };
         let constraint = constraint(&whole);
         for _ in 0..8 {
             let array = |random: &mut Random| {
@@ -161,16 +159,15 @@ fn random_arrays_are_judged_as_by_comparison() {
                 }
                 (all_differ(&items), format!("[{}]", items.join(",")))
             };
-            let (expected, text) = match long {
-                true => array(&mut random),
-                false => {
-                    let arrays: Vec<(bool, String)> = (0..5).map(|_| array(&mut random)).collect();
-                    let members = arrays.iter().enumerate();
-                    let members: Vec<String> =
-                        members.map(|(i, (_, text))| format!("\"k{i}\":{text}")).collect();
-                    let all = arrays.iter().all(|(differ, _)| *differ);
-                    (all, format!("{{{}}}", members.join(",")))
-                }
+            let (expected, text) = if long {
+                array(&mut random)
+            } else {
+                let arrays: Vec<(bool, String)> = (0..5).map(|_| array(&mut random)).collect();
+                let members = arrays.iter().enumerate();
+                let members: Vec<String> =
+                    members.map(|(i, (_, text))| format!("\"k{i}\":{text}")).collect();
+                let all = arrays.iter().all(|(differ, _)| *differ);
+                (all, format!("{{{}}}", members.join(",")))
             };
             assert_eq!(accepts(&constraint, &text), expected, "{whole}: {text}");
             // Each mask on the way is what the definition says.

@@ -83,10 +83,7 @@ fn what_the_tokenizer_writes_is_allowed_and_what_is_allowed_it_writes() {
                     0 => text_tokens[below(text_tokens.len())],
                     _ => pieces[below(pieces.len())],
                 };
-                match canonical.allows(&ids, id).unwrap() {
-                    true => ids.push(id),
-                    false => refused += 1,
-                }
+                if canonical.allows(&ids, id).unwrap() { ids.push(id) } else { refused += 1 }
             }
             taken += ids.len();
             if !canonical.allows_end(&ids).unwrap() {
@@ -98,12 +95,13 @@ fn what_the_tokenizer_writes_is_allowed_and_what_is_allowed_it_writes() {
                 continue;
             };
             // A tokenizer that puts a space before every text: it is taken from the text's own.
-            let text = match vocabulary.strips_leading_space() {
-                true => match text.strip_prefix(' ') {
+            let text = if vocabulary.strips_leading_space() {
+                match text.strip_prefix(' ') {
                     Some(rest) => rest,
                     None => continue,
-                },
-                false => text,
+                }
+            } else {
+                text
             };
             assert_eq!(tokenizer.encode(text).unwrap(), ids, "{name}: {text:?}");
             whole += 1;

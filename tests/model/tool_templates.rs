@@ -585,9 +585,10 @@ fn messages_of_chat_templates_are_accepted_and_read_back() {
                 let reasoning = thinks.then_some((&think, ReasoningStart::Message));
                 let (start, after) = (ReasoningStart::Message, AfterReasoning::ToolFormat);
                 let prefix = think.grammar(compiler.vocabulary(), start, after).unwrap();
-                let compiler = match thinks {
-                    true => compiler.clone().with_prefix(&prefix).unwrap(),
-                    false => compiler.clone(),
+                let compiler = if thinks {
+                    compiler.clone().with_prefix(&prefix).unwrap()
+                } else {
+                    compiler.clone()
                 };
                 let choices = match (text, calls.as_slice()) {
                     (_, []) => vec![ToolChoice::Auto, ToolChoice::None],

@@ -94,9 +94,10 @@ fn the_estimate_is_the_mean_of_the_published_ones() {
     for _ in 0..draws {
         let (mut refused, mut first) = (Vec::new(), None);
         let mut check = |token: u32| {
-            match accepted(token) {
-                true => first = first.or(Some(refused.len())),
-                false => refused.push(token),
+            if accepted(token) {
+                first = first.or(Some(refused.len()))
+            } else {
+                refused.push(token)
             }
             Ok(accepted(token))
         };

@@ -41,9 +41,8 @@ fn the_chain_is_the_reference_on_random_rows() {
         let lists = [some(&mut rng, 4), some(&mut rng, 4)];
         let biases = some(&mut rng, 4);
         // One setting of three is on, so that chains of few steps are met as often as long ones.
-        let mut maybe = |off: f32, low: f64, high: f64| match unit(&mut rng) < 0.67 {
-            true => off,
-            false => (low + unit(&mut rng) * (high - low)) as f32,
+        let mut maybe = |off: f32, low: f64, high: f64| {
+            if unit(&mut rng) < 0.67 { off } else { (low + unit(&mut rng) * (high - low)) as f32 }
         };
         let scopes = [
             PenaltyScope::Published,

@@ -68,10 +68,7 @@ fn what_ends_a_repetition_for_dry_is_never_penalised() {
         let mut sampler = Sampler::new(&params).unwrap();
         sampler.break_dry_at(breakers.iter().copied());
         for token in [1, 2, 3, 4, 0, 1, 2, 3] {
-            match forced && token == 4 {
-                true => sampler.accept_forced(token),
-                false => sampler.accept(token),
-            }
+            if forced && token == 4 { sampler.accept_forced(token) } else { sampler.accept(token) }
         }
         sampler.draw(&[0.0, 0.0, 0.0, 0.0, 2.0, 1.0], None).unwrap().token
     };
@@ -132,9 +129,10 @@ fn errors_name_the_step_or_the_field() {
         let mut sampler = Sampler::new(&SamplingParams::default()).unwrap();
         let error = sampler.draw(&logits, ids.as_ref()).unwrap_err();
         // What is no number comes from the model.
-        let kind = match expected.contains("the model's logit") {
-            true => ErrorKind::Model,
-            false => ErrorKind::Sampling,
+        let kind = if expected.contains("the model's logit") {
+            ErrorKind::Model
+        } else {
+            ErrorKind::Sampling
         };
         assert_eq!(error.kind(), kind);
         assert!(error.to_string().contains(expected), "{error}");

@@ -66,12 +66,11 @@ fn dry(given: &Given<'_>, p: &SamplingParams, token: u32) -> f64 {
         }
         longest = longest.max(n);
     }
-    match longest >= p.dry_allowed_length {
-        true => {
-            decimal(p.dry_multiplier)
-                * decimal(p.dry_base).powf((longest - p.dry_allowed_length) as f64)
-        }
-        false => 0.0,
+    if longest >= p.dry_allowed_length {
+        decimal(p.dry_multiplier)
+            * decimal(p.dry_base).powf((longest - p.dry_allowed_length) as f64)
+    } else {
+        0.0
     }
 }
 

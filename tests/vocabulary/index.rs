@@ -43,10 +43,8 @@ fn write_vocabulary(folder: &Folder, less: u32) -> PathBuf {
     // GPT-2's alphabet: printable bytes stand for themselves, the others come from 256 on.
     let printable = |byte: u32| matches!(byte, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF);
     let mut others = 256..;
-    let alphabet = (0..256u32).map(|byte| match printable(byte) {
-        true => byte,
-        false => others.next().unwrap(),
-    });
+    let alphabet =
+        (0..256u32).map(|byte| if printable(byte) { byte } else { others.next().unwrap() });
     let mut tokens: Vec<String> =
         alphabet.map(|c| char::from_u32(c).unwrap().to_string()).collect();
     tokens.truncate(256 - less as usize);

@@ -200,10 +200,8 @@ impl BlockFormat {
             let block = self.block(block);
             let (d, m) = (self.scale(block.d), f16::from_bits(block.m).to_f32());
             for (index, (code, y)) in block.codes.iter().zip(y).enumerate() {
-                let scale = match self.has_scales() {
-                    true => d * f32::from(block.scales[index / group]),
-                    false => d,
-                };
+                let scale =
+                    if self.has_scales() { d * f32::from(block.scales[index / group]) } else { d };
                 let number = (self.number(*code) - self.zero()) as f32;
                 *y = match self.offset() {
                     Offset::Zero(_) => number * scale,

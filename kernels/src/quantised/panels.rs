@@ -112,12 +112,11 @@ impl QuantisedPanels {
             let group = k / self.format.group();
             let scale = self.group_scale(panel, group, &block)[column];
             let number = self.format.number(code as u8) - self.format.zero();
-            *y = match self.format.has_offset() {
-                true => {
-                    let offset = self.group_offset(panel, group, &block)[column];
-                    (number as f32).mul_add(scale, offset)
-                }
-                false => number as f32 * scale,
+            *y = if self.format.has_offset() {
+                let offset = self.group_offset(panel, group, &block)[column];
+                (number as f32).mul_add(scale, offset)
+            } else {
+                number as f32 * scale
             };
         }
     }
@@ -130,10 +129,7 @@ impl QuantisedPanels {
             BlockFormat::MXFP4 => self.d[block].map(half_of_power),
             _ => widen(&self.d[block]),
         };
-        let m = match self.format.has_offset() {
-            true => widen(&self.m[block]),
-            false => [0.0; PANEL],
-        };
+        let m = if self.format.has_offset() { widen(&self.m[block]) } else { [0.0; PANEL] };
         BlockScales { d, m }
     }
 

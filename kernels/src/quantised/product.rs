@@ -67,9 +67,10 @@ impl QuantisedTask<'_> {
             for row in 0..rows {
                 let mut panel = 0;
                 while panel < panels {
-                    panel += match panels - panel >= P {
-                        true => self.packed::<S, N, P>(simd, panel, row),
-                        false => self.packed::<S, N, 1>(simd, panel, row),
+                    panel += if panels - panel >= P {
+                        self.packed::<S, N, P>(simd, panel, row)
+                    } else {
+                        self.packed::<S, N, 1>(simd, panel, row)
                     };
                 }
             }

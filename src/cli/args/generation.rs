@@ -206,10 +206,7 @@ impl GenerationArgs {
 
     /// The reading of names of special tokens in messages.
     pub(crate) fn special_names(&self) -> SpecialNames {
-        match self.parse_special {
-            true => SpecialNames::AsTokens,
-            false => SpecialNames::AsText,
-        }
+        if self.parse_special { SpecialNames::AsTokens } else { SpecialNames::AsText }
     }
 
     /// Loads the model, and the one that guesses where there is one.

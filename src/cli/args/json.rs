@@ -148,10 +148,7 @@ impl JsonArgs {
         options.resources = resources::load(&self.resources)?;
         options.choices = self.choices.named()?;
         options.whitespace = self.whitespace()?;
-        options.strictness = match self.strict {
-            true => Strictness::Closed,
-            false => Strictness::AsWritten,
-        };
+        options.strictness = if self.strict { Strictness::Closed } else { Strictness::AsWritten };
         options.one_of = if self.coerce_one_of { OneOf::AtLeast } else { OneOf::Exactly };
         options.excludes.clone_from(&self.exclude);
         options.escapes.clone_from(&self.escapes);

@@ -95,9 +95,10 @@ impl ToolArgs {
             }
             protocol = protocol.with_calls(calls, request);
             if !told {
-                let choice = match must_call {
-                    true => "; it must call one, unless --tool-choice auto lets it write text",
-                    false => "",
+                let choice = if must_call {
+                    "; it must call one, unless --tool-choice auto lets it write text"
+                } else {
+                    ""
                 };
                 output::note(&format!(
                     "the model has no chat template that tells it of tools{choice}"

@@ -312,9 +312,10 @@ impl Outcomes {
             let longer = languages.concat([rivals, more]);
             return Ok((languages.difference(strings, longer), from.monitor));
         }
-        let rivals = match self.lookaround.is_empty() {
-            true => rivals,
-            false => marked_text::among_marks(languages, rivals)?,
+        let rivals = if self.lookaround.is_empty() {
+            rivals
+        } else {
+            marked_text::among_marks(languages, rivals)?
         };
         let begun = languages.concat([rivals, Language::ALL]);
         Ok((strings, languages.difference(from.monitor, begun)))

@@ -66,14 +66,13 @@ impl SchemaHole {
         let mut builder = GrammarBuilder::new();
         let whitespace = &self.options.whitespace;
         let is_any = *whitespace == Whitespace::Any && self.options.style.notation().is_some();
-        let gap = match has_gap || is_any {
-            true => {
-                let own = separators(builder.languages(), whitespace)?.gap;
-                let line = builder.languages().literal(b"\n");
-                let gap = builder.languages().union([Language::EPSILON, line, own]);
-                builder.regular(gap)
-            }
-            false => builder.empty(),
+        let gap = if has_gap || is_any {
+            let own = separators(builder.languages(), whitespace)?.gap;
+            let line = builder.languages().literal(b"\n");
+            let gap = builder.languages().union([Language::EPSILON, line, own]);
+            builder.regular(gap)
+        } else {
+            builder.empty()
         };
         let body = match self.arguments()? {
             Arguments::None => gap,

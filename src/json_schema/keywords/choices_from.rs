@@ -18,9 +18,10 @@ pub(crate) fn named_texts(sets: &Sets<'_>, at: ValueId) -> Result<NamedTexts> {
     let lists = &sets.options.choices;
     let Some(texts) = lists.texts(name) else {
         let names: Vec<&str> = lists.names().collect();
-        let help = match names.is_empty() {
-            true => "supply lists by name: `Compiler::with_choices`, or --choices NAME=FILE".into(),
-            false => format!("the lists are {}", names.join(", ")),
+        let help = if names.is_empty() {
+            "supply lists by name: `Compiler::with_choices`, or --choices NAME=FILE".into()
+        } else {
+            format!("the lists are {}", names.join(", "))
         };
         let message = format!("there is no list of choices with the name `{name}`");
         return Err(sets.document.error(ErrorKind::Schema, at, message).with_help(help));

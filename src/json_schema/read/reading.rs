@@ -330,10 +330,7 @@ impl ArgumentReading {
                 self.push(bracket);
                 self.frames.pop();
                 self.check(place);
-                self.phase = match self.frames.is_empty() {
-                    true => Phase::Done,
-                    false => Phase::Between,
-                };
+                self.phase = if self.frames.is_empty() { Phase::Done } else { Phase::Between };
             }
         }
         vec![self]

@@ -28,9 +28,10 @@ pub(crate) fn writable_texts(
         let letters: ByteSet = escapes.bytes().filter(is_short).collect();
         let [backslash, letter] = [backslash, letters].map(|set| l.byte_set(set));
         let short = l.concat([backslash, letter]);
-        let long = match options.long_escapes_where_needed {
-            true => long_escapes(l, escapes),
-            false => Language::EMPTY,
+        let long = if options.long_escapes_where_needed {
+            long_escapes(l, escapes)
+        } else {
+            Language::EMPTY
         };
         let unit = l.union([plain, short, long]);
         let escaped = l.repeat(unit, 0, None);

@@ -94,9 +94,10 @@ impl AdaptedWeights {
                 let feature = format!("a `{HEAD}` that differs from `{embedding}` is");
                 return Err(adapted_error(ErrorKind::Model, &config.model_type, &feature)
                     .in_file(weights.file_of(HEAD))
-                    .with_help(match self.names.has_head {
-                        true => "set `tie_word_embeddings` to false in config.json to use it",
-                        false => "run the model elsewhere: its logits would be others",
+                    .with_help(if self.names.has_head {
+                        "set `tie_word_embeddings` to false in config.json to use it"
+                    } else {
+                        "run the model elsewhere: its logits would be others"
                     }));
             }
         }

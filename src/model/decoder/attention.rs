@@ -52,9 +52,10 @@ impl Attention {
         let names = &decoder.names;
         let linear = |name: &str, shape, bias| {
             let name = format!("{layer}.{name}");
-            match decoder.has_transposed_matrices {
-                true => Linear::load_transposed(weights, &name, shape, bias),
-                false => Linear::load(weights, &name, shape, bias),
+            if decoder.has_transposed_matrices {
+                Linear::load_transposed(weights, &name, shape, bias)
+            } else {
+                Linear::load(weights, &name, shape, bias)
             }
         };
         let queries = || linear(names.queries, (all, hidden), qkv_bias);

@@ -133,9 +133,10 @@ fn load_shared(
     let is_fused = fused.is_some() && !is_apart;
     let gated = GatedConfig { inner, bias, is_fused, ..config.expert };
     let fused = name(fused.unwrap_or_default());
-    let projections = match is_apart {
-        true => GATED.map(|projection| name(&format!("{SHARED_EXPERT}.{projection}"))),
-        false => projections.map(name),
+    let projections = if is_apart {
+        GATED.map(|projection| name(&format!("{SHARED_EXPERT}.{projection}")))
+    } else {
+        projections.map(name)
     };
     let gated = Gated::load(gated, hidden, weights, &projections, &fused)?;
     let load = |gate: &str| Linear::load(weights, &name(gate), (1, hidden), false);
@@ -170,9 +171,10 @@ fn load_stacked(
 ) -> error::Result<Vec<Gated>> {
     let (count, inner) = (config.count, config.expert.inner);
     let name = |tensor: &str| format!("{layer}.{tensor}");
-    let (gate_up_shape, down_shape) = match stacked.is_interleaved {
-        true => ([count, hidden, 2 * inner], [count, inner, hidden]),
-        false => ([count, 2 * inner, hidden], [count, hidden, inner]),
+    let (gate_up_shape, down_shape) = if stacked.is_interleaved {
+        ([count, hidden, 2 * inner], [count, inner, hidden])
+    } else {
+        ([count, 2 * inner, hidden], [count, hidden, inner])
     };
     let gate_up = weights.get(&name(stacked.gate_up), &gate_up_shape)?;
     let down = weights.get(&name(stacked.down), &down_shape)?;
@@ -292,9 +294,10 @@ impl Biases {
         let load = |tensor: &str, len: usize| {
             weights.get(&format!("{layer}.{tensor}_bias"), &[count, len])
         };
-        let gate_up_and_down = match config.expert.bias {
-            true => Some((load(stacked.gate_up, 2 * inner)?, load(stacked.down, hidden)?)),
-            false => None,
+        let gate_up_and_down = if config.expert.bias {
+            Some((load(stacked.gate_up, 2 * inner)?, load(stacked.down, hidden)?))
+        } else {
+            None
         };
         Ok(Self { gate_up_and_down, inner })
     }

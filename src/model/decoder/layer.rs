@@ -91,9 +91,10 @@ impl Mlp {
         match layer.mlp {
             MlpConfig::Gated(config) => gated(config).map(Self::Gated),
             MlpConfig::Plain { inner, activation, bias } => {
-                let load = match decoder.has_transposed_matrices {
-                    true => Linear::load_transposed,
-                    false => Linear::load,
+                let load = if decoder.has_transposed_matrices {
+                    Linear::load_transposed
+                } else {
+                    Linear::load
                 };
                 Ok(Self::Plain {
                     up: load(weights, &inside(names.up), (inner, hidden), bias)?,

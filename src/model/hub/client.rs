@@ -264,10 +264,7 @@ impl HubClient {
             (_, "GatedRepo") | (403, _) => error(
                 format!(
                     "the hub does not give `{id}` to this {}",
-                    match has_token {
-                        true => "token",
-                        false => "program without a token",
-                    }
+                    if has_token { "token" } else { "program without a token" }
                 ),
                 format!(
                     "accept the model's terms at {address}/{id}, and set HF_TOKEN to a token of \

@@ -109,9 +109,10 @@ pub(super) fn shards(index: &[u8]) -> Result<Vec<String>, String> {
     let mut names: Vec<String> = names.collect::<Option<_>>().unwrap_or_default();
     names.sort_unstable();
     names.dedup();
-    match names.iter().all(|name| is_relative_path(name)) && !names.is_empty() {
-        true => Ok(names),
-        false => Err(format!("`{INDEX}` is not an index of safetensors files")),
+    if names.iter().all(|name| is_relative_path(name)) && !names.is_empty() {
+        Ok(names)
+    } else {
+        Err(format!("`{INDEX}` is not an index of safetensors files"))
     }
 }
 
@@ -186,9 +187,10 @@ fn listed(ggufs: &[&String]) -> String {
     names.sort_unstable();
     let more = if names.len() > MAX_LISTED { " and others" } else { "" };
     names.truncate(MAX_LISTED);
-    match names.is_empty() {
-        true => String::new(),
-        false => format!("; name one of its GGUF files, ORG/NAME:FILE: {}{more}", names.join(", ")),
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("; name one of its GGUF files, ORG/NAME:FILE: {}{more}", names.join(", "))
     }
 }
 

@@ -37,9 +37,10 @@ impl ApiKeys {
         };
         // All keys are compared, so that the time does not tell which one was nearly right.
         let right = self.0.iter().fold(Choice::from(0), |right, known| right | known.ct_eq(key));
-        match bool::from(right) {
-            true => Ok(()),
-            false => Err(ApiError::unauthorized("the API key is not one of this server's")),
+        if bool::from(right) {
+            Ok(())
+        } else {
+            Err(ApiError::unauthorized("the API key is not one of this server's"))
         }
     }
 }

@@ -114,9 +114,10 @@ impl Fields {
         field: &str,
         range: std::ops::RangeInclusive<f64>,
     ) -> Result<Option<f32>, ApiError> {
-        let wanted = match *range.end() < f64::from(f32::MAX) {
-            true => format!("a number from {} to {}", range.start(), range.end()),
-            false => format!("a number from {} up", range.start()),
+        let wanted = if *range.end() < f64::from(f32::MAX) {
+            format!("a number from {} to {}", range.start(), range.end())
+        } else {
+            format!("a number from {} up", range.start())
         };
         let read = |value: &Value| value.as_f64().filter(|number| range.contains(number));
         Ok(self.read(field, &wanted, read)?.map(|number| number as f32))
@@ -203,20 +204,19 @@ impl Fields {
             }
             None => false,
         });
-        match is_ignored {
-            true => Ok(()),
-            false => {
-                let meant = most_similar(field, self.asked.iter().map(String::as_str));
-                let cure = match meant {
-                    _ if field == CLIENT_PARAMETER => {
-                        "; OpenAI's Python client sends its members beside the other fields".into()
-                    }
-                    Some(meant) => format!("; `{meant}` is"),
-                    None => String::new(),
-                };
-                let message = format!("is not a field that is supported here{cure}");
-                Err(ApiError::field(self.name(field), message))
-            }
+        if is_ignored {
+            Ok(())
+        } else {
+            let meant = most_similar(field, self.asked.iter().map(String::as_str));
+            let cure = match meant {
+                _ if field == CLIENT_PARAMETER => {
+                    "; OpenAI's Python client sends its members beside the other fields".into()
+                }
+                Some(meant) => format!("; `{meant}` is"),
+                None => String::new(),
+            };
+            let message = format!("is not a field that is supported here{cure}");
+            Err(ApiError::field(self.name(field), message))
         }
     }
 

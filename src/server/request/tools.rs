@@ -304,9 +304,10 @@ fn choice(
 ) -> Result<(Option<Vec<String>>, ToolChoice), ApiError> {
     let wanted = "\"none\", \"auto\", \"required\" or an object of the type \"function\", \"custom\" \
                   or \"allowed_tools\"";
-    let known = |place: &str, name: String| match tools.iter().any(|tool| tool.name() == name) {
-        true => Ok(name),
-        false => {
+    let known = |place: &str, name: String| {
+        if tools.iter().any(|tool| tool.name() == name) {
+            Ok(name)
+        } else {
             let (name, names) = (shortened(&name), listed(tools.iter().map(Tool::name)));
             let message = format!("there is no tool `{name}`; there are {names}");
             Err(ApiError::field(place, message))

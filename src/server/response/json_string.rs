@@ -34,9 +34,10 @@ impl StringReader {
         let Ok(decoded) = decoded else { return StringState::Invalid };
         text.push_str(&decoded);
         self.held.drain(..length);
-        match is_closed {
-            true => StringState::Closed((length + 1).saturating_sub(before)),
-            false => StringState::Open,
+        if is_closed {
+            StringState::Closed((length + 1).saturating_sub(before))
+        } else {
+            StringState::Open
         }
     }
 }

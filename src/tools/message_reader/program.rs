@@ -203,9 +203,12 @@ impl Program {
             self.instructions.push(Instruction::Jump(start));
             self.instructions[start] = Instruction::Split(start + 1, self.instructions.len());
         }
-        let answer = |program: &mut Self| match format.answer.is_empty() {
-            true => program.any(TextKind::Text),
-            false => program.pieces(&format.answer),
+        let answer = |program: &mut Self| {
+            if format.answer.is_empty() {
+                program.any(TextKind::Text)
+            } else {
+                program.pieces(&format.answer)
+            }
         };
         match choice {
             ToolChoice::None => answer(self),

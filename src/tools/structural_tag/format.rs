@@ -270,9 +270,10 @@ impl Format {
             }
             _ => {
                 let message = format!("`{kind}` is no format");
-                let help = match SCHEMA_TYPES.contains(&kind) {
-                    true => SCHEMA_HELP.to_owned(),
-                    false => format!("known are {NAMES}"),
+                let help = if SCHEMA_TYPES.contains(&kind) {
+                    SCHEMA_HELP.to_owned()
+                } else {
+                    format!("known are {NAMES}")
                 };
                 return Err(members.bad("type", message).with_help(help));
             }

@@ -280,17 +280,23 @@ impl ConvertedModel {
         let full_heads = of_layer(first_full, "num_key_value_heads")
             .or(self.size("num_global_key_value_heads"))
             .unwrap_or(self.kv_heads());
-        let heads = windowed.iter().map(|windowed| match windowed {
-            true => Value::I32(self.kv_heads() as i32),
-            false => Value::I32(full_heads as i32),
+        let heads = windowed.iter().map(|&windowed| {
+            if windowed {
+                Value::I32(self.kv_heads() as i32)
+            } else {
+                Value::I32(full_heads as i32)
+            }
         });
         set("attention.head_count_kv", Value::Array(heads.collect()));
         let shared = self.size("num_kv_shared_layers").unwrap_or(0);
         set("attention.shared_kv_layers", u32(shared));
         if self.flag("use_double_wide_mlp") {
-            let widths = (0..layers).map(|layer| match layer < layers - shared {
-                true => Value::I32(inner as i32),
-                false => Value::I32(2 * inner as i32),
+            let widths = (0..layers).map(|layer| {
+                if layer < layers - shared {
+                    Value::I32(inner as i32)
+                } else {
+                    Value::I32(2 * inner as i32)
+                }
             });
             set("feed_forward_length", Value::Array(widths.collect()));
         } else {

@@ -111,12 +111,11 @@ impl ArgumentReading {
             None => json.push(c),
         }
         self.push(&json);
-        next.push(match value.scanner.has_ended() {
-            true => self.sign(&end, Then::AfterValue),
-            false => {
-                self.phase = Phase::Json { value, kind, end };
-                self
-            }
+        next.push(if value.scanner.has_ended() {
+            self.sign(&end, Then::AfterValue)
+        } else {
+            self.phase = Phase::Json { value, kind, end };
+            self
         });
     }
 }

@@ -140,10 +140,13 @@ fn add_experts(
             let key = if groups.is_some() { "n_group" } else { "routed_scaling_factor" };
             return Err(fields.wrong(key, "a softmax router without a bias has none"));
         }
-        (ExpertScores::Softmax, false) => match is_normed.unwrap_or(false) && chosen > 1 {
-            true => ExpertWeighting::OfChosen,
-            false => ExpertWeighting::OfAll,
-        },
+        (ExpertScores::Softmax, false) => {
+            if is_normed.unwrap_or(false) && chosen > 1 {
+                ExpertWeighting::OfChosen
+            } else {
+                ExpertWeighting::OfAll
+            }
+        }
         (_, true) => {
             let is_normed = is_normed.unwrap_or(scores == ExpertScores::Sigmoid) && chosen > 1;
             ExpertWeighting::BiasedTopK(BiasedRouting {

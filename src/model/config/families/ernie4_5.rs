@@ -59,9 +59,10 @@ pub(super) fn read_moe(fields: &ConfigFields<'_>) -> Result<Config> {
     let shared = fields.integer("moe_num_shared_experts", 0)?.unwrap_or(2);
     let from = fields.integer("moe_layer_start_index", 0)?.unwrap_or(1);
     let is_to_the_end = fields.get("moe_layer_end_index").is_none_or(|index| *index == -1);
-    let to = match is_to_the_end {
-        true => config.num_hidden_layers,
-        false => fields.integer("moe_layer_end_index", 0)?.map_or(0, |last| last + 1),
+    let to = if is_to_the_end {
+        config.num_hidden_layers
+    } else {
+        fields.integer("moe_layer_end_index", 0)?.map_or(0, |last| last + 1)
     };
     let step = fields.size("moe_layer_interval")?.unwrap_or(1);
     let routing = BiasedRouting {

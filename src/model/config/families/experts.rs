@@ -141,9 +141,10 @@ fn qwen_experts(
     };
     let chosen = chosen(fields, count, of_token)?;
     let inner = fields.size("moe_intermediate_size")?.unwrap_or(inner);
-    let weighting = match fields.flag("norm_topk_prob")?.unwrap_or(false) {
-        true => ExpertWeighting::OfChosen,
-        false => ExpertWeighting::OfAll,
+    let weighting = if fields.flag("norm_topk_prob")?.unwrap_or(false) {
+        ExpertWeighting::OfChosen
+    } else {
+        ExpertWeighting::OfAll
     };
     Ok(move |mlp| ExpertsConfig {
         count,

@@ -52,14 +52,14 @@ pub(super) fn add_head_norms(config: &mut Config, extent: HeadNormExtent) {
 }
 
 fn read_switched_windows(config: &mut Config, fields: &ConfigFields<'_>) -> Result<()> {
-    let window = match fields.flag("use_sliding_window")?.unwrap_or(false) {
-        true if fields.has("sliding_window") => fields.size("sliding_window")?,
-        true => Some(4096),
+    let window = if !fields.flag("use_sliding_window")?.unwrap_or(false) {
         // Whatever it says: 0 in files that the library wrote.
-        false => {
-            fields.ignore(&["sliding_window"]);
-            None
-        }
+        fields.ignore(&["sliding_window"]);
+        None
+    } else if fields.has("sliding_window") {
+        fields.size("sliding_window")?
+    } else {
+        Some(4096)
     };
     let from = fields.integer("max_window_layers", 0)?.unwrap_or(28);
     plain::read_windows(config, fields, window, |layer| window.is_some() && layer >= from)

@@ -36,10 +36,9 @@ pub(super) struct ResourceDocument {
 pub(in crate::server::request) fn strictness(
     fields: &mut Fields,
 ) -> Result<Option<Strictness>, ApiError> {
-    Ok(fields.flag("strict")?.map(|strict| match strict {
-        true => Strictness::Closed,
-        false => Strictness::AsWritten,
-    }))
+    Ok(fields
+        .flag("strict")?
+        .map(|strict| if strict { Strictness::Closed } else { Strictness::AsWritten }))
 }
 
 /// `resources`: documents by URI that references of schemas may lead to.
@@ -80,9 +79,10 @@ pub(super) fn without_nulls(value: Value) -> Value {
 /// A schema, as JSON or as its text.
 pub(super) fn schema(fields: &mut Fields, field: &str) -> Result<Option<Value>, ApiError> {
     let Some(value) = json_or_text(fields, field)? else { return Ok(None) };
-    match value.is_object() || value.is_boolean() {
-        true => Ok(Some(value)),
-        false => Err(wrong(&fields.name(field), "a JSON Schema", &value)),
+    if value.is_object() || value.is_boolean() {
+        Ok(Some(value))
+    } else {
+        Err(wrong(&fields.name(field), "a JSON Schema", &value))
     }
 }
 

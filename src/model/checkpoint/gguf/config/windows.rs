@@ -65,9 +65,8 @@ fn layer_types(
     if windowed.len() < layers {
         return Err(keys.refused(PATTERN, &format!("does not say it of all {layers} layers")));
     }
-    let type_of = |windowed: &bool| match *windowed && window.is_some() {
-        true => "sliding_attention",
-        false => "full_attention",
+    let type_of = |windowed: &bool| {
+        if *windowed && window.is_some() { "sliding_attention" } else { "full_attention" }
     };
     Ok(windowed[..layers].iter().map(type_of).collect())
 }
