@@ -3,8 +3,11 @@
 //! A [`program`] holds the grammar as [points](point) in continuation-passing style. A *configuration*
 //! ([`configurations`]) is the set of [items](item) that are live after some text, each a terminal's
 //! state and a set of return stacks ([`gss`], a graph-structured stack). [`closure`] expands calls,
-//! forks and repeats before a byte is read; [`stepper`] reads bytes and [`tokens`] whole tokens, which [`token_budgets`] counts;
-//! [`temperatures`] tells the one in force; [`liveness`] tells which configurations a vocabulary without all single bytes can complete.
+//! forks and repeats before a byte is read; [`stepper`] reads bytes, [`tokens`] reads whole tokens.
+//! [`token_budgets`] enforces `max_tokens` of rules, and [`temperatures`] finds the sampling temperature that
+//! applies. [`liveness`] decides whether the tokens of the vocabulary can complete a configuration, where
+//! that is not certain: some byte is not a token, or a rule has a budget. [`captured_texts`] and
+//! [`refused_texts`] serve keys and items on which later text depends.
 //!
 //! Example: `list: "[" (word ("," word)*)? "]"` after the token `[a`:
 //!
@@ -15,7 +18,7 @@
 //! ```
 //!
 //! Invariants: items equal in point, state and text are merged: their stack sets are united. Every
-//! item of a configuration can be completed by bytes. Nothing here knows of token masks.
+//! item of a configuration can be completed by bytes. The recognizer does not depend on token masks.
 
 mod budget_counter;
 pub(crate) mod byte_coverage;

@@ -109,8 +109,8 @@ impl<'a> BudgetMaskBuilder<'a> {
             {
                 continue;
             }
-            // Where the text itself decides what may follow, each token would have to be read: so
-            // near to the end it is enough that some are allowed.
+            // Captured texts decide what may follow, so each token would have to be read. This near the
+            // end it is enough to allow some of them.
             let is_capture = matches!(point, Point::Capture { .. });
             if is_capture || self.planner.recognizer.stacks.has_scope(item.stack) {
                 continue;
@@ -161,8 +161,8 @@ impl<'a> BudgetMaskBuilder<'a> {
         Ok(())
     }
 
-    /// Allows the tokens of a mask that stay inside a terminal whose states are without end and leave
-    /// little enough, as their length tells: the states to which they lead are too many to visit.
+    /// Allows the tokens of a mask that stay inside a terminal with infinitely many states and leave little
+    /// enough, judged by their length: the states to which they lead are too many to visit.
     fn allow_by_slack(
         &mut self,
         (item, left): (Item, u32),

@@ -11,6 +11,9 @@
 //! object: "{" … 9 bytes "}"   bytes(value) = min(11, 4) = 4, by "null"
 //! ```
 //!
+//! `recognizer/liveness.rs` solves the same equations over points in tokens, counted terminal by terminal
+//! and without a text. A new kind of [`Point`] needs a case in both.
+//!
 //! Invariant: a point is *settled* (remembered for good) only if its shortest text leads through
 //! settled points alone, none of which is unmade.
 

@@ -101,7 +101,7 @@ impl Plans {
         is_more
     }
 
-    /// Lets lengths be told however great they are, for callers that spell nothing.
+    /// Removes the bound on lengths, for callers that need only lengths and never spell the text.
     pub(crate) fn plan_lengths(&mut self) {
         self.max_bytes = u64::MAX;
     }

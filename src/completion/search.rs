@@ -1,4 +1,5 @@
-//! Searches for a way to the end, where plans do not come true.
+//! Searches for a completion where a plan does not hold: captured texts restrict what follows, bytes are
+//! not tokens by themselves, or rules have budgets.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

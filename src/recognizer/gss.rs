@@ -27,8 +27,12 @@ pub(super) const CALLED: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct StackFrame {
     pub(crate) point: PointId,
-    /// The completed runs of a counted repeat before this one; or [`CALLED`]; or [`SCOPE`] and an
-    /// offset; or a budget's [tokens left](super::budget_counter).
+    /// A packed counter, told apart by its high bits (`budget_counter`): [`CALLED`] for a plain call;
+    /// `SCOPE | offset` for a scope; `BUDGET | CHARGED? | tokens left` for a rule budget; else the
+    /// completed runs of a counted repeat. On return, [`Program::count_after`] adds 1: [`CALLED`] becomes
+    /// 0, which means that the point is not entered yet, and no other counter does.
+    ///
+    /// [`Program::count_after`]: super::program::Program::count_after
     pub(crate) count: u32,
     pub(crate) below: StackId,
 }
@@ -162,7 +166,7 @@ impl ReturnStacks {
         if a == b { Some(a) } else { self.unions.get(&(a.min(b), a.max(b))).copied() }
     }
 
-    /// The union of two sets; those of what lies below equal frames are known.
+    /// Computes the union of two sets. The unions of the sets below frames that both have must be known.
     fn unite(&mut self, a: StackId, b: StackId) -> Result<()> {
         let (left, right) = (self.sets[a.0 as usize].clone(), self.sets[b.0 as usize].clone());
         let mut frames = Frames::new();

@@ -1,19 +1,23 @@
-//! Liveness of items: whether the text can be completed, where that is no matter of course.
+//! Liveness of items: whether tokens of the vocabulary can complete the text.
 //!
 //! Where every byte is a token by itself and no budget counts tokens, every configuration can be
 //! completed: terminals are never in an empty state, and no point is unproductive. Bytes that stand in
 //! no token at all are taken out of the terminals when a constraint is compiled. There remain bytes that
 //! stand only *inside longer tokens*, and [budgets](super::token_budgets).
 //!
-//! An item is *completable* if tokens that are counted one terminal at a time spell some text from it to the
-//! end, within all budgets: where every byte is a token, the fewest that a short string of the terminal is cut
-//! into, and elsewhere the single-byte tokens that spell one. From a point to the end of its rule the least number
-//! of them is a least fixed point (Knuth 1977), in which a part with a budget counts only if its own least number
-//! is within it. Of a stack it is enough to know its *room*: the most tokens that may be spent above it. A frame takes
-//! its own tokens from the room below; a budget's frame has no more room than tokens left.
+//! An item is *completable* if some text from it to the end can be tokenised terminal by terminal within all
+//! rule budgets. The tokens of a terminal are those of a short witness: cut into the fewest tokens where every
+//! byte is a token, into single-byte tokens elsewhere. The least number from a point to the end of its rule is
+//! a least fixed point (Knuth 1977), in which a part with a budget counts only if its own least number is
+//! within the budget. Of a stack only its *room* matters: the most tokens that may be spent above it. A frame
+//! takes its own tokens from the room below it; the frame of a rule budget has at most the tokens that the
+//! budget has left.
 //!
-//! A configuration without such an item may still be live; then a search over whole tokens decides
-//! ([`Recognizer::is_live`](super::stepper::Recognizer::is_live)).
+//! The condition is sufficient, not necessary: a configuration without a completable item may still be live.
+//! Then a search over whole tokens decides ([`Recognizer::is_live`](super::stepper::Recognizer::is_live)).
+//!
+//! `completion/least_derivation.rs` solves the same equations over points in bytes, and spells the text; here
+//! they count tokens, and only the number matters. A new kind of [`Point`] needs a case in both.
 //!
 //! Example: the tokens are `a`, `b` and `xy`. In `("xy" | "a") "b"` the point of `"xy"` is not
 //! completable, but the token `xy` leads from it to `"b"`, which is: so it is live. Where all bytes are tokens
@@ -98,11 +102,12 @@ impl Liveness {
     }
 }
 
-/// Points visited to find the fewest bytes of one, the nearest first; a schema's rules, which are made
-/// when they are visited, may have no end. What leads through others is no way to the end.
+/// Points visited to find the fewest tokens of one, nearest first. Rules of a schema are made when they are
+/// visited, and there may be infinitely many. An alternative that leads beyond the visited points counts as
+/// impossible.
 const MAX_VISITED_POINTS: usize = 4_000;
 
-/// Longer witnesses are not cut into tokens: as many are enough as they have bytes.
+/// Bytes of the longest witness that is cut into tokens; a longer one is counted as one token a byte.
 const MAX_CUT_BYTES: u64 = 4_096;
 
 /// A way from a point to the end of its rule.
@@ -160,7 +165,7 @@ impl LivenessCheck<'_> {
                 break;
             }
         }
-        // What was not looked at spells nothing, as far as is known.
+        // Points that were not visited count as if they spelled nothing.
         all.resize_with(reached.len(), Vec::new);
         let mut tokens = vec![NEVER; reached.len()];
         let mut todo: Vec<usize> = (0..reached.len()).collect();
@@ -209,8 +214,8 @@ impl LivenessCheck<'_> {
     }
 
     /// The fewest tokens that the short witness of a language is cut into, where every byte is a token; its
-    /// bytes where it is long. Behind the tokens of the cut no more are needed than are left of it: so what
-    /// is completable stays so.
+    /// number of bytes where it is long. After some tokens of the cut no more are needed than it has left, so
+    /// an item that is completable stays so.
     fn cut_tokens(&mut self, language: Language) -> Result<u64> {
         if let Some(&known) = self.known.cuts.get(&language) {
             return Ok(known);
@@ -225,7 +230,8 @@ impl LivenessCheck<'_> {
         let fewest = self.vocabulary.trie().fewest_tokens(&text);
         let mut state = language;
         for (at, &byte) in text.iter().enumerate() {
-            // Bytes that are no token stand in no terminal; each may be one at the most.
+            // `fewest[at]` is `u32::MAX` where no tokens spell the tail. No terminal holds a byte that is not
+            // a token here, so one token a byte is always enough.
             let tokens = u64::from(fewest[at]).min((text.len() - at) as u64);
             let known = self.known.cuts.entry(state).or_insert(tokens);
             *known = tokens.min(*known);
@@ -389,7 +395,7 @@ impl LivenessCheck<'_> {
                 let closing = match self.known.closing[&frame.below] {
                     _ if tokens == NEVER => continue,
                     Some(below) => Some(below.saturating_add(tokens)),
-                    // Behind the last unbounded budget nothing has to be closed.
+                    // Nothing has to be closed after the last unbounded budget.
                     None => (tokens_left(frame.count) == Some(UNBOUNDED_BUDGET)).then_some(0),
                 };
                 most = most.max(closing);

@@ -36,8 +36,8 @@ pub(crate) enum Point {
     Fork(Span),
     /// `body` (which returns here) `min` to `max` times, then go on.
     Repeat { body: PointId, min: u32, max: u32, next: PointId },
-    /// `body` (which returns here), spelled by at most `max` tokens, then go on; without a bound
-    /// (`u32::MAX`) a part with a temperature.
+    /// `body` (which returns here), then `next`: a part with attributes. At most `max` tokens spell it;
+    /// with `u32::MAX` it has no bound, only a temperature (`PointTable::temperatures`).
     Budget { body: PointId, max: u32, next: PointId },
     /// Read a name of the choice with this number, then go on where that name leads.
     Names(u32),

@@ -2,7 +2,7 @@
 //!
 //! A token is allowed if its bytes can be read and the text can be completed by further tokens. The
 //! second half is free where every byte is a token by itself; elsewhere [`liveness`](super::liveness)
-//! tells it for most items, and a search over configurations for the rest.
+//! decides it for most items, and a search over configurations for the rest.
 
 use std::mem;
 
@@ -65,9 +65,13 @@ impl Recognizer {
         self.liveness.as_ref().is_none_or(Liveness::has_every_byte)
     }
 
-    /// Whether a text that is in these items can be completed by further tokens. Exact.
+    /// Whether a text that is in these items can be completed by further tokens.
     ///
-    /// Errors when the search visits more configurations than its limit.
+    /// Exact where no rule has a token budget, and where some byte is not a token by itself. Otherwise the
+    /// search is bounded, and false may mean that nothing was found: then a token is refused that a longer
+    /// search would allow, never the reverse.
+    ///
+    /// Errors if more than [`MAX_SEARCHED_CONFIGURATIONS`] configurations are visited.
     pub(crate) fn is_live(&mut self, vocabulary: &Vocabulary, items: &[Item]) -> Result<bool> {
         let Some(mut known) = self.liveness.take() else { return Ok(true) };
         let live = self.search_live(vocabulary, items, &mut known);
@@ -111,7 +115,7 @@ impl Recognizer {
                     }
                 };
                 if live {
-                    // All along the way, so that from what is live something live follows.
+                    // Mark the whole path, so that each live configuration has a live successor.
                     known.configurations.insert(successor, true);
                     let mut on_path = at;
                     while known.configurations.insert(on_path, true).is_none() {
@@ -136,7 +140,8 @@ impl Recognizer {
             }
         }
         if next < visited.len() {
-            // What was not searched to its end may be live from another place.
+            // The search was cut off: only the start counts as dead. A search that begins at another of
+            // the visited configurations may still find it live.
             visited.truncate(1);
         }
         known.configurations.extend(visited.into_iter().map(|visited| (visited, false)));

@@ -288,7 +288,7 @@ impl ProgramCompiler<'_> {
             },
             // Only grammars without holes are compiled whole, and sources call rules for them.
             Node::Hole(_) => self.push(Point::Sentinel)?,
-            // Both lead on by themselves: nothing follows them.
+            // These have no `next`: their source decides what follows.
             &Node::Names(tag) => {
                 let NameTable { ids, tags, .. } = &mut *self.names;
                 let names = *ids.entry(tag).or_insert_with(|| {
