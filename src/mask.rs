@@ -1,5 +1,5 @@
-//! Token masks: from a configuration of the recognizer to the set of allowed tokens, without walking
-//! the vocabulary where that can be helped.
+//! Token masks: from a configuration of the recognizer to the set of allowed tokens, walking the
+//! vocabulary only as a last resort.
 //!
 //! A token may hold several terminals of the grammar, and each of them is read by itself. A
 //! [cursor](trie_cursor) is a position inside tokens; from some cursors a terminal's state allows some
@@ -26,10 +26,11 @@
 //! Composition captures no texts, so it may allow too much where captured texts decide. The few
 //! [uncertain] tokens are read in full in the end.
 //!
-//! Invariant: [`MaskBuilder::mask`](builder::MaskBuilder::mask) allows exactly the tokens after which
-//! the recognizer has a configuration that further tokens can complete. Its definition is
-//! `MaskBuilder::mask_by_walk`, the recognizer's walk over the whole vocabulary, and tests compare
-//! with it. The tokens of one terminal are defined by a smaller walk, `TokenWalk::read_subtree`.
+//! Invariant: [`MaskBuilder::mask`](builder::MaskBuilder::mask) allows exactly the tokens that the
+//! recognizer can read and after which [`Recognizer::is_live`](crate::recognizer::Recognizer::is_live)
+//! holds. Its definition is `MaskBuilder::mask_by_walk`, the recognizer's walk over the whole
+//! vocabulary, and tests compare with it. The tokens of one terminal are defined by a smaller walk,
+//! `TokenWalk::read_subtree`.
 
 mod builder;
 mod cache;

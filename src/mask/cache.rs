@@ -28,7 +28,7 @@ pub(crate) struct MaskCache {
     /// The tokens in which something may depend on a captured key that is no JSON string, once
     /// they were asked for.
     key_tokens: Option<TokenMask>,
-    /// Bytes of the masks and items.
+    /// Bytes of `masks`, `items_after` and `complements`.
     pub(super) entry_bytes: usize,
 }
 

@@ -1,5 +1,5 @@
-//! The JSON that the mask knows of: characters of strings, and the tokens in which a captured text
-//! decides what follows.
+//! JSON in masks: the language of string characters, and the tokens in which a captured text decides
+//! what follows.
 //!
 //! JSON sources capture two kinds of texts: keys that the schema does not name (no key twice) and
 //! items of arrays with `uniqueItems`. What follows such a text in the *same token* depends on it

@@ -1,11 +1,11 @@
 //! Token splits: for one state of a terminal, the tokens that stay inside the terminal, and the
-//! suffixes of those that leave it.
+//! tails of those that leave it.
 //!
 //! In most states nearly every token is read within the terminal from its first byte to its last, or
 //! is rejected. Which ones are depends on the state and the vocabulary alone, never on the grammar
 //! around. So a split is computed once and shared by all constraints of a compiler, and masks refer
 //! to it. A token that passes an end of the terminal goes on with what follows; thousands of such
-//! tokens have a few hundred suffixes ("tails"), and only these are walked with the grammar at hand.
+//! tokens have a few hundred tails, and only these are walked with the grammar at hand.
 //!
 //! For the state behind the opening quote of the terminal `"[^"]*"`:
 //!

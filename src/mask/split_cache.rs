@@ -1,9 +1,9 @@
 //! The cache of one compiler: splits, and other results for a vocabulary that all of its constraints
 //! share.
 //!
-//! States are known by fingerprints, so equal states of different constraints share a split. What
-//! takes too much memory goes by the [CLOCK](clock_cache) rule. What nearly every constraint needs is
-//! [made in advance](prebuilt), or read from the vocabulary's index.
+//! States are known by fingerprints, so equal states of different constraints share a split. Entries
+//! are evicted by the [CLOCK](clock_cache) rule when they exceed the memory limit. Results that nearly
+//! every constraint needs are [made in advance](prebuilt), or read from the vocabulary's index.
 
 mod clock_cache;
 mod prebuilt;
@@ -107,7 +107,7 @@ impl SplitCache {
         if let Some(known) = self.read().split(&key) {
             return Ok(known.clone());
         }
-        // So many states are met that they are not kept; a split knows none of them.
+        // The automaton has too many states to keep. The split does not refer to them, so they are released.
         let mark = computed_parts::starts_with_sparse(languages, state).then(|| languages.mark());
         let split = self.make(vocabulary, languages, start);
         mark.into_iter().for_each(|mark| languages.release(mark));

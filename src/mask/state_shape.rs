@@ -10,8 +10,9 @@ use crate::regular::shape;
 use crate::regular::widening;
 use crate::regular::{Language, RepeatedUnit};
 
-/// Behind a repeat of blanks, a continuation with so many first bytes, and twice as many as the unit,
-/// begins like a word. That is most of the vocabulary: too much to sort by exit byte.
+/// First bytes from which on the continuation of a repeat counts as a word, if they are also at least
+/// twice those of the unit. Most of the vocabulary then leaves the repeat there, which is too much to
+/// sort by exit byte.
 pub(super) const MIN_WORDLIKE_BYTES: usize = 32;
 
 /// A state with so many first bytes or fewer is a literal, mostly: its first byte, or the repeat

@@ -5,12 +5,12 @@
 //! configuration, whose open budgets are unbounded, and that one is kept. Near the limit the definition
 //! decides, a walk that asks after each token whether the part can still be closed.
 //!
-//! Far is where any token leaves enough. After a token the text stands inside a terminal that was read
-//! for the mask, so no more has to be written than the longest rest of any state of that terminal, then
-//! the shortest text from behind it to the end of the outermost budget: as many tokens as it has bytes
-//! are enough.
+//! A configuration is far from its limit if the budget suffices after any token. After a token the text
+//! is inside a terminal that was read for the mask. To close the outermost budget from there takes at
+//! most the [span](crate::regular::span) of that terminal, one token a byte, and then the fewest tokens
+//! from the terminal to the end of the budget (`Recognizer::closing_tokens`).
 //!
-//! Example: a JSON string with a budget of 40 tokens. Behind its first quote any token leaves at most 6
+//! Example: a JSON string with a budget of 40 tokens. After its first quote any token leaves at most 6
 //! bytes of an escape or a character and the other quote; so with 8 tokens left the mask is the widened
 //! one, and with 7 the walk begins.
 

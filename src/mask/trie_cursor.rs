@@ -1,9 +1,9 @@
 //! Cursors: positions inside tokens, as nodes of tries.
 //!
-//! While a mask is composed, some bytes of some tokens are read and the rest is not. A cursor is a
-//! node of a trie: the rests of its tokens lie below the node. The trie is the vocabulary's, or one of
-//! *tails*, in which tokens stand by what is left of them: `lo",` and `x",` both stand at `",` in
-//! the tails of the tokens that leave a JSON string at its closing quote.
+//! While a mask is composed, some bytes of some tokens are read and the others are not. A cursor is a
+//! node of a trie: the unread *tails* of its tokens lie below the node. The trie is the vocabulary's, or
+//! one of tails alone, in which tokens are keyed by their unread bytes: `lo",` and `x",` are both at
+//! `",` in the trie of the tokens that leave a JSON string at its closing quote.
 
 use super::split::TrieId;
 use crate::regular::Language;
@@ -21,7 +21,7 @@ pub(super) enum RepeatCondition {
     Text(Language, u32),
 }
 
-/// A position inside tokens: the rests of the tokens lie below this node.
+/// A position inside tokens: their unread tails lie below this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TrieCursor {
     pub(super) trie: TrieId,

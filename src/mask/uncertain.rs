@@ -15,8 +15,8 @@ use crate::error::Result;
 use crate::recognizer::{ConfigId, Item, Point};
 use crate::regular::shape;
 
-/// A captured text that can go on with so many bytes or fewer may be the last one of its kind that is
-/// left; a number can go on with fewer.
+/// A captured text that can go on with at most this many different bytes, such as a number, may be the
+/// last one left of its kind. Between quotes a text can go on with nearly any byte.
 const MAX_LAST_TEXT_BYTES: usize = 16;
 
 impl MaskBuilder<'_> {
@@ -112,7 +112,7 @@ impl MaskBuilder<'_> {
                     first = languages.first_bytes(state)?;
                 }
             }
-            // A text that can go on with many bytes stands between quotes, and is one of many.
+            // A text that can go on with many bytes is between quotes, and one of many.
             let may_be_last = first.len() <= MAX_LAST_TEXT_BYTES;
             let quotes = if may_be_last && quotes == 1 { 0 } else { quotes };
             let known = found.unwrap_or(CaptureEnd { quotes, may_be_last });

@@ -6,7 +6,7 @@
 //! others leave the repeat, is a matter of the vocabulary and the unit alone. So it is found out
 //! once, for all bounds on the repeat, for whatever follows it, and for all constraints of a
 //! compiler: a mask inside a string is a precomputed one, cut by the units that may still come, and
-//! a walk over the few suffixes that leave the string.
+//! a walk over the few tails that leave the string.
 //!
 //! For the unit `[0-9]`, with the tokens `7`, `2024`, `12.`, `3,4` and `x`:
 //!

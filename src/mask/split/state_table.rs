@@ -98,12 +98,12 @@ impl<'a> StateTable<'a> {
         Ok(next)
     }
 
-    /// A step, also from where nothing is left.
+    /// Like [`step`](Self::step), also from [`DEAD`](Self::DEAD).
     pub(in crate::mask) fn step_on(&mut self, state: u32, byte: u8) -> Result<u32> {
         if state == Self::DEAD { Ok(Self::DEAD) } else { self.step(state, byte) }
     }
 
-    /// The end of the terminal in a state, if it has one, by the word bytes with which it goes on.
+    /// The word bytes with which a state where the terminal may end goes on; `None` where it may not end.
     pub(in crate::mask) fn end_of(&mut self, state: u32) -> Result<Option<ByteSet>> {
         if state == Self::DEAD || !self.is_accepting(state) {
             return Ok(None);

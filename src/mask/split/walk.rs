@@ -11,7 +11,8 @@ use crate::mask::strategies::Strategies;
 use crate::regular::{Language, Languages};
 use crate::vocabulary::{TokenMask, Trie, Vocabulary};
 
-/// Subtrees of fewer nodes are not worth the question whether they can be passed over.
+/// Nodes of the smallest subtree that is tested for skipping; below that, the test costs as much as the
+/// visit.
 const LEAST_SKIPPED_NODES: usize = 3;
 
 /// A trie, and the byte groups below its nodes.

@@ -1,9 +1,9 @@
 //! The store of a split cache: values by key, bounded in bytes, with CLOCK eviction (page
 //! replacement, Corbató 1968).
 //!
-//! Where there is too much, what has stood there longest goes, one by one, unless it was asked for
-//! since. Forgetting all at once would take as long as hundreds of masks, and what follows would
-//! compute it again.
+//! When the cache is full, the oldest entries are evicted, except those that were used since they were
+//! inserted or last examined. Dropping everything at once would take as long as hundreds of masks, and
+//! it would all be computed again.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
