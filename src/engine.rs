@@ -9,24 +9,28 @@
 //!                                        PreparationThreads: guesses, masks
 //! ```
 //!
-//! The way of one request through the files:
+//! The files, in the order in which a request passes them:
 //!
 //! | file | part |
 //! |---|---|
 //! | `request` | what a caller asks for, and its validation |
 //! | `llm_engine` | [`Engine`]: the public entry points |
+//! | `engine_options`, `kv_cache_size` | settings of an engine, figures of its loop, and the default size of the KV cache |
 //! | `prompt`, `token_healing` | the prompt's tokens |
 //! | `model_runner` | the model and its draft model, and the check of a request |
 //! | `submission`, `mailbox` | a request as the loop holds it, and the listener of its events, in this thread or another |
 //! | `engine_loop` | a step: plan, forward pass, draws, events |
+//! | `loop_state` | the tasks of the loop and their KV-cache blocks: the scheduler's view, and the forward pass |
 //! | `scheduler` | the policy: which tasks a pass reads tokens of, which wait, which are preempted |
 //! | `prefix_cache` | blocks of the KV cache that prompts with the same beginning share |
 //! | `preparation` | the threads that compute masks while the model runs |
 //! | `task`, `branch` | the unit of scheduling, and its token sequences: tokens, KV cache, logits that wait for their draw |
+//! | `prompt_logprobs` | log-probabilities of the prompt's own tokens |
 //! | `ranking`, `beam_search` | several texts of which the best are returned |
 //! | `decision`, `label_search`, `label_trie`, `label_masses` | labels whose probabilities are read instead of a text |
 //! | `sequence` | the state of one text, and the step that adds a token: mask, draw, report |
 //! | `reasoning_budget`, `stop_stream`, `stop_patterns` | what a step feeds: the count of reasoning tokens, and the text that can be shown |
+//! | `stop_cache` | the automata of stops that were asked for lately |
 //! | `speculation` | guesses that one forward pass reads together |
 //! | `response` | events while a text grows, and the response |
 //! | `message_format`, `begun_answer` | reasoning and tool calls in a message, and its beginning |

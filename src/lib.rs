@@ -171,9 +171,11 @@
 //! |---|---|---|
 //! | `schemars` | with `model` | `Compiler::json_schema_for`, `Tool::for_type`: constraints and tools from Rust types |
 //! | `model` | yes | `Engine`, `model`: models on the CPU (candle), tokenizer, chat template, an embedded model |
-//! | `server` | yes | `server`: OpenAI's chat completions over HTTP (axum, tokio); implies `model` |
+//! | `server` | yes | `server`: OpenAI's and Anthropic's HTTP APIs, decisions and constraint checks (axum, tokio); implies `model` |
 //! | `cli` | yes | the command `maskwright`; implies `model` |
 //! | `cuda` | no | models on NVIDIA GPUs; implies `model` |
+//! | `hub` | no | downloads of models from Hugging Face's hub; implies `model` |
+//! | `candle-transformers` | no | model types that the decoder here does not cover; implies `model` |
 //! | `proptest` | no | texts of a constraint as strategies of the `proptest` crate |
 //!
 //! With `default-features = false` the crate is everything else: no tensors, no async runtime, no

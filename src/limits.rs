@@ -1,10 +1,11 @@
 //! Limits: bounds on what a user's input can make the engine do.
 //!
-//! Every loop whose length an input decides counts against one of them. Reaching a limit is an
-//! error of kind [`Limit`](crate::ErrorKind::Limit) whose [`limit`](crate::Error::limit) is the
-//! [`LimitName`]; caches over their limits are emptied instead. To add a limit: a field of
-//! [`Limits`] with its default, a [`LimitName`] if reaching it is an error, and a row in the
-//! table of `constraint/named_limit.rs`, which a test compares with the struct.
+//! Most loops whose length an input decides count against one of them. Reaching a limit is an error of
+//! kind [`Limit`](crate::ErrorKind::Limit) whose [`limit`](crate::Error::limit) is the [`LimitName`];
+//! caches over their limits are emptied instead. Recursion depth and a few searches are bounded by
+//! constants (`MAX_…`), whose errors name no limit. To add a limit: a field of [`Limits`] with its
+//! default, a [`LimitName`] if reaching it is an error, and a row in the table of
+//! `constraint/named_limit.rs`, which a test compares with the struct.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
 //! Regular languages of byte strings, closed under intersection, union and complement, and the
 //! patterns that name them.
 //!
-//! [`Languages`] is the algebra; [`parse()`] reads a pattern, of Rust's `regex` crate or of
-//! ECMA-262, as a [`Language`]; [`CodePoints`] is the encoding of the pattern's characters in bytes.
+//! [`Languages`] is the algebra; [`parse()`] reads a pattern of a [`Dialect`] (Rust's `regex` crate,
+//! ECMA-262, Python's `re`) as a [`Language`]; [`CodePoints`] is the encoding of the pattern's
+//! characters in bytes.
 //! For the meaning of a whole JSON Schema string, intersect and complement the languages of several
 //! patterns; the complement of a pattern is meant within [`any_text`].
 //!

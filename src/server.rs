@@ -1,4 +1,4 @@
-//! The OpenAI-compatible HTTP server.
+//! The HTTP server: OpenAI's and Anthropic's APIs, decisions, and constraint checks.
 //!
 //! | path | |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! The size of the KV cache where nobody says it: what the texts can fill, and at most a share of the
-//! memory that the machine, or the GPU of the model, has to spare.
+//! Default size of the KV cache: what the texts can fill, and at most a share of the memory that the
+//! machine, or the GPU of the model, has to spare.
 //!
 //! Blocks are taken as texts need them, and the prefix cache keeps those of texts that have ended. So a
 //! bound that texts never reach is memory that old prompts fill: a small model would grow to gigabytes

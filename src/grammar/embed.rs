@@ -92,7 +92,7 @@ impl Grammar {
         self.nodes.iter().any(Node::is_capture)
     }
 
-    /// The same language of tokens, told nothing about by captures.
+    /// The same grammar without attributes that only affect captures.
     pub(crate) fn without_captures(mut self) -> Self {
         for node in &mut self.nodes {
             if let Node::Attributed { node: part, attribute } = node

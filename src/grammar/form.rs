@@ -125,7 +125,7 @@ pub enum Attribute {
 }
 
 impl Attribute {
-    /// Whether it matters only to what is told about a text, not to the texts and tokens allowed.
+    /// Whether it only affects which captures are reported, not which texts and tokens are allowed.
     pub(crate) fn is_of_captures(&self) -> bool {
         match self {
             Self::Capture(_) | Self::Ignored | Self::Parts(_) => true,

@@ -21,7 +21,7 @@
 //! | reading | `derivative` (perhaps dead successors), `exact_derivative` (none dead) |
 //! | emptiness | `emptiness`, with `required_bytes`, `unit_counts`, `counted_text`, `common_successor` |
 //! | strings | `witness`, `witness_length`, `span`, `unit_bounds` |
-//! | compilation | `determinize`, `product`, `compact` |
+//! | compilation | `determinize`, `product`, `compact`, `table_automaton` |
 //! | masks | `widening` |
 //!
 //! *Invariants.* The id of an expression is greater than those of its parts, variables

@@ -231,8 +231,8 @@ fn strings(languages: &mut Languages, marked_texts: Language) -> Result<Language
 }
 
 /// The same language as a system of equations, with numbered marks in the place of the others if there is a
-/// number; where any text may follow, it is [`Language::ALL`], from which nothing else is told any more. `None` if it
-/// has too many states.
+/// number; where any text may follow, it is [`Language::ALL`], which no later byte changes. `None` if it has too
+/// many states.
 fn written_out(
     languages: &mut Languages,
     x: Language,

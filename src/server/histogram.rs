@@ -1,4 +1,4 @@
-//! Histograms of durations, in Prometheus' text format, and the figures of requests that are told so.
+//! Histograms of durations, in Prometheus' text format, and the metrics of texts that use them.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};

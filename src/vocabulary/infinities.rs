@@ -1,4 +1,5 @@
-//! Infinities in `config.json`, which is not JSON then: Python writes `Infinity` where JSON has no number.
+//! JSON as Python writes it, with `Infinity` and `-Infinity` where JSON has no number: they are read as
+//! strings. Used for `config.json` and for the configuration files beside a tokenizer.
 //!
 //! `"time_step_limit": [0.0, Infinity]` of Mamba-2 is read as `[0.0, "Infinity"]`, so that each reader of a key
 //! decides whether it takes one.

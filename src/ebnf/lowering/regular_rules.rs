@@ -27,7 +27,7 @@ struct RuleFacts {
     is_inlined: bool,
     /// Whether it has a counted repeat, rules that it calls included.
     has_counter: bool,
-    /// Whether it is one terminal, in the eyes of lazy precedence.
+    /// Whether it is one terminal for lazy precedence.
     is_terminal: bool,
     /// Whether a contextual terminal is part of it as a terminal of its own.
     has_contextual: bool,

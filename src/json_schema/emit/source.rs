@@ -300,7 +300,7 @@ impl SchemaSource {
         });
     }
 
-    /// Rules from this one on are this one's.
+    /// Records that the rules from this one on belong to `owner`.
     fn own_from(&mut self, rule: RuleId, owner: RuleOwner) {
         if self.owners.last().is_none_or(|&(_, last)| last != owner) {
             self.owners.push((rule, owner));
@@ -325,12 +325,12 @@ impl SchemaSource {
         made
     }
 
-    /// The schema that gave a tag away.
+    /// The schema that issued a tag.
     fn of_tag(&self, tag: u32) -> usize {
         self.numberings.first().map_or(0, |first| first.schema_of(tag))
     }
 
-    /// The schema that gave a place away, and the value there.
+    /// The schema that issued a place number, and the value at that place.
     fn of_place(&self, place: u32) -> (usize, ValueId) {
         // Only schemas have places.
         let builtin = ValueId::from_number(place).is_builtin();
@@ -476,7 +476,7 @@ impl SchemaSource {
         &mut self.languages
     }
 
-    /// Looks at the schema that gave a tag away.
+    /// Looks at the schema that issued a tag.
     pub(super) fn of<T>(
         &mut self,
         tag: u32,

@@ -2,8 +2,7 @@
 //!
 //! Far from the bounds of its repeats, a counter does not matter to a token: after 3 of
 //! `[a-z]{0,1000}`, a token of 20 bytes is allowed exactly if it is after 4. Each state is masked
-//! as its widened language; how far is far is computed from the vocabulary (`reach`), never
-//! guessed.
+//! as its widened language; the distance is computed from the vocabulary (`reach`).
 //!
 //! ```text
 //! [a-z]{0,997}   ── tokens repeat [a-z] at most 20 times ──►   [a-z]*

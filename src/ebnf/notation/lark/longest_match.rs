@@ -67,7 +67,7 @@ impl IgnoredText {
         Self { open: Vec::new(), closed: ignored.to_vec() }
     }
 
-    /// Finds the ignored text that could go on. Where one may follow another, nothing is said to be open.
+    /// Finds the ignored text that could go on. If one may follow another, none is treated as open.
     pub(super) fn split(
         terminals: TerminalLanguages<'_>,
         rules: &mut RuleTable<'_>,

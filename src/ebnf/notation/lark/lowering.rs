@@ -81,7 +81,7 @@ pub(super) enum ParameterMode {
     /// Now, for all values that calls reach: regular ones become terminals, and lazy rules may
     /// stand among them.
     Expanded,
-    /// When a text enters them.
+    /// On demand, when a text enters a rule.
     Entered,
 }
 
