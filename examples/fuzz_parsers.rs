@@ -179,7 +179,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let count = arguments.next().map_or(Ok(1000), |count| count.parse())?;
     let seed = arguments.next().map_or(Ok(7), |seed| seed.parse())?;
-    // Panics are findings; they are told below.
+    // Panics are findings; they are reported below.
     std::panic::set_hook(Box::new(|_| {}));
     let mut unexplained = 0;
     for target in TARGETS {

@@ -49,7 +49,7 @@
 //!
 //! 1. A file in `config/families/` whose function reads the keys of the family's `config.json`, begins
 //!    with `plain::read`, and states the differences; an entry in `FAMILIES`. What the function does not
-//!    ask for is refused if its name tells of what a model computes.
+//!    ask for is refused if its name says that it changes what a model computes.
 //! 2. Cases in `tests/data/family_logits.py`, which writes the logits of small models computed by the
 //!    `transformers` library; `tests/model/families.rs` compares, also batched and in chunks, bit for bit.
 //!
@@ -163,8 +163,8 @@ impl Model {
         Self::load_with_progress(options, &mut |_| {})
     }
 
-    /// Loads a model like [`load`](Self::load), and tells `progress` whenever the weights of another layer are in
-    /// memory. Nothing is told before the tokenizer is read and the weights are opened.
+    /// Loads a model like [`load`](Self::load), and calls `progress` whenever the weights of another layer
+    /// are in memory. The first call comes after the tokenizer is read and the weights are opened.
     pub fn load_with_progress(
         options: &ModelOptions,
         progress: &mut dyn FnMut(LoadProgress),

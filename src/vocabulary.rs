@@ -32,7 +32,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `formats` | the file formats (`tokenizer.json`, tiktoken, GGUF), how each is told, and how to add one |
+//! | `formats` | the file formats (`tokenizer.json`, tiktoken, GGUF), how each is recognised, and how to add one |
 //! | `draft` | what a reader of a format produces |
 //! | `token_table` | bytes and kind of each id |
 //! | `trie` | all text tokens as a prefix trie in preorder |
@@ -119,7 +119,7 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Reads a file and tells its format by its content: a tokenizer.json (or a folder that holds
+    /// Reads a file, whose format is recognised by its content: a tokenizer.json (or a folder that holds
     /// one), a tiktoken file, or a GGUF file, which is mapped into memory rather than read. Takes
     /// O(n log n) for n tokens; [`from_file_indexed`](Self::from_file_indexed) skips most of it.
     ///

@@ -47,8 +47,8 @@ def by_llama(file, lengths, vocabulary, out):
     params.cache_type_k = params.cache_type_v = F32
     params.flash_attn_type = NO_FLASH_ATTENTION
     server = xllamacpp.Server(params)
-    # One token is chosen by force: of an incomplete character no log-probabilities are told, and `n_probs`
-    # tells them as they were before the force.
+    # One token is chosen by force: of an incomplete character no log-probabilities are reported, and `n_probs`
+    # reports them as they were before the force.
     letter = next(i for i, token in enumerate(vocabulary) if token in ("a", "▁a"))
     rows = []
     for length in lengths:

@@ -21,7 +21,7 @@ measurement is a row of a Markdown table, and an object in the JSON file:
       python3 benches/serving/load.py load --corpus MASKBENCH --streams 64 --minutes 5 -- \\
           target/release/maskwright serve --port 8123
 - `same`: texts and log probabilities of every way of decoding, alone, then side by side, then again over cached
-  prefixes; those that differ are told.
+  prefixes; those that differ are reported.
 
 Constraints are JSON schemas of the corpus (folder of MaskBench's *.jsonl), a stride through all of them. Throughput
 is tokens that came within the time measured, after a start that is not; a machine that others use too shows in

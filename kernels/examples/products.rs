@@ -9,7 +9,7 @@
 //! turns, so that none stays in a cache. Processor time leaves out what else the machine does; it is read from
 //! `/proc`, which Linux has.
 
-#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that tells figures")]
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints figures")]
 
 use half::{bf16, f16};
 use maskwright_kernels::{BlockFormat, PackedWeights, WeightSlice, linear};

@@ -7,7 +7,7 @@
 //!
 //! Processor time leaves out what else the machine does; it is read from `/proc`, which Linux has.
 
-#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that tells figures")]
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints figures")]
 
 use maskwright_kernels::{BlockFormat, PackedWeights, Product, WeightSlice, linear_into};
 

@@ -24,7 +24,7 @@ use crate::cli::args::model::ModelArgs;
 use crate::cli::args::sampling::SamplingArgs;
 use crate::cli::outcome::Outcome;
 
-/// Characters of a line where nothing tells the width of the terminal.
+/// Characters of a line where the width of the terminal is unknown.
 const DEFAULT_WIDTH: usize = 100;
 /// Characters between two columns.
 const COLUMN_GAP: usize = 3;

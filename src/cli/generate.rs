@@ -77,7 +77,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
-    // Options that are out of range are told before a model loads for minutes.
+    // Options that are out of range are reported before a model loads for minutes.
     args.sampling.params(&GenerationConfig::default())?;
     let prompt = args.prompt()?;
     let engine = args.generation.load(&args.model)?;

@@ -14,8 +14,8 @@ pub(super) struct LogArgs {
     /// Format of the log on standard error: lines for people, or a JSON object a line
     #[arg(long, value_enum, value_name = "text|json", default_value = "text")]
     log_format: LogFormat,
-    /// The least important events that are told: `info` has one for each request, with its id, status,
-    /// times and tokens, and `debug` also those of health checks. None tells of prompts or texts
+    /// The least important events that are logged: `info` has one for each request, with its id, status,
+    /// times and tokens, and `debug` also those of health checks. None contains prompts or texts
     #[arg(long, value_enum, value_name = "off|error|warn|info|debug", default_value = "info")]
     log_level: LogLevel,
 }

@@ -310,7 +310,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         );
     }
     let json_options = args.limits.options(args.json.options()?);
-    // A wrong option is told at once, not at each request.
+    // A wrong option is reported at once, not at each request.
     Compiler::new(check::single_bytes()?).with_json_options(args.json.options()?).json_object()?;
     let mut bounds = args.bounds.bounds();
     let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);

@@ -19,7 +19,7 @@ const MAX_EXPANDED: usize = 500;
 /// Configurations that a search by tokens visits.
 const MAX_VISITED: usize = 20_000;
 
-/// Bytes of each range that a search by bytes tries: no constraint tells all bytes of a range apart, and
+/// Bytes of each range that a search by bytes tries: no constraint distinguishes all bytes of a range, and
 /// each captured text on the way costs memory.
 const MAX_TRIED_OF_RANGE: u8 = 3;
 

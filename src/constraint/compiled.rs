@@ -27,7 +27,7 @@ impl Constraint {
     }
 
     /// Whether its grammar names parts of the text, which [`Matcher::captures`](super::Matcher::captures)
-    /// tells.
+    /// reports.
     pub fn has_captures(&self) -> bool {
         self.captures.is_some()
     }

@@ -49,7 +49,7 @@ impl Dialect {
 
     /// The dialect that a text is most probably written in, and the signs of it, for a message.
     ///
-    /// It is told by directives (`%ignore`, `@pass`), else by the first sign between a name and its
+    /// It is recognised by directives (`%ignore`, `@pass`), else by the first sign between a name and its
     /// right-hand side, `::=`, `:` or `=`, and by what else only one of the notations with that sign
     /// writes.
     ///

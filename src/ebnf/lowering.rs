@@ -100,7 +100,7 @@ struct RuleLowering<'a> {
     first_contextual: Option<usize>,
     /// Whether a part depends on the parameter of a rule.
     has_parameter: bool,
-    /// Whether the order of alternatives tells which of several parses is captured from.
+    /// Whether the order of alternatives decides which of several parses the captures come from.
     keeps_order: bool,
 }
 

@@ -17,7 +17,7 @@ const PARTS: usize = 4;
 /// memory twice for a moment.
 const PARTS_OF_DEVICE: usize = 2;
 
-/// Bytes where the system does not tell its memory.
+/// Bytes where the system does not report its memory.
 const BYTES_OF_UNKNOWN_MEMORY: usize = 2 << 30;
 
 /// Blocks that are kept free of a text's greatest length: for guesses beyond it, and for the block

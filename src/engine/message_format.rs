@@ -35,7 +35,7 @@ pub struct Protocol {
     /// The format of the reasoning, and where it begins.
     reasoning: Option<(ReasoningFormat, ReasoningStart)>,
     calls: Option<ToolCalls>,
-    /// The vocabulary whose special tokens are told from text.
+    /// The vocabulary whose special tokens are distinguished from text.
     vocabulary: Option<Arc<Vocabulary>>,
 }
 

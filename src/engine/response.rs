@@ -69,7 +69,7 @@ impl TextEvent {
 
 /// The report of one token's draw. Flat, as a line of a trace is.
 ///
-/// More than 12 fields: all that is told about one token.
+/// More than 12 fields: everything that is reported about one token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// The token.
@@ -195,7 +195,7 @@ pub struct Timing {
 
 /// A finished text, with what it cost.
 ///
-/// More than 12 fields: the text, and all that is told about it.
+/// More than 12 fields: the text, and everything that is reported about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response {
     /// The text, up to a stop string if one ended it. Bytes that are no UTF-8 (only where a limit

@@ -139,7 +139,7 @@ struct Table<'d> {
 
 impl Table<'_> {
     /// The states of a DFA from which a match follows, with the stop that ends in each: the DFA itself
-    /// tells it a byte late.
+    /// reports it a byte late.
     fn of(dfa: &dense::DFA<Vec<u32>>) -> Result<StopPatterns> {
         let mut table = Table { dfa, ids: HashMap::new(), states: Vec::new() };
         let mut starts = [DEAD; 3];

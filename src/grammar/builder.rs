@@ -109,12 +109,12 @@ impl GrammarBuilder {
 
     /// A text of `node` whose tokens are sampled at a temperature of its own, in the place of the
     /// request's; of parts within each other the innermost counts.
-    /// [`Matcher::temperature`](crate::Matcher::temperature) tells it.
+    /// [`Matcher::temperature`](crate::Matcher::temperature) returns it.
     pub fn temperature(&mut self, node: NodeId, temperature: Temperature) -> NodeId {
         self.attributed(node, Attribute::Temperature(temperature))
     }
 
-    /// A text of `node` that [`Matcher::captures`](crate::Matcher::captures) tells by a name, each
+    /// A text of `node` that [`Matcher::captures`](crate::Matcher::captures) reports under a name, each
     /// time that it occurs. Several nodes may have one name.
     ///
     /// ```

@@ -94,8 +94,8 @@ impl<'a> TextCheck<'a> {
         Self { schema, ..self }
     }
 
-    /// Checks a text. `other_option` tells of a rejected text the option under which it is
-    /// accepted, if there is one.
+    /// Checks a text. `other_option` returns the option under which a rejected text is accepted, if
+    /// there is one.
     ///
     /// Errors if a limit is reached, or if the vocabulary cannot write the text.
     pub fn run(
@@ -275,7 +275,7 @@ fn sources_around(matcher: &Matcher, text: &[u8], byte: usize) -> Result<Vec<Con
     Ok(start.expected()?.sources)
 }
 
-/// The member of the answer that tells of a fault: its name and its value.
+/// The member of the answer that reports a fault: its name and its value.
 fn fault_to_json(fault: &ObjectFault) -> (&'static str, Value) {
     match &fault.kind {
         ObjectFaultKind::Lacks { missing, certainty } => {

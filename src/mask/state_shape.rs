@@ -1,4 +1,4 @@
-//! The shape of a terminal's state, and states that no token tells apart.
+//! The shape of a terminal's state, and its widened state, which no token distinguishes from it.
 
 use super::split::is_prefix_free;
 use super::strategies::Strategy;
@@ -60,7 +60,7 @@ impl TerminalReader<'_> {
         Ok(())
     }
 
-    /// The shape of a terminal's state, or of one that no token tells apart from it.
+    /// The shape of a terminal's state, or of one that no token distinguishes from it.
     pub(super) fn shape(&mut self, state: Language, is_json_string: bool) -> Result<StateShape> {
         if let Some(&shape) = self.cache.facts.shapes.get(&(state, is_json_string)) {
             return Ok(shape);

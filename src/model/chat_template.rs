@@ -291,7 +291,7 @@ impl ChatTemplate {
         render: impl Fn(&[Message]) -> Result<String>,
     ) -> Result<()> {
         let is_answer = |message: &Message| message.role == TOOL && !message.content.is_empty();
-        // One tells of all.
+        // One answer stands for all of them.
         let Some(index) = messages.iter().rposition(is_answer) else { return Ok(()) };
         let mut others = messages.to_vec();
         others.remove(index);

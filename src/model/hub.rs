@@ -15,7 +15,7 @@
 //!   .locks/models--ORG--NAME/ETAG.lock       locked while a process writes the file
 //! ```
 //!
-//! Invariants: a blob under its name is whole, and has the hash that its name tells; a reference is
+//! Invariants: a blob under its name is whole, and has the hash that its name states; a reference is
 //! written after all files of its snapshot; a token is sent to no host but the hub's.
 //!
 //! | module | content |
@@ -45,7 +45,7 @@ use crate::error::{Error, ErrorKind, Result};
 use cache::RepositoryCache;
 use selection::Wanted;
 
-/// The state of a download, told whenever more of a file has arrived.
+/// The state of a download, reported whenever more of a file has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DownloadProgress<'a> {
@@ -59,7 +59,7 @@ pub struct DownloadProgress<'a> {
 
 impl Repository {
     /// The model's folder, or its GGUF file, in the cache; with the feature `hub` and unless
-    /// [`HubOptions::offline`], what is missing is downloaded, and `progress` told so.
+    /// [`HubOptions::offline`], what is missing is downloaded, with calls of `progress`.
     ///
     /// A branch is looked up at the hub each time; a commit whose files are in the cache needs no
     /// network, nor does a branch while the hub cannot be reached.

@@ -25,7 +25,7 @@ pub(super) enum Network {
 
 impl Network {
     /// Takes the weights out of a checkpoint. Errors on missing, misshapen and left-over tensors, and on
-    /// what the device cannot compute. `progress` is told the layers that are loaded.
+    /// what the device cannot compute. `progress` is called with the number of layers that are loaded.
     pub(super) fn load(
         config: &Config,
         weights: Weights,

@@ -472,7 +472,7 @@ impl Program {
         self.tables.borrow().answers.source.as_ref().is_some_and(|source| source.is_item(tag))
     }
 
-    /// A short text of a rule, if its source tells one without the rule's body.
+    /// A short text of a rule, if its source gives one without the rule's body.
     pub(crate) fn completion(
         &self,
         rule: RuleId,

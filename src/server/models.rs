@@ -48,7 +48,7 @@ fn describe(app: &App, name: &str) -> Value {
         "object": "model",
         "created": app.created,
         "owned_by": "maskwright",
-        // As vLLM tells it.
+        // As vLLM reports it.
         "max_model_len": app.context_length,
         "type": "model",
         "display_name": name,

@@ -31,7 +31,7 @@ tokio::task_local! {
     static CURRENT: Arc<RequestRecord>;
 }
 
-/// A request, as its event tells of it.
+/// A request, as its event reports it.
 pub(super) struct RequestRecord {
     id: String,
     method: Method,

@@ -247,7 +247,7 @@ struct LogprobsObject {
 pub(super) struct Choice {
     reply: AssistantMessage,
     finish: FinishReason,
-    /// The stop string or token that ended it, as vLLM tells it.
+    /// The stop string or token that ended it, as vLLM reports it.
     stop_reason: Value,
     /// Whether the text satisfies the constraint.
     complete: bool,
@@ -288,12 +288,13 @@ pub(super) fn logprobs(tokens: Vec<Value>) -> Value {
     if tokens.is_empty() { Value::Null } else { json!({ "content": tokens, "refusal": null }) }
 }
 
-/// One token's log-probabilities, as OpenAI tells them, among what the constraint allowed;
+/// One token's log-probabilities, as OpenAI reports them, among what the constraint allowed;
 /// `raw_logprob` is the one before the mask, `allowed_mass` the probability that the mask left,
 /// `argmax_masked` whether it forbade the model's first choice, `forced` whether it left no other
 /// text. Of a traced step also the token's id, how many tokens were allowed, and the tokens that the
-/// model held most probable, `wanted`. `None` for an end token, which is not in the text. Nor are tokens that a stop string cut
-/// off, of which clients are not told either, as by llama.cpp: so the tokens are those of the content.
+/// model held most probable, `wanted`. `None` for an end token, which is not in the text. Nor are tokens
+/// that a stop string cut off, which are not reported either, as in llama.cpp: so the tokens are those of
+/// the content.
 pub(super) fn logprob(vocabulary: &Vocabulary, step: &Step) -> Option<Value> {
     if vocabulary.end_tokens().contains(&step.token) {
         return None;

@@ -78,7 +78,7 @@ impl Worker {
         let (driven, stopped) = (engine.clone(), Arc::clone(&stop));
         std::thread::Builder::new()
             .name("engine".to_owned())
-            // If it fails, requests are told so when they are submitted.
+            // If it fails, requests get the error when they are submitted.
             .spawn(move || driven.drive(&mut || stopped.load(Ordering::Relaxed)))
             .map_err(|error| {
                 Error::new(ErrorKind::Io, format!("cannot start the engine's thread: {error}"))
@@ -228,7 +228,7 @@ struct ChoiceListener {
 }
 
 impl ChoiceListener {
-    /// Measures what an event tells.
+    /// Measures what an event reports.
     fn measure(&mut self, event: &Event<'_>) {
         let now = Instant::now();
         match event {

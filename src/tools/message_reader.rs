@@ -3,7 +3,7 @@
 //! A format becomes a small program ([`program`]), and a message is read by all threads of it at
 //! once, in order of priority (Thompson, "Regular expression search algorithm", CACM 1968; Pike's
 //! machine, in which each thread remembers its output). Output on which all remaining threads agree
-//! is told at once; the rest, such as text that may become `<tool_call>`, is held back until it is
+//! is reported at once; the rest, such as text that may become `<tool_call>`, is held back until it is
 //! decided. Time is linear in the text: there are as many threads as ways in which a tag may have
 //! begun.
 //!
@@ -254,7 +254,7 @@ impl MessageReader {
         };
         let first = self.threads.first().map_or((0, 0), |first| (first.pc, first.chars_read));
         let mut threads = std::mem::take(&mut self.threads);
-        // Output of the first thread that is not told yet. It may be long: it is moved to a successor, and copied
+        // Unreported output of the first thread. It may be long: it is moved to a successor, and copied
         // for others. If no thread goes on, it stays.
         let mut untold =
             threads.first_mut().map(|first| std::mem::take(&mut first.out)).unwrap_or_default();

@@ -194,7 +194,7 @@ impl ToolFormat {
 
     /// A format from its description: an object with the members that are listed at the [type](Self).
     ///
-    /// Errors if it is no such object, or if free text beside calls could not be told from them.
+    /// Errors if it is no such object, or if free text beside calls could not be distinguished from them.
     pub fn read(description: &str) -> Result<Self> {
         let format: Self = serde_json::from_str(description).map_err(|error| {
             Error::new(ErrorKind::Request, format!("the description of the format: {error}"))

@@ -1,13 +1,13 @@
 //! Vocabulary files: opens one and chooses the reader of its format by content.
 //!
-//! | format | told by | reader |
+//! | format | recognised by | reader |
 //! |---|---|---|
 //! | GGUF | magic `GGUF` | [`gguf`]: only the metadata; the weights after it are not touched |
 //! | tokenizer.json | first byte `{` | [`tokenizer_json`], with [`token_spelling`] for its decoder |
 //! | tiktoken | anything else | [`tiktoken`] |
 //!
 //! A reader is a function from bytes to a [`VocabularyDraft`]. A new format takes a file here with
-//! such a function, a variant of [`FileContent`] with the test that tells it, a line in
+//! such a function, a variant of [`FileContent`] with the test that recognises it, a line in
 //! `SourceFile::draft` and in `SourceFile::index` (whatever the reader looks at must enter the
 //! key), and a constructor of `Vocabulary` for callers who have the bytes.
 

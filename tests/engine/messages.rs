@@ -276,7 +276,7 @@ fn arguments_are_all_that_schemas_say() {
         ToolCalls::new(tools, ToolFormat::named("json").unwrap()).compile(&compiler()).unwrap();
     assert!(accepts(&calls, "[{\"name\": \"two\", \"arguments\": 2}]"));
     assert!(!accepts(&calls, "[{\"name\": \"two\", \"arguments\": 1}]"));
-    // What is wrong is told with the tool's name and its place.
+    // What is wrong is reported with the tool's name and its place.
     let bad = Tool::new("t", json!({"properties": {"x": {"type": "strin"}}})).unwrap();
     let error =
         ToolCalls::new([bad], ToolFormat::named("json").unwrap()).compile(&compiler()).unwrap_err();

@@ -286,7 +286,7 @@ fn a_beam_as_wide_as_the_language_finds_its_best_texts() {
     assert_eq!((response.text.as_str(), response.complete), ("abc", false));
 }
 
-/// A ranked text is told as one that is streamed, special tokens in their places, also where the first token spells
+/// A ranked text is reported as one that is streamed, special tokens in their places, also where the first token spells
 /// the end of the prompt.
 #[test]
 fn a_ranked_text_has_its_special_tokens() {
@@ -338,7 +338,7 @@ fn a_ranked_text_has_its_special_tokens() {
     }
 }
 
-/// The best texts are told one after the other: steps, text, end. A search is made once for all of
+/// The best texts are reported one after the other: steps, text, end. A search is made once for all of
 /// them, and can be ended.
 #[test]
 fn the_best_texts_are_told_with_their_steps() {

@@ -10,7 +10,7 @@
  *     llama_sampler_chain_add(chain, llama_sampler_init_dist(seed));
  *
  * The file is C and C++. The sampler takes tokens that are not allowed out of the candidates. llama.cpp has no way to refuse a token
- * that was drawn all the same: `mw_llama_sampler_error` tells of it, and no token is allowed from then on.
+ * that was drawn all the same: `mw_llama_sampler_error` reports it, and no token is allowed from then on.
  */
 #ifndef MW_LLAMA_SAMPLER_H
 #define MW_LLAMA_SAMPLER_H

@@ -56,7 +56,7 @@ pub(crate) struct ToolArgs {
 /// Reasoning that nobody asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unasked {
-    /// It is told apart from the text.
+    /// It is reported separately from the text.
     Told,
     /// It is text.
     Text,

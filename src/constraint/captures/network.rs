@@ -76,7 +76,7 @@ impl TokenIds {
     }
 }
 
-/// The condition on the text of a rule, or the name that it is told by.
+/// The condition on the text of a rule, or the name under which it is reported.
 #[derive(Clone, Debug)]
 pub(super) enum RuleKind {
     Plain,

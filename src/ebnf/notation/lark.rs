@@ -63,7 +63,7 @@
 //!   behind writes it, as in `outer: inner "<end>"` with `inner[stop="<end>"]: /.*/`.
 //! - `stop_capture` captures the text of `suffix`; with `stop` it is refused, since the stop text
 //!   stands behind the rule. Captures are those of one parse (`constraint/captures.rs`); llguidance
-//!   tells every rule that ends somewhere while its lexer reads the longest terminals. Where a suffix
+//!   reports every rule that ends somewhere while its lexer reads the longest terminals. Where a suffix
 //!   may begin at several places, the text before it is the longest.
 //! - Lazy quantifiers (`.*?`) mean what they mean to Lark; llguidance's lexer ignores them, so its terminals have
 //!   more texts. Where Lark refuses such a terminal since it would read nothing (`/.*?/`), the mark means

@@ -2,7 +2,7 @@
 //!
 //! The least text of a rule is found over the rules that it calls; here each item leads to a rule of
 //! its own, so an array that lacks a hundred items would need a hundred rules for each text that
-//! was read so far. It is told directly instead: the shortest items that are not written yet, one
+//! was read so far. The text is given directly instead: the shortest items that are not written yet, one
 //! after the other.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::json_schema::set::array_set::ItemEquality;
 use crate::json_schema::set::written_items::{ShortItem, Text};
 use crate::regular::{Language, Languages, witness};
 
-/// Items beyond which a text is not told.
+/// Items beyond which no text is given.
 const MAX_COMPLETED_ITEMS: usize = 1 << 13;
 
 impl Emitter<'_> {

@@ -350,7 +350,7 @@ impl Numbers {
         value: &Decimal,
         literal: &str,
     ) -> crate::Result<bool> {
-        // Draft 4 tells `1.0` from `1`, so the way it is written matters.
+        // Draft 4 distinguishes `1.0` from `1`, so the way it is written matters.
         let pointed = value.is_integer() && literal.contains('.');
         let canonical = match value.scientific() {
             (_, power) if power.abs() > FIXED_POWER => value.to_scientific(),

@@ -36,7 +36,7 @@ pub(crate) enum ReadPart<'a> {
 /// The kinds of values that are tried at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Candidates {
-    /// Those that the schema accepts there, so that what is one kind for certain is told as it comes.
+    /// Those that the schema accepts there, so that what is certainly of one kind is reported as it comes.
     Accepted,
     /// All, those that the schema does not accept as doubts.
     All,

@@ -141,7 +141,7 @@ impl<'d> Sets<'d> {
                 _ => relevant.push((Reverse((simple, asked)), member)),
             }
         }
-        // What tells most alternatives apart is looked at first.
+        // The member that distinguishes most alternatives is looked at first.
         self.add_steps(relevant.len() * (1 + classes.len()));
         relevant.sort_by_key(|member| member.0);
         let relevant = relevant.into_iter().map(|(_, member)| member).collect();

@@ -56,7 +56,8 @@ pub(in crate::mask) fn derive_split(
 ) -> Result<SplitDraft> {
     let KnownSplit { inside, word_bytes, .. } = known;
     let trie = vocabulary.trie();
-    // What was worth a split is worth one again.
+    // The split that this one is derived from was worth keeping, so this one is: its work is above any
+    // `Limits::split_nodes`.
     let work = usize::MAX / 2;
     let draft = SplitDraft { inside: inside.clone(), exits: Vec::new(), word_bytes, work };
     let mut walk = tables.walk(vocabulary, languages, from).with_draft(draft);

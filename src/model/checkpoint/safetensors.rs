@@ -148,7 +148,7 @@ impl Shard {
     }
 }
 
-/// The fault of a file whose header is whole and tells of more or less data than there are.
+/// The fault of a file whose header is whole and announces more or less data than there is.
 fn wrong_length(file: &[u8]) -> Option<String> {
     let (len, rest) = file.split_first_chunk()?;
     let header_len = usize::try_from(u64::from_le_bytes(*len)).ok()?;

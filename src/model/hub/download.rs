@@ -283,7 +283,7 @@ impl PartialFile {
         Ok(())
     }
 
-    /// Whether the hash is the one that the name tells.
+    /// Whether the hash is the one in the name.
     fn is_right(&self) -> bool {
         self.hash.hex().is_none_or(|hex| hex.eq_ignore_ascii_case(&self.etag))
     }
@@ -296,7 +296,7 @@ enum ContentHash {
     Sha256(Sha256),
     /// Of others, as git names them.
     Git(Sha1),
-    /// A mirror's own name, which tells nothing of the content.
+    /// A mirror's own name, which says nothing about the content.
     Unknown,
 }
 

@@ -60,7 +60,7 @@ impl HubOptions {
     /// | `HF_HUB_OFFLINE`, `TRANSFORMERS_OFFLINE` | whether nothing is downloaded |
     /// | `HF_HUB_DOWNLOAD_TIMEOUT` | longest time without a byte of an answer, in seconds |
     ///
-    /// Errors if none of them tells of a folder for the cache, and on values that cannot be read.
+    /// Errors if none of them names a folder for the cache, and on values that cannot be read.
     pub fn from_env() -> Result<Self> {
         Self::from_variables(&|name| env::var_os(name).filter(|value| !value.is_empty()))
     }

@@ -57,7 +57,7 @@ pub(super) struct NameTable {
 pub(super) struct SourceTable {
     pub(super) source: Option<Box<dyn Source>>,
     pub(super) capture_targets: CaptureTargets,
-    /// Short texts of rules, where the source told them.
+    /// Short texts of rules, where the source gave them.
     pub(super) completions: FxHashMap<RuleId, Option<Arc<[u8]>>>,
     /// Approximate memory of the answers.
     pub(super) memory: usize,

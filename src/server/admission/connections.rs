@@ -32,7 +32,7 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 const RESERVED_FILES: usize = 64;
 
 /// Greatest number of refused connections whose close is awaited, so that the client reads the
-/// refusal; others are told and closed at once.
+/// refusal; others are sent the refusal and closed at once.
 const MAX_AWAITED_REFUSALS: usize = 32;
 
 /// Longest time to tell a client that its connection is refused.
@@ -43,7 +43,7 @@ const CUT_OFF_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Answers requests until `stop` is ready, and then until those in flight are answered. What takes
 /// longer than [`ServerBounds::drain_timeout`] is cut off by `shutdown`. Connections beyond the bound
-/// are told to `on_refusal`.
+/// are reported to `on_refusal`.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -94,7 +94,7 @@ fn spawn(
     slot: OwnedSemaphorePermit,
 ) {
     tokio::spawn(async move {
-        // An error here is the client's: it was told, or it has left.
+        // An error here is the client's: it was answered, or it has left.
         let _ = connection.await;
         drop(slot);
     });
@@ -189,7 +189,7 @@ async fn refuse(mut stream: TcpStream, refusal: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Number of files that the process may open, where the system tells.
+/// Number of files that the process may open, where the system says.
 fn open_files() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     soft_limit(&limits)

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The reader holds no more than the open containers and the scalar that is being read. It does not
-//! trust the text: from where it is no JSON, all of it is told as the type `text`.
+//! trust the text: from where it is no JSON, all of it is reported as the type `text`.
 
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::json_string::{StringReader, StringState};
 use crate::tools::MessagePart;
 
-/// Longest path in bytes; what lies deeper is told as text. Each event repeats its path, so that this
+/// Longest path in bytes; what lies deeper is reported as text. Each event repeats its path, so that this
 /// bounds the size of a stream by the length of its text.
 const MAX_PATH_BYTES: usize = 4096;
 
@@ -80,7 +80,7 @@ struct DocumentReader {
     open: Vec<Container>,
     /// The path of the value that is being read, as a JSON pointer.
     path: String,
-    /// The part of the scalar that was not told yet.
+    /// The part of the scalar that was not reported yet.
     delta: String,
     events: Vec<Value>,
 }
@@ -109,7 +109,7 @@ enum State {
     InString(StringReader),
     /// The number as far as it is written.
     InNumber(String),
-    /// The rest of `true`, `false` or `null`, which is told when it is whole.
+    /// The rest of `true`, `false` or `null`, which is reported when it is whole.
     InLiteral(&'static str, usize),
     AfterValue,
     /// The text is no JSON.
@@ -290,7 +290,7 @@ impl DocumentReader {
         true
     }
 
-    /// Tells of the value at the path, with the part of it that was not told yet.
+    /// Reports the value at the path, with the part of it that was not reported yet.
     fn tell(&mut self, kind: &str, complete: bool) {
         let delta = std::mem::take(&mut self.delta);
         self.events.push(json!({
@@ -325,7 +325,7 @@ mod tests {
         events
     }
 
-    /// Path, type and text of each value that is told complete, in this order.
+    /// Path, type and text of each value that is reported complete, in this order.
     fn values(events: &[Value]) -> Vec<(String, String, String)> {
         let text = |event: &Value, name: &str| event[name].as_str().unwrap_or_default().to_owned();
         let mut open: Vec<(String, String, String)> = Vec::new();

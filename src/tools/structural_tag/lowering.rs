@@ -52,7 +52,7 @@ impl<'a> TagLowering<'a> {
                 let dotted = format!("(?s:{pattern})");
                 let dialect = self.compiler.regex_dialect().unwrap_or(regular::Dialect::Ecma);
                 let compiler = self.compiler.clone().with_regex_dialect(dialect);
-                // The pattern alone tells whether it is one, and the places of its errors.
+                // The pattern alone says whether it is one, and the places of its errors.
                 let grammar = compiler.regex_grammar(pattern, Anchoring::Whole);
                 let grammar =
                     grammar.and_then(|_| compiler.regex_grammar(&dotted, Anchoring::Whole));

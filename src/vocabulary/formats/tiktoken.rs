@@ -169,8 +169,8 @@ fn base64_digit(digit: u8) -> Option<u8> {
     })
 }
 
-/// FNV-1a (64 bits) over each token's length and bytes, in the order of ids. It only tells public
-/// files apart: a file that is made to collide gets the other one's special tokens, nothing else.
+/// FNV-1a (64 bits) over each token's length and bytes, in the order of ids. It only distinguishes
+/// public files: a file that is made to collide gets the other one's special tokens, nothing else.
 fn fingerprint(table: &TokenTable) -> u64 {
     let mut hash = 0xCBF2_9CE4_8422_2325_u64;
     let mut add = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);

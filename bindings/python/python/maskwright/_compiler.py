@@ -152,7 +152,7 @@ class Compiler:
         return self._compile("tools", text, options, calls=calls)
 
     def load(self, spec: str, *, stop_token_ids: Optional[Iterable[int]] = None) -> Constraint:
-        """The constraint of what `Constraint.spec` tells: its source and settings, compiled again.
+        """The constraint of what `Constraint.spec` returns: its source and settings, compiled again.
 
         >>> import maskwright
         >>> compiler = maskwright.Compiler(maskwright.Tokenizer.of_bytes())

@@ -43,7 +43,7 @@ def compiler(model: Any, tokenizer: Any, **settings: Any) -> Compiler:
 class LogitsProcessor(transformers.LogitsProcessor):
     """Masks logits so that each text is one of its constraint.
 
-    `constraints` is one for all texts, or one for each prompt of the batch (`None`: free text). Rows are told by
+    `constraints` is one for all texts, or one for each prompt of the batch (`None`: free text). Rows are identified by
     their token histories, so beams, sampled sequences, assisted generation and prompt lookup are followed, and one
     processor serves any number of calls of `generate`, one at a time. A row goes on with a text if it is a row of an
     earlier call and one token more; others are prompts. Where a prompt is one that was shown before and one token more
@@ -51,7 +51,8 @@ class LogitsProcessor(transformers.LogitsProcessor):
 
     Rows whose history a constraint does not allow keep their scores: dead beams and refused drafts are such rows. So is a
     text that something else led out of its constraint: `min_new_tokens`, `bad_words_ids`, `suppress_tokens` and forced
-    tokens can forbid all that the constraint allows, after which the text is free. `maskwright.check` tells.
+    tokens can forbid all that the constraint allows, after which the text is free. `maskwright.check` says whether that
+    happened.
     """
 
     supports_continuous_batching = False

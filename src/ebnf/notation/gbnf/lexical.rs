@@ -8,7 +8,7 @@ use crate::ebnf::special_tokens;
 use crate::error::Result;
 use crate::grammar::SpecialToken;
 
-/// Hexadecimal digits behind `\x` from which on its two readings are told apart by refusing it.
+/// Hexadecimal digits after `\x` from which on the escape is refused, as it has two readings.
 const AMBIGUOUS_HEX_DIGITS: usize = 4;
 
 /// The state of a GBNF parser.

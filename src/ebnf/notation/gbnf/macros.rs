@@ -202,7 +202,7 @@ impl GbnfParser<'_> {
             },
         };
         let dialect = self.rules.pattern_dialect(Dialect::Ecma);
-        // The pattern alone tells whether it is one, and the places of its errors.
+        // The pattern alone says whether it is one, and the places of its errors.
         self.rules.pattern(&self.text, at, pattern, dialect)?;
         let pattern =
             if flags.is_empty() { pattern.to_owned() } else { format!("(?{flags}:{pattern})") };

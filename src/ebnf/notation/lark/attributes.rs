@@ -100,7 +100,7 @@ impl LarkParser<'_> {
     }
 
     /// The name of a capture; `__LIST_APPEND:` before it means nothing here, since all texts of a name
-    /// are told.
+    /// are reported.
     fn capture_name(
         &self,
         at: usize,

@@ -313,7 +313,7 @@ impl Exponents {
                     m.power = Some(-m.fraction);
                 }
                 m.fraction += 1;
-                // Zeros before the first other digit are told by its place.
+                // Zeros before the first other digit follow from its place.
                 if m.power.is_some() {
                     m.digit(byte, &self.atoms, &self.modulus);
                 }

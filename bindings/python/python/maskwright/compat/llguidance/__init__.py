@@ -212,7 +212,7 @@ def _compile(compiler: Compiler, grammar: Any) -> Any:
 
 
 class LLMatcher:
-    """One text. Errors of grammars and tokens are a state, which `get_error` tells of."""
+    """One text. Errors of grammars and tokens are a state, which `get_error` returns."""
 
     def __init__(
         self, tokenizer: LLTokenizer, grammar: str, *, log_level: int = 1, limits: Optional[LLParserLimits] = None
