@@ -66,7 +66,8 @@ impl Formula {
             Error::new(ErrorKind::Request, message).at_pointer(pointer).with_help(
                 "write {\"allOf\": […]}, {\"anyOf\": […]}, {\"not\": …}, or a constraint: {\"regex\": \
                  \"…\"}, or one of search, choice, schema, quote, grammar, gbnf, lark, ebnf, \
-                 iso-ebnf, abnf; \"start\" and \"regex_dialect\" may stand beside a grammar's text",
+                 iso-ebnf, abnf; \"start\" may stand beside a grammar's text, \"regex_dialect\" beside \
+                 that or a regular expression",
             )
         };
         let members = value.as_object().into_iter().flatten();
@@ -95,7 +96,7 @@ impl Formula {
                         .map_err(|error: Error| error.at_pointer(option_at.as_str()))?;
                     other_dialect = Some(compiler.clone().with_regex_dialect(dialect));
                 }
-                _ => return Err(bad(&option_at, format!("`{option}` says nothing of `{key}`"))),
+                _ => return Err(bad(&option_at, format!("`{option}` does not apply to `{key}`"))),
             }
         }
         let compiler = other_dialect.as_ref().unwrap_or(compiler);

@@ -100,7 +100,7 @@ impl Labels {
             Err(Error::new(ErrorKind::Request, message).with_help(help).at_field(field))
         };
         if self.labels.is_empty() {
-            return error("labels", "there is no label".into(), "write two or more");
+            return error("labels", "no labels are given".into(), "write two or more");
         }
         if !(0.0..1.0).contains(&self.tolerance) {
             let message = format!("`tolerance` is {}", self.tolerance);

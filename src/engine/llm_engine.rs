@@ -480,7 +480,7 @@ impl Engine {
 pub struct SubmittedRequest(SubmissionId);
 
 fn no_text() -> Error {
-    Error::new(ErrorKind::Model, "the search ended without a text")
+    Error::new(ErrorKind::Model, "the beam search found no complete text")
         .with_help("raise the number of beams, or `max_tokens`")
 }
 

@@ -49,8 +49,10 @@ impl Schema {
     /// ```
     pub fn read_arguments(&self, text: &str, options: &Options) -> Result<String> {
         let Some(style) = options.style.notation() else {
-            let value: &RawValue = serde_json::from_str(text.trim())
-                .map_err(|error| Error::new(ErrorKind::Request, format!("no JSON: {error}")))?;
+            let value: &RawValue = serde_json::from_str(text.trim()).map_err(|error| {
+                let message = format!("the arguments are not valid JSON: {error}");
+                Error::new(ErrorKind::Request, message)
+            })?;
             return Ok(value.get().to_owned());
         };
         let sets = Arc::new(ArgumentSets::new(self.clone(), options.clone())?);
@@ -75,10 +77,11 @@ impl Schema {
 fn unread(style: &Notation, text: &str, at: usize) -> Error {
     let shown: String = text[at..].chars().take(20).collect();
     let place = if shown.is_empty() { "at the end".to_owned() } else { format!("at {shown:?}") };
-    let message = format!("the text is no arguments in the style `{}`: {place}", style.name);
+    let message =
+        format!("the text does not hold arguments in the style `{}`: {place}", style.name);
     Error::new(ErrorKind::Request, message)
         .at_byte(at)
-        .with_help("let it be arguments in the style, each of them once")
+        .with_help("write the arguments in this style, each at most once")
 }
 
 /// A schema of arguments with its options.

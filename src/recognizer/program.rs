@@ -398,7 +398,9 @@ impl Program {
         let ProgramTables { points, names, answers } = &mut *self.tables.borrow_mut();
         // Only programs with a source have something to ask for.
         let Some(mut source) = answers.source.take() else {
-            return Err(Error::new(ErrorKind::Grammar, "a rule is missing"));
+            let message = "internal error: the grammar calls a rule that was not made";
+            return Err(Error::new(ErrorKind::Grammar, message)
+                .with_help("please report it, with the constraint"));
         };
         source.exchange(languages);
         let answer = question(&mut *source);

@@ -50,7 +50,9 @@ impl Recognizer {
             let error = |message| Error::new(ErrorKind::Unsatisfiable, message);
             return Err(if this.spells_every_byte() {
                 error("no text satisfies the constraint within `max_tokens` of its rules")
-                    .with_help("raise them: each part of a text takes tokens of its own")
+                    .with_help(
+                        "raise `max_tokens` of the rules whose shortest text takes more tokens",
+                    )
             } else {
                 error("no text that the vocabulary can spell satisfies the constraint")
             });

@@ -58,7 +58,11 @@ fn text(stats: &EngineStats, constraints: &ConstraintCacheStats) -> String {
             "Constraints that were looked up among those of requests before.",
         ),
         ("constraint_cache_hits_total", constraints.hits, "Constraints that were found there."),
-        ("late_masks_total", stats.late_masks, "Times that a text sat out for want of a mask."),
+        (
+            "late_masks_total",
+            stats.late_masks,
+            "Times that a text skipped forward passes because its mask was not ready.",
+        ),
     ];
     let mut text = String::new();
     let gauges = gauges.iter().map(|metric| ("gauge", metric));

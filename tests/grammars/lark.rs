@@ -323,7 +323,7 @@ fn what_is_refused() {
             (&huge, (15, 6), "too large"),
             ("start: A\nA: <tool>", (2, 4), "no special token"),
             ("start: t{\"a\"}\nt{x, y}: x y", (1, 8), "takes 2 arguments"),
-            ("start: t{\"a\"}\nt{x}: t{x x}", (2, 7), "ever more"),
+            ("start: t{\"a\"}\nt{x}: t{x x}", (2, 7), "more than 10000 bytes"),
             ("start: tt{\"a\"}\ntu{x}: x", (1, 8), "did you mean `tu`"),
             ("start: \"a\"{3,2}", (1, 11), "exceeds"),
             ("start: \"a\"{x}", (1, 12), "bounds"),

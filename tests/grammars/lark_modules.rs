@@ -229,7 +229,7 @@ fn what_is_refused() {
             ("%import python.NAM\nstart: NAM", (1, 16), "did you mean `NAME`"),
             ("%import .other.rule\nstart: rule", (1, 9), "beside the grammar"),
             ("%import .cron.rule\nstart: rule", (1, 9), "by `@cron`"),
-            ("%import NAME\nstart: NAME", (1, 9), "from nowhere"),
+            ("%import NAME\nstart: NAME", (1, 9), "names no library or file"),
             ("%import common.INT -> int\nstart: int", (1, 23), "cannot be called"),
             ("%override a: \"x\"\nstart: \"a\"", (1, 11), "no `a` to override"),
             ("%extend strat: \"x\"\nstart: \"a\"", (1, 9), "did you mean `start`"),

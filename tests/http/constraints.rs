@@ -186,7 +186,7 @@ fn other_servers_names_for_constraints_are_read() {
         (
             json!({ "structured_outputs": { "json": {}, "start": "a" } }),
             "structured_outputs.start",
-            "says nothing of `structured_outputs.json`",
+            "does not apply to `structured_outputs.json`",
         ),
         (
             json!({ "structured_outputs": { "choice": ["a"], "style": "qwen_xml" } }),
@@ -201,7 +201,7 @@ fn other_servers_names_for_constraints_are_read() {
         (
             json!({ "structured_outputs": { "choice": ["a"], "regex_dialect": "ecma" } }),
             "structured_outputs.choice",
-            "says nothing of `choice`",
+            "does not apply to `choice`",
         ),
         (
             json!({ "structured_outputs": { "grammar": "root ::= \"a\"", "regex_dialect": "pcre" } }),

@@ -41,7 +41,7 @@ fn a_bad_request_gets_an_error_object_that_names_the_field() {
             json!({ "guided_whitespace_pattern": "[ ]?" }),
             400,
             "guided_whitespace_pattern",
-            "says nothing without a constraint on JSON",
+            "needs a constraint on JSON",
         ),
         (
             json!({ "guided_disable_any_whitespace": true,

@@ -181,7 +181,7 @@ impl Spec {
     pub(crate) fn compile(&self, compiler: &Compiler) -> Result<Constraint, Error> {
         let compiler = self.configured(compiler)?;
         if self.start.is_some() && self.kind.dialect().is_none() {
-            let message = format!("`start` says nothing of {}", self.kind.name());
+            let message = format!("`start` does not apply to {}", self.kind.name());
             return Err(wrong(message, "leave it out, or give the text of a grammar"));
         }
         match self.kind {

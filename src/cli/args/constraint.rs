@@ -542,12 +542,9 @@ fn read_grammar<T>(
 /// The dialect that a text looks like, and a remark on standard error.
 fn guess(file: &str, text: &str) -> Result<Dialect> {
     let Some((dialect, reason)) = Dialect::guess_with_reason(text) else {
-        return Err(Error::new(
-            ErrorKind::Grammar,
-            "the notation of the grammar is not to be seen",
-        )
-        .in_file(file)
-        .with_help("give --grammar-dialect"));
+        return Err(Error::new(ErrorKind::Grammar, "cannot tell the notation of the grammar")
+            .in_file(file)
+            .with_help("give --grammar-dialect"));
     };
     let name = dialect.name();
     output::note(&format!(

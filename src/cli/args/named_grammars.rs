@@ -49,10 +49,10 @@ fn read(file: &Path) -> Result<NamedGrammar> {
         return Ok(NamedGrammar::JsonSchema(text.into()));
     }
     let Some(dialect) = Dialect::of_file(file).or_else(|| Dialect::guess(&text)) else {
-        let message = "the notation of the grammar is not to be seen";
+        let message = "cannot tell the notation of the grammar";
         return Err(Error::new(ErrorKind::Grammar, message)
             .in_file(file)
-            .with_help("say it by the ending of the file, such as .lark"));
+            .with_help("give the file an ending such as .lark, .gbnf, .ebnf, .iso-ebnf or .abnf"));
     };
     Ok(NamedGrammar::Text { text: text.into(), dialect, file: Some(file.display().to_string()) })
 }

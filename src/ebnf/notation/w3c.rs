@@ -455,7 +455,11 @@ impl W3cParser<'_> {
             };
             repeats += 1;
             if repeats > MAX_NESTING {
-                return Err(self.text.error(self.text.at, "too many repeats of one item"));
+                let message = format!("more than {MAX_NESTING} repeat signs after one item");
+                return Err(self
+                    .text
+                    .error(self.text.at, message)
+                    .with_help("one of `*`, `+` and `?` is enough"));
             }
             self.text.at += 1;
             item = item.repeat(min, max);
@@ -487,7 +491,7 @@ impl W3cParser<'_> {
                 .text
                 .error(start, "nothing to repeat")
                 .with_help("put a string, class, symbol or group before it")),
-            Some('-') => Err(self.text.error(start, "nothing to take away from")),
+            Some('-') => Err(self.text.error(start, "`-` needs an expression before it")),
             None | Some('|' | ')' | ';') => Ok(None),
             Some('{') => Err(self
                 .text

@@ -97,7 +97,7 @@ impl AdaptedWeights {
                     .with_help(if self.names.has_head {
                         "set `tie_word_embeddings` to false in config.json to use it"
                     } else {
-                        "run the model elsewhere: its logits would be others"
+                        "candle-transformers would use the embedding instead and compute other logits"
                     }));
             }
         }

@@ -190,7 +190,9 @@ impl Download<'_> {
             // The whole file comes, or nothing: what is there is of no use.
             part.restart().map_err(on_disk)?;
             if response.status() != StatusCode::OK {
-                return Err(Interruption::Broken("the hub does not go on with it".to_owned()));
+                return Err(Interruption::Broken(
+                    "the hub did not continue the download where it was interrupted".to_owned(),
+                ));
             }
         }
         let mut buffer = vec![0; BUFFER_BYTES];

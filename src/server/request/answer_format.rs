@@ -231,18 +231,18 @@ pub(crate) fn read(fields: &mut Fields) -> Result<AnswerFormat, ApiError> {
     found.extend(llama_cpp(fields, &options)?);
     match (found.first(), options.sent.first()) {
         (None, Some(option)) => {
-            let message = "says nothing without a grammar or a regular expression beside it";
+            let message = "needs a grammar or a regular expression beside it";
             return Err(ApiError::field(option, message));
         }
         (Some((field, _)), Some(option)) if in_structured_outputs => {
-            let message = format!("says nothing of `{field}`; write it beside its constraint");
+            let message = format!("does not apply to `{field}`; write it beside its constraint");
             return Err(ApiError::field(option, message));
         }
         (Some((field, constraint)), _) => options.check(field, constraint)?,
         (None, None) => {}
     }
     if let (None, Some(option)) = (found.first(), json.whitespace_field) {
-        return Err(ApiError::field(option, "says nothing without a constraint on JSON beside it"));
+        return Err(ApiError::field(option, "needs a constraint on JSON beside it"));
     }
     // Clients of several versions of vLLM write one constraint by its old name and by its new one.
     let mut found = found.into_iter();

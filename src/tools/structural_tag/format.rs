@@ -362,7 +362,9 @@ impl TagFormat {
         let end = match members.member("end")? {
             Value::String(end) => TagEnd::Texts(vec![end.clone()]),
             Value::Array(ends) if ends.is_empty() => {
-                return Err(members.bad("end", "there is no end"));
+                return Err(members
+                    .bad("end", "the list of ends is empty")
+                    .with_help("write one text or more, or \"\" for a tag that nothing ends"));
             }
             ends @ Value::Array(_) => {
                 let text = |(at, end): (String, &Value)| match end {
@@ -528,7 +530,8 @@ fn pairs<'a>(members: &Members<'a>) -> Result<Vec<(String, &'a Value, &'a Value)
 fn token_format(members: &Members<'_>) -> Result<NamedToken> {
     members.only(&["type", "token"])?;
     if members.text("type")? != "token" {
-        return Err(members.bad("type", "this is a text or a token"));
+        let message = "a tag begins and ends with a text, or with an object of the type `token`";
+        return Err(members.bad("type", message));
     }
     token(members.member("token")?, members.at("token"))
 }

@@ -550,9 +550,11 @@ impl Linker<'_> {
             if old.parameters != definition.parameters
                 || old.is_parametric != definition.is_parametric
             {
+                let message =
+                    format!("`{name}` is extended with other parameters than it is defined with");
                 return Err(self
                     .text
-                    .error(*at, format!("`{name}` has other parameters where it is defined"))
+                    .error(*at, message)
                     .with_help("extend it with the same parameters"));
             }
             let body = LarkExprKind::Choice(vec![old.body.clone(), definition.body.clone()]);

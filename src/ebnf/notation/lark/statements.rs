@@ -101,7 +101,7 @@ impl LarkParser<'_> {
         if path.is_empty() {
             return Err(self
                 .text
-                .error(at, format!("`{name}` is to be imported from nowhere"))
+                .error(at, format!("`%import {name}` names no library or file"))
                 .with_help(format!("write `%import common.{name}` or `%import .file.{name}`")));
         }
         let mut alias = name.clone();

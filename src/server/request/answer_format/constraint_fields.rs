@@ -71,7 +71,7 @@ pub(super) fn structured_outputs(
                     AnswerConstraint::Schema(_) | AnswerConstraint::JsonObject
                 ) =>
         {
-            let message = format!("says nothing of `{of}`; it is for json and json_object");
+            let message = format!("does not apply to `{of}`; it is for json and json_object");
             Err(ApiError::field("structured_outputs.style", message))
         }
         (Some((of, constraint)), None) => {

@@ -68,14 +68,14 @@ impl GrammarFields {
         Ok(AnswerConstraint::Formula(in_ecma(field, formula)?))
     }
 
-    /// Errors if something was sent that says nothing of the constraint that `field` has.
+    /// Errors if something was sent that does not apply to the constraint that `field` has.
     pub(super) fn check(&self, field: &str, constraint: &AnswerConstraint) -> Result<(), ApiError> {
         let applies =
             matches!(constraint, AnswerConstraint::Grammar(_) | AnswerConstraint::Formula(_));
         match self.sent.first() {
             Some(option) if !applies => Err(ApiError::field(
                 option,
-                format!("says nothing of `{field}`; it is for a grammar or a regular expression"),
+                format!("does not apply to `{field}`; it is for a grammar or a regular expression"),
             )),
             _ => Ok(()),
         }

@@ -8,8 +8,8 @@ use crate::ebnf::similar_name::most_similar;
 use crate::error::{Error, Result};
 use crate::grammar::parameter::ParameterFunction;
 
-/// Uses of templates in a grammar; a template that calls itself with ever longer arguments ends
-/// here.
+/// Uses of templates in a grammar, equal ones counted once. A template that calls itself with new arguments
+/// each time reaches it.
 const MAX_INSTANCES: usize = 2_000;
 /// Bytes of the arguments of a template, printed.
 const MAX_ARGUMENT_BYTES: usize = 10_000;
@@ -46,10 +46,16 @@ impl LarkLowering<'_> {
         let known = self.rules.is_known(&printed);
         self.instances += usize::from(!known);
         if printed.len() > MAX_ARGUMENT_BYTES || self.instances > MAX_INSTANCES {
-            return Err(self
-                .text
-                .error(at, format!("the template `{name}` is used with ever more arguments"))
-                .with_help("let a template call itself with its own arguments only"));
+            let message = if self.instances > MAX_INSTANCES {
+                format!("templates are used with more than {MAX_INSTANCES} different arguments")
+            } else {
+                format!(
+                    "arguments of the template `{name}` have more than {MAX_ARGUMENT_BYTES} bytes"
+                )
+            };
+            return Err(self.text.error(at, message).with_help(
+                "let a template that calls itself pass on its own arguments, not new ones",
+            ));
         }
         let mut item = self.rules.call(&printed, at);
         if arguments.iter().any(passes_on) {
