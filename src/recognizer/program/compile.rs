@@ -258,34 +258,9 @@ impl ProgramCompiler<'_> {
                 }
                 next
             }
-            Node::Choice(parts) => {
-                let mut branches = Vec::with_capacity(parts.len());
-                for &part in parts.iter().filter(|&&part| nodes.is_productive(part)) {
-                    branches.push(self.compile(part, next)?);
-                }
-                let first = branches.first().copied().filter(|_| nodes.is_by_length(id));
-                let point = self.fork(branches)?;
-                // Branches that are all the same make no fork.
-                let first = first.filter(|&first| first != point);
-                self.points.shortest.extend(first.map(|first| (point, first)));
-                point
-            }
+            Node::Choice(parts) => self.choice(id, parts, next)?,
             &Node::Repeat { node, min, max } => self.repeat(node, min, max, next)?,
-            Node::Attributed { node, attribute } => match attribute {
-                &Attribute::MaxTokens(max) => {
-                    let body = self.compile(*node, RETURN)?;
-                    self.push(Point::Budget { body, max, next })?
-                }
-                &Attribute::Temperature(temperature) => {
-                    let body = self.compile(*node, RETURN)?;
-                    let point = self.push(Point::Budget { body, max: u32::MAX, next })?;
-                    self.points.temperatures.insert(point, temperature);
-                    point
-                }
-                Attribute::Capture(_) | Attribute::Ignored | Attribute::Parts(_) => {
-                    self.compile(*node, next)?
-                }
-            },
+            Node::Attributed { node, attribute } => self.attributed(*node, attribute, next)?,
             // Only grammars without holes are compiled whole, and sources call rules for them.
             Node::Hole(_) => self.push(Point::Sentinel)?,
             // These have no `next`: their source decides what follows.
@@ -312,6 +287,45 @@ impl ProgramCompiler<'_> {
         self.label = outer;
         self.points.memo.insert((id, next), point);
         Ok(point)
+    }
+
+    /// The point of a choice between the productive ones of `parts`.
+    fn choice(&mut self, id: NodeId, parts: &[NodeId], next: PointId) -> Result<PointId> {
+        let nodes = self.nodes;
+        let mut branches = Vec::with_capacity(parts.len());
+        for &part in parts.iter().filter(|&&part| nodes.is_productive(part)) {
+            branches.push(self.compile(part, next)?);
+        }
+        let first = branches.first().copied().filter(|_| nodes.is_by_length(id));
+        let point = self.fork(branches)?;
+        // Branches that are all the same make no fork.
+        let first = first.filter(|&first| first != point);
+        self.points.shortest.extend(first.map(|first| (point, first)));
+        Ok(point)
+    }
+
+    /// The point of a part with an attribute.
+    fn attributed(
+        &mut self,
+        node: NodeId,
+        attribute: &Attribute,
+        next: PointId,
+    ) -> Result<PointId> {
+        match *attribute {
+            Attribute::MaxTokens(max) => {
+                let body = self.compile(node, RETURN)?;
+                self.push(Point::Budget { body, max, next })
+            }
+            Attribute::Temperature(temperature) => {
+                let body = self.compile(node, RETURN)?;
+                let point = self.push(Point::Budget { body, max: u32::MAX, next })?;
+                self.points.temperatures.insert(point, temperature);
+                Ok(point)
+            }
+            Attribute::Capture(_) | Attribute::Ignored | Attribute::Parts(_) => {
+                self.compile(node, next)
+            }
+        }
     }
 
     fn token_span(&mut self, tokens: &TokenSet) -> TokenSpan {

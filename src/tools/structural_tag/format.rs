@@ -163,10 +163,6 @@ impl Format {
             None if members.get("begin").is_some() => "tag",
             _ => members.text("type")?,
         };
-        let content = || -> Result<Box<Self>> {
-            let content = members.member("content")?;
-            Ok(Box::new(Self::read(content, &members.at("content"), depth + 1)?))
-        };
         Ok(match kind {
             "const_string" => {
                 members.only(&["type", "value"])?;
@@ -187,30 +183,13 @@ impl Format {
                 members.only(&["type", "json_schema"])?;
                 Self::Json(JsonFormat::read(&members, Some("qwen_xml"))?)
             }
-            "regex" => {
-                members.only(&["type", "pattern", "excludes"])?;
-                if !members.texts("excludes")?.is_empty() {
-                    let message = "a pattern has no `excludes`";
-                    return Err(members
-                        .bad("excludes", message)
-                        .with_help("write a pattern that does not match them"));
-                }
-                let pattern = members.full_text("pattern")?.to_owned();
-                Self::Regex { pattern, at: members.at("pattern") }
-            }
+            "regex" => Self::read_regex(&members)?,
             "grammar" => {
                 members.only(&["type", "grammar"])?;
                 let text = members.full_text("grammar")?.to_owned();
                 Self::Grammar { text, at: members.at("grammar") }
             }
-            "any_text" => {
-                members.only(&["type", "excludes", "max_tokens", "max_chars"])?;
-                Self::AnyText {
-                    excludes: members.texts("excludes")?,
-                    max_chars: members.count("max_chars")?,
-                    max_tokens: members.count("max_tokens")?,
-                }
-            }
+            "any_text" => Self::read_any_text(&members)?,
             "token" => Self::Token(token_format(&members)?),
             "exclude_token" => {
                 members.only(&["type", "exclude_tokens"])?;
@@ -238,21 +217,9 @@ impl Format {
                     "plus" => (1, None),
                     _ => (0, None),
                 };
-                Self::Repeat { content: content()?, min, max }
+                Self::Repeat { content: Self::read_content(&members, depth)?, min, max }
             }
-            "repeat" => {
-                members.only(&["type", "min", "max", "content"])?;
-                members.member("min")?;
-                let min = members.count("min")?.unwrap_or(0);
-                let max = match members.member("max")? {
-                    max if max == -1 => None,
-                    _ => members.count("max")?,
-                };
-                if max.is_some_and(|max| min > max) {
-                    return Err(members.bad("min", "`min` is greater than `max`"));
-                }
-                Self::Repeat { content: content()?, min, max }
-            }
+            "repeat" => Self::read_repeat(&members, depth)?,
             "tag" => Self::Tag(TagFormat::read(&members, depth)?),
             "triggered_tags" => Self::Dispatch(TextDispatch::read_tags(&members, depth)?),
             "dispatch" => Self::Dispatch(TextDispatch::read(&members, depth)?),
@@ -260,23 +227,57 @@ impl Format {
                 Self::TokenDispatch(TokenDispatch::read_tags(&members, depth)?)
             }
             "token_dispatch" => Self::TokenDispatch(TokenDispatch::read(&members, depth)?),
-            "tags_with_separator" => {
-                members.only(&["type", "tags", "separator", "at_least_one", "stop_after_first"])?;
-                Self::Separated {
-                    tags: tags(&members, depth)?,
-                    separator: members.text("separator")?.to_owned(),
-                    number: NumberOfTags::read(&members)?,
-                }
-            }
-            _ => {
-                let message = format!("`{kind}` is no format");
-                let help = if SCHEMA_TYPES.contains(&kind) {
-                    SCHEMA_HELP.to_owned()
-                } else {
-                    format!("known are {NAMES}")
-                };
-                return Err(members.bad("type", message).with_help(help));
-            }
+            "tags_with_separator" => Self::read_separated(&members, depth)?,
+            _ => return Err(unknown_kind(&members, kind)),
+        })
+    }
+
+    /// Reads the member `content` of a format that stands in `depth` others.
+    fn read_content(members: &Members<'_>, depth: u32) -> Result<Box<Self>> {
+        let content = members.member("content")?;
+        Ok(Box::new(Self::read(content, &members.at("content"), depth + 1)?))
+    }
+
+    fn read_regex(members: &Members<'_>) -> Result<Self> {
+        members.only(&["type", "pattern", "excludes"])?;
+        if !members.texts("excludes")?.is_empty() {
+            return Err(members
+                .bad("excludes", "a pattern has no `excludes`")
+                .with_help("write a pattern that does not match them"));
+        }
+        let pattern = members.full_text("pattern")?.to_owned();
+        Ok(Self::Regex { pattern, at: members.at("pattern") })
+    }
+
+    fn read_any_text(members: &Members<'_>) -> Result<Self> {
+        members.only(&["type", "excludes", "max_tokens", "max_chars"])?;
+        Ok(Self::AnyText {
+            excludes: members.texts("excludes")?,
+            max_chars: members.count("max_chars")?,
+            max_tokens: members.count("max_tokens")?,
+        })
+    }
+
+    fn read_repeat(members: &Members<'_>, depth: u32) -> Result<Self> {
+        members.only(&["type", "min", "max", "content"])?;
+        members.member("min")?;
+        let min = members.count("min")?.unwrap_or(0);
+        let max = match members.member("max")? {
+            max if max == -1 => None,
+            _ => members.count("max")?,
+        };
+        if max.is_some_and(|max| min > max) {
+            return Err(members.bad("min", "`min` is greater than `max`"));
+        }
+        Ok(Self::Repeat { content: Self::read_content(members, depth)?, min, max })
+    }
+
+    fn read_separated(members: &Members<'_>, depth: u32) -> Result<Self> {
+        members.only(&["type", "tags", "separator", "at_least_one", "stop_after_first"])?;
+        Ok(Self::Separated {
+            tags: tags(members, depth)?,
+            separator: members.text("separator")?.to_owned(),
+            number: NumberOfTags::read(members)?,
         })
     }
 
@@ -476,6 +477,16 @@ impl TokenDispatch {
             triggers: None,
         })
     }
+}
+
+/// The error for a `type` that names no format.
+fn unknown_kind(members: &Members<'_>, kind: &str) -> Error {
+    let help = if SCHEMA_TYPES.contains(&kind) {
+        SCHEMA_HELP.to_owned()
+    } else {
+        format!("known are {NAMES}")
+    };
+    members.bad("type", format!("`{kind}` is no format")).with_help(help)
 }
 
 /// The tags of a format, at least one.
