@@ -35,12 +35,14 @@ pub(super) async fn completions(
     let value = std::mem::take(&mut body.value);
     let read = || ChatRequest::read(value, &app.names, &app.generation);
     let (chat, ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
-    let prompt_logprobs = chat.generation.prompt_logprobs;
+    let (has_logprobs, prompt_logprobs) =
+        (chat.generation.settings.logprobs, chat.generation.prompt_logprobs);
     let prepared = prepare(&app, body, chat).await?;
     let head = CompletionHead::new(app.name(), &prepared.protocol);
     let protocol = prepared.protocol.clone();
     if prepared.stream {
-        let writer = ChunkWriter::new(head, Arc::clone(&app), protocol, prepared.options);
+        let writer =
+            ChunkWriter::new(head, Arc::clone(&app), protocol, (prepared.options, has_logprobs));
         respond_as_stream(&app, prepared, writer, &ignored).await
     } else {
         let writer = WholeCompletion::new(head, Arc::clone(&app), protocol, prompt_logprobs);

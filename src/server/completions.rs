@@ -16,7 +16,7 @@ use super::app::App;
 use super::copies;
 use super::generation::{PreparedRequest, respond};
 use super::json_text::json_text;
-use super::request::{CompletionRequest, Fields, constraint_key, ignoring_unknown};
+use super::request::{CompletionRequest, Fields, StreamOptions, constraint_key, ignoring_unknown};
 use super::response::{
     EventWriter, WholeWriter, extend, now, optional_members, prompt_logprobs, token_text,
     unique_id, usage_object,
@@ -104,9 +104,10 @@ fn prepare(
         top_logprobs: generation.settings.top_logprobs,
         prompt_logprobs: generation.prompt_logprobs,
         has_echo: echo,
-        include_usage: generation.stream_options.include_usage,
+        stream_options: generation.stream_options,
         choices: BTreeMap::new(),
         usage: Usage::default(),
+        usage_so_far: Usage::default(),
     };
     let permit = body.permit.take();
     let protocol = Protocol::default();
@@ -137,9 +138,11 @@ struct CompletionAnswer {
     prompt_logprobs: Option<usize>,
     /// Whether choices begin with the prompt, and their log-probabilities with those of its tokens.
     has_echo: bool,
-    include_usage: bool,
+    stream_options: StreamOptions,
     choices: BTreeMap<usize, CompletionChoice>,
     usage: Usage,
+    /// The usage before each chunk, where all have it.
+    usage_so_far: Usage,
 }
 
 /// The answer as one object.
@@ -187,6 +190,7 @@ impl CompletionAnswer {
                 Some(index)
             }
             WorkerReply::Step(index, step) => {
+                self.usage_so_far.completion_tokens += 1;
                 let is_end = self.app.vocabulary.end_tokens().contains(&step.token);
                 let choice = self.choice(index);
                 if is_end {
@@ -362,18 +366,26 @@ fn logprobs(
 }
 
 impl EventWriter for CompletionAnswer {
+    fn begin(&mut self, prompt_tokens: usize) {
+        self.usage_so_far.prompt_tokens = prompt_tokens;
+    }
+
     fn take(&mut self, reply: WorkerReply, events: &mut VecDeque<Event>) {
         let has_ended = matches!(reply, WorkerReply::Finished);
         if let Some(index) = self.note(reply) {
             let choice = self.take_choice(index);
             let mut chunk = self.object(vec![choice]);
-            if self.include_usage {
-                chunk["usage"] = Value::Null;
+            if self.stream_options.include_usage {
+                chunk["usage"] = if self.stream_options.continuous_usage {
+                    usage_object(&self.usage_so_far)
+                } else {
+                    Value::Null
+                };
             }
             events.push_back(Event::default().data(chunk.to_string()));
         }
         if has_ended {
-            if self.include_usage {
+            if self.stream_options.include_usage {
                 let mut chunk = self.object(Vec::new());
                 chunk["usage"] = usage_object(&self.usage);
                 events.push_back(Event::default().data(chunk.to_string()));
@@ -439,5 +451,24 @@ mod tests {
                 assert_eq!((count.whole, &count.begun[..]), (text.chars().count(), &[][..]));
             }
         }
+    }
+
+    /// Pieces of characters have one text: the entry is that of the most probable one.
+    #[test]
+    fn the_most_probable_of_equal_texts_is_listed() {
+        let tokens = vec![Some(vec![0xF0]), Some(vec![0x9F]), Some(b"a".to_vec())];
+        let vocabulary = Vocabulary::from_tokens(tokens, &[], &[]).expect("tokens are sound");
+        let prompt = PromptToken {
+            token: 1,
+            logprob: Some(-23.25),
+            rank: Some(3),
+            top_logprobs: vec![(0, -0.5), (2, -1.0)],
+        };
+        let lists = logprobs(&vocabulary, (&[prompt], 2), &[], &mut CharacterCount::default());
+        let top = json!({ "\u{fffd}": -0.5, "a": -1.0 });
+        assert_eq!(
+            (&lists["top_logprobs"][0], &lists["token_logprobs"][0]),
+            (&top, &json!(-23.25))
+        );
     }
 }

@@ -20,6 +20,8 @@ use super::worker::{Replies, RequestedTexts, WorkerReply};
 /// A request that is ready for the model's thread.
 pub(super) struct PreparedRequest {
     pub(super) texts: RequestedTexts,
+    /// Texts of each prompt.
+    pub(super) each: usize,
     /// Held until the request is answered.
     pub(super) permit: Option<BodyPermit>,
     pub(super) protocol: Protocol,
@@ -58,16 +60,17 @@ impl PreparedRequest {
             }
         };
         let (stream, options) = (generation.stream, generation.stream_options);
-        Ok(Self { texts, permit, protocol, budget, stream, options })
+        Ok(Self { texts, each: n, permit, protocol, budget, stream, options })
     }
 
-    /// Number of tokens of the prompts.
-    pub(super) fn prompt_tokens(&self, app: &App) -> Result<usize, ApiError> {
+    /// Number of tokens of the prompts, of which each has so many texts.
+    pub(super) fn prompt_tokens(&self, app: &App, each: usize) -> Result<usize, ApiError> {
         let requests = match &self.texts {
             RequestedTexts::Each(requests) => requests.as_slice(),
             RequestedTexts::Best(request, _) => std::slice::from_ref(&**request),
         };
-        let tokens = requests.iter().map(|request| app.engine.prompt_tokens(request));
+        let prompts = requests.iter().step_by(each.max(1));
+        let tokens = prompts.map(|request| app.engine.prompt_tokens(request));
         let lengths = tokens.map(|tokens| tokens.map(|tokens| tokens.len()));
         lengths.sum::<crate::Result<usize>>().map_err(|error| ApiError::from_engine(&error))
     }
@@ -97,10 +100,17 @@ pub(super) async fn respond(
 pub(super) async fn respond_as_stream(
     app: &Arc<App>,
     prepared: PreparedRequest,
-    writer: impl EventWriter,
+    mut writer: impl EventWriter,
     ignored: &[String],
 ) -> Result<Response, ApiError> {
-    let budget = prepared.budget;
+    let (budget, mut prepared) = (prepared.budget, prepared);
+    if prepared.options.continuous_usage {
+        let app = Arc::clone(app);
+        let count = move || prepared.prompt_tokens(&app, prepared.each).map(|n| (n, prepared));
+        let (prompt_tokens, counted) = blocking(count).await??;
+        prepared = counted;
+        writer.begin(prompt_tokens);
+    }
     let mut replies = prepared.submit(app).await?;
     let first = first_of_stream(&mut replies, app, budget).await?;
     let stream = EventStream::new((Arc::clone(app), budget), writer, first, replies);

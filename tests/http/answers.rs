@@ -93,6 +93,17 @@ fn a_stream_tells_the_role_the_text_and_the_end() {
         assert_eq!(last["choices"][0]["finish_reason"], "stop");
         assert!(others.iter().all(|chunk| chunk["choices"][0]["finish_reason"].is_null()));
     }
+    // As vLLM has it, with all chunks: the prompt, and the tokens drawn so far, of all choices and their ends.
+    let options = json!({ "include_usage": true, "continuous_usage_stats": true });
+    let fields = json!({ "stream": true, "n": 2, "stream_options": options });
+    let events = chat(address, "http-stream", fields).events();
+    let chunks: Vec<Value> =
+        events[..events.len() - 1].iter().map(|c| serde_json::from_str(c).unwrap()).collect();
+    let drawn = |chunk: &Value| chunk["usage"]["completion_tokens"].as_u64().unwrap();
+    assert!(chunks.iter().all(|chunk| chunk["usage"]["prompt_tokens"] == 6));
+    assert!(chunks.windows(2).all(|two| drawn(&two[0]) <= drawn(&two[1])));
+    assert!(chunks.iter().all(|chunk| chunk["choices"][0]["logprobs"].is_null()));
+    assert_eq!(drawn(&chunks[chunks.len() - 1]), 6);
     // Without `include_usage` no chunk speaks of usage, as OpenAI has it.
     let events = chat(address, "http-stream", json!({ "stream": true })).events();
     assert!(!events.concat().contains("usage"));

@@ -148,6 +148,12 @@ fn other_servers_names_for_constraints_are_read() {
         (json!({ "guided_choice": ["red", "blue"] }), "^(red|blue)$"),
         (json!({ "guided_json": { "const": [1] } }), r"^\[\s*1\s*\]$"),
         (json!({ "guided_grammar": "root ::= [ab]" }), "^[ab]$"),
+        // By its old name and its new one, as guidance's client writes it.
+        (
+            json!({ "guided_grammar": "root ::= [ab]",
+                "structured_outputs": { "grammar": "root ::= [ab]" } }),
+            "^[ab]$",
+        ),
         (json!({ "grammar": "root ::= [ab]", "response_format": { "type": "text" } }), "^[ab]$"),
         (json!({ "grammar": "start: /a/" }), "^a$"),
         (json!({ "grammar": "semver", "max_tokens": 12 }), r"^[0-9]+\."),

@@ -291,7 +291,8 @@ fn errors_are_this_api_s_and_keys_come_by_its_header() {
         ),
         (
             &keyed,
-            body(json!({ "output_format": format, "output_config": { "format": format } })),
+            body(json!({ "output_format": { "type": "json_schema", "schema": { "type": "null" } },
+                "output_config": { "format": format } })),
             400,
             "invalid_request_error",
             "`output_config.format`: says what the answer must be, and so does `output_format`",

@@ -42,6 +42,8 @@ impl GenerationSettings {
 pub(crate) struct StreamOptions {
     /// Whether a chunk with the usage comes last.
     pub(crate) include_usage: bool,
+    /// Whether all chunks have the usage so far, as vLLM has it.
+    pub(crate) continuous_usage: bool,
     /// Whether chunks tell of the JSON document that their text is part of.
     pub(crate) include_document: bool,
 }
@@ -144,6 +146,8 @@ impl GenerationFields {
             max_tokens: self.budget.tokens.unwrap_or(context_length),
             stop: self.stop.clone(),
             stop_regex: self.stop_regex.clone(),
+            // Tokens are counted by their steps.
+            logprobs: self.settings.logprobs || self.stream_options.continuous_usage,
             ..self.settings.clone()
         }
     }
@@ -214,8 +218,10 @@ fn stream_options(fields: &mut Fields, stream: bool) -> Result<StreamOptions, Ap
         return Err(ApiError::field("stream_options", "is only for `stream`: true"));
     }
     let mut options = Fields::new("stream_options", options)?;
+    let include_usage = options.flag("include_usage")?.unwrap_or(false);
     let read = StreamOptions {
-        include_usage: options.flag("include_usage")?.unwrap_or(false),
+        include_usage,
+        continuous_usage: options.flag("continuous_usage_stats")?.unwrap_or(false) && include_usage,
         include_document: options.flag("include_document")?.unwrap_or(false),
     };
     // Padding against observers of the network; the text is the same with and without.

@@ -23,6 +23,9 @@ const KEEP_ALIVE: &str = "keep-alive";
 
 /// Makes the events of an answer.
 pub(crate) trait EventWriter: Send + Unpin + 'static {
+    /// Takes the number of tokens of the prompts, where all chunks have the usage so far.
+    fn begin(&mut self, _prompt_tokens: usize) {}
+
     /// Adds the events of a reply that is no error. After [`WorkerReply::Finished`] comes nothing.
     fn take(&mut self, reply: WorkerReply, events: &mut VecDeque<Event>);
 

@@ -15,7 +15,7 @@ use crate::server::request::StreamOptions;
 use crate::server::response::custom_input::InputReader;
 use crate::server::response::document::ChoiceDocuments;
 use crate::server::response::event_stream::EventWriter;
-use crate::server::response::{self, Choice, CompletionHead, add_usage};
+use crate::server::response::{self, Choice, CompletionHead, add_usage, usage_object};
 use crate::server::worker::WorkerReply;
 
 /// The event that ends every stream that did not fail.
@@ -29,6 +29,9 @@ pub(crate) struct ChunkWriter {
     /// The choices that have begun and not ended, by index.
     choices: BTreeMap<usize, StreamedChoice>,
     usage: Usage,
+    /// The usage before each chunk, where all have it.
+    usage_so_far: Usage,
+    has_logprobs: bool,
     options: StreamOptions,
     /// Chunks that were not sent.
     ready: Vec<String>,
@@ -56,7 +59,7 @@ impl ChunkWriter {
         head: CompletionHead,
         app: Arc<App>,
         protocol: Protocol,
-        options: StreamOptions,
+        (options, has_logprobs): (StreamOptions, bool),
     ) -> Self {
         Self {
             head,
@@ -64,6 +67,8 @@ impl ChunkWriter {
             protocol,
             choices: BTreeMap::new(),
             usage: Usage::default(),
+            usage_so_far: Usage::default(),
+            has_logprobs,
             options,
             ready: Vec::new(),
         }
@@ -73,8 +78,11 @@ impl ChunkWriter {
     fn read(&mut self, reply: WorkerReply) {
         match reply {
             WorkerReply::Step(index, step) => {
-                let logprob = response::logprob(&self.app.vocabulary, &step);
-                self.choice(index).tokens.extend(logprob);
+                self.usage_so_far.completion_tokens += 1;
+                if self.has_logprobs {
+                    let logprob = response::logprob(&self.app.vocabulary, &step);
+                    self.choice(index).tokens.extend(logprob);
+                }
             }
             WorkerReply::Text(index, text) => {
                 let parts = self.choice(index).reader.text(&text);
@@ -161,7 +169,11 @@ impl ChunkWriter {
     fn push(&mut self, mut chunk: Value) {
         if self.options.include_usage {
             // Present in every chunk, so that a client knows that the last one will have it.
-            chunk["usage"] = Value::Null;
+            chunk["usage"] = if self.options.continuous_usage {
+                usage_object(&self.usage_so_far)
+            } else {
+                Value::Null
+            };
         }
         self.ready.push(chunk.to_string());
     }
@@ -189,6 +201,10 @@ fn with_document(mut chunk: Value, events: Vec<Value>) -> Value {
 }
 
 impl EventWriter for ChunkWriter {
+    fn begin(&mut self, prompt_tokens: usize) {
+        self.usage_so_far.prompt_tokens = prompt_tokens;
+    }
+
     fn take(&mut self, reply: WorkerReply, events: &mut VecDeque<Event>) {
         self.read(reply);
         events.extend(self.ready.drain(..).map(|data| Event::default().data(data)));
