@@ -34,8 +34,19 @@ pub(crate) fn ignore_harmless(fields: &mut Fields) -> Result<(), ApiError> {
     fields.only("spaces_between_special_tokens", Value::is_boolean, as_is)?;
     fields.only("use_beam_search", |value| value == false, "write `num_beams`")?;
     let none = "leave it out";
-    for field in ["return_token_ids", "prompt_logprobs", "return_hidden_states", "return_tokens"] {
+    for field in [
+        "return_token_ids",
+        "prompt_logprobs",
+        "return_hidden_states",
+        "return_progress",
+        "return_tokens",
+        "return_tokens_as_token_ids",
+    ] {
         fields.only(field, |value| value == false, none)?;
+    }
+    // llama.cpp's, as its clients write what they do not want.
+    for field in ["dynatemp_range", "min_keep", "n_keep", "n_probs"] {
+        fields.only(field, |value| value.as_f64() == Some(0.0), none)?;
     }
     // What the documents and clients of vLLM, SGLang and llama.cpp say besides.
     let apart = "reasoning is always told apart from the answer";

@@ -59,8 +59,10 @@ pub(super) fn structured_outputs(
         let style = style.map_err(|error| ApiError::field(fields.name("style"), with_cure(&error)));
         json.style = Some(style?);
     }
-    // It lets another engine step in; there is one here.
-    fields.ignore("disable_fallback");
+    // They choose among engines, or let another one step in; there is one here.
+    for field in ["disable_fallback", "_backend", "_backend_was_auto"] {
+        fields.ignore(field);
+    }
     fields.finish()?;
     let mut found = found.into_iter();
     match (found.next(), found.next()) {
