@@ -41,13 +41,13 @@ pub(crate) enum CaptureMode {
     Ignore,
 }
 
-/// Whether bytes that are read are those of a token.
+/// Whether rule budgets are charged for the bytes that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spending {
-    /// They are, and budgets count it.
-    Tokens,
-    /// Nobody knows which tokens they belong to: budgets count nothing.
-    Nothing,
+pub(super) enum TokenCounting {
+    /// The bytes are a token's: budgets are charged.
+    Charge,
+    /// The bytes are not known to be a token's: budgets are not charged.
+    Ignore,
 }
 
 /// A program and the state accumulated while parsing with it: terminal states, stacks,
@@ -64,8 +64,8 @@ pub(crate) struct Recognizer {
     pub(super) liveness: Option<Liveness>,
     pub(super) configurations: Configurations,
     pub(crate) captures: CaptureMode,
-    /// Budgets of tokens are charged; never where the program has none.
-    pub(super) spending: Spending,
+    /// [`TokenCounting::Ignore`] throughout where the program has no rule budgets.
+    pub(super) token_counting: TokenCounting,
     closure: Closure,
     texts: CapturedTexts,
     /// Items that one step may keep; more are an error.
@@ -82,7 +82,8 @@ impl Recognizer {
         liveness: Option<Liveness>,
         limits: &Limits,
     ) -> Self {
-        let spending = if program.has_budgets() { Spending::Tokens } else { Spending::Nothing };
+        let token_counting =
+            if program.has_budgets() { TokenCounting::Charge } else { TokenCounting::Ignore };
         Self {
             program,
             languages,
@@ -90,7 +91,7 @@ impl Recognizer {
             liveness,
             configurations: Configurations::default(),
             captures: CaptureMode::Record,
-            spending,
+            token_counting,
             closure: Closure::default(),
             texts: CapturedTexts::default(),
             max_states: limits.states_per_step,
@@ -247,7 +248,7 @@ impl Recognizer {
 
     /// Reads one byte: `next` becomes the items after it, none if it is not allowed.
     pub(crate) fn step(&mut self, items: &[Item], byte: u8, next: &mut Vec<Item>) -> Result<()> {
-        if self.spending == Spending::Nothing {
+        if self.token_counting == TokenCounting::Ignore {
             return self.step_charged(items, byte, next);
         }
         let mut charged = items.to_vec();
@@ -366,9 +367,9 @@ impl Recognizer {
 
     /// Reads bytes from a configuration that are no token's: budgets count nothing.
     pub(crate) fn read(&mut self, from: ConfigId, bytes: &[u8]) -> Result<ReadResult> {
-        let spending = mem::replace(&mut self.spending, Spending::Nothing);
+        let token_counting = mem::replace(&mut self.token_counting, TokenCounting::Ignore);
         let read = self.read_token_bytes(from, bytes);
-        self.spending = spending;
+        self.token_counting = token_counting;
         read
     }
 
@@ -390,7 +391,7 @@ impl Recognizer {
         }
         let found = match read {
             Ok(read) if read == bytes.len() => {
-                if self.spending == Spending::Tokens {
+                if self.token_counting == TokenCounting::Charge {
                     self.settle(&mut items)?;
                 }
                 self.keep_scope_text(&mut items);
@@ -417,7 +418,7 @@ impl Recognizer {
     ) -> Result<()> {
         if let [item] = &mut items[..]
             && !self.stacks.has_scope(item.stack)
-            && self.spending == Spending::Nothing
+            && self.token_counting == TokenCounting::Ignore
         {
             match self.program.point(item.point) {
                 Point::Regular { next: after, .. } => {
