@@ -147,10 +147,10 @@ impl Closure {
         self.starts.push(((point, 0), stack));
     }
 
-    /// Whether nothing is to be expanded.
+    /// Whether a position waits to be expanded.
     #[inline]
-    pub(super) fn has_no_starts(&self) -> bool {
-        self.starts.is_empty()
+    pub(super) fn has_starts(&self) -> bool {
+        !self.starts.is_empty()
     }
 
     /// Drops the starts, as after a step that failed.

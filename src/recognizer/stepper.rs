@@ -300,7 +300,7 @@ impl Recognizer {
                 self.closure.start_at(after, item.stack);
             }
         }
-        if !self.closure.has_no_starts() {
+        if self.closure.has_starts() {
             self.close(next)?;
         }
         self.merge(next)
