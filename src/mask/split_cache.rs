@@ -18,7 +18,7 @@ use crate::limits::Limits;
 use crate::mask::capture_tokens::CaptureTokens;
 use crate::mask::split::byte_classes::class_of;
 use crate::mask::split::common_successor::{differing_tokens, usual_successor};
-use crate::mask::split::derived_split::{Difference, KnownSplit, derive_split};
+use crate::mask::split::derived_split::{BaseSplit, Difference, derive_split};
 use crate::mask::split::max_repeats::{longest_runs, max_repeats};
 use crate::mask::split::ordinary_text::split_by_ordinary_text;
 use crate::mask::split::repeats::{RepeatKey, RepeatSplit};
@@ -333,9 +333,9 @@ fn derive(
     known: &TokenSplit,
     difference: &Difference<'_>,
 ) -> Result<TokenSplit> {
-    let copied =
-        KnownSplit { inside: &known.inside, exits: &known.exits, word_bytes: known.word_bytes };
-    let draft = derive_split(tables, vocabulary, languages, from, copied, difference)?;
+    let base =
+        BaseSplit { inside: &known.inside, exits: &known.exits, word_bytes: known.word_bytes };
+    let draft = derive_split(tables, vocabulary, languages, from, base, difference)?;
     Ok(known.derived(vocabulary, draft))
 }
 
@@ -362,13 +362,13 @@ mod tests {
                 };
                 let Some(longer) = tables.longer_tokens(vocabulary, far) else { return Ok(None) };
                 let known = plain_split(vocabulary, l, SplitStart { state: free, ..start })?;
-                let known = KnownSplit {
+                let base = BaseSplit {
                     inside: &known.inside,
                     exits: &known.exits,
                     word_bytes: known.word_bytes,
                 };
                 let (from, difference) = ((start.state, start.ends), Difference::Tokens(longer));
-                derive_split(tables, vocabulary, l, from, known, &difference).map(Some)
+                derive_split(tables, vocabulary, l, from, base, &difference).map(Some)
             });
         }
         compared.at_least(20);

@@ -62,9 +62,9 @@ pub(super) struct StateFacts {
     pub(super) spans: SpanMemo,
 }
 
-/// Splits of the vocabulary by states of terminals, as found in the compiler's shared tables.
+/// Memo of splits, so that the compiler's shared cache is locked once for each.
 #[derive(Debug, Default)]
-pub(super) struct KnownSplits {
+pub(super) struct SplitMemo {
     /// By unit and node of the vocabulary's trie.
     pub(super) repeats: FxHashMap<(Language, u32), Arc<RepeatSplit>>,
     /// The tails of tokens that leave a repeat, by the id of its split and a byte.
@@ -88,7 +88,7 @@ pub(crate) struct TerminalCache {
     /// With the set of the exits.
     pub(super) tokens: FxHashMap<(TerminalQuery, CursorSetId), (Arc<TerminalTokens>, CursorSetId)>,
     pub(super) facts: StateFacts,
-    pub(super) splits: KnownSplits,
+    pub(super) splits: SplitMemo,
     /// Buffers of walks: nodes to be visited, each with the state there and its first bytes.
     pub(super) open_buffers: Vec<Vec<(u32, Language, ByteSet)>>,
     /// Bytes of `tokens` and of the lists in `splits`.
@@ -106,7 +106,7 @@ impl TerminalCache {
             tries: FxHashMap::from_iter([(VOCABULARY, TokenTrie::Vocabulary)]),
             tokens: FxHashMap::default(),
             facts: StateFacts::default(),
-            splits: KnownSplits::default(),
+            splits: SplitMemo::default(),
             open_buffers: Vec::new(),
             token_bytes: 0,
         }

@@ -104,7 +104,7 @@ mod tests {
     use super::super::testing::{Compared, TestTokens};
     use super::super::walk::plain_split;
     use super::*;
-    use crate::mask::split::derived_split::{Difference, KnownSplit, derive_split};
+    use crate::mask::split::derived_split::{BaseSplit, Difference, derive_split};
 
     #[test]
     fn reading_where_two_states_differ_is_a_plain_walk() {
@@ -128,8 +128,8 @@ mod tests {
                 let tokens = tokens.unwrap();
                 let (inside, exits, word_bytes) =
                     (&known.inside, &known.exits[..], known.word_bytes);
-                let known = KnownSplit { inside, exits, word_bytes };
-                derive_split(tables, vocabulary, l, from, known, &Difference::Tokens(&tokens))
+                let base = BaseSplit { inside, exits, word_bytes };
+                derive_split(tables, vocabulary, l, from, base, &Difference::Tokens(&tokens))
                     .map(Some)
             });
         }

@@ -1,7 +1,7 @@
 //! Copies the split of a similar state and reads again only the tokens on which the two states can
 //! differ.
 //!
-//! Every strategy of this kind names a known split and a [`Difference`]; reading again is the same
+//! Every strategy of this kind names a base split and a [`Difference`]; reading again is the same
 //! for all. For `(?=.{0,900}$)[a-z]+` and `[a-z]+` only tokens of more than 900 characters differ;
 //! for the state of `[^"]*net[^"]*"` where nothing is found yet, and plain text, those with an `n`
 //! before an `e`, or with a quote.
@@ -16,15 +16,15 @@ use crate::error::Result;
 use crate::regular::{ByteSet, Language, Languages};
 use crate::vocabulary::{TokenMask, Vocabulary};
 
-/// A split that is known.
+/// The split that another one is derived from.
 #[derive(Clone, Copy)]
-pub(in crate::mask) struct KnownSplit<'a> {
+pub(in crate::mask) struct BaseSplit<'a> {
     pub(in crate::mask) inside: &'a TokenMask,
     pub(in crate::mask) exits: &'a [TokenExit],
     pub(in crate::mask) word_bytes: ByteSet,
 }
 
-impl<'a> KnownSplit<'a> {
+impl<'a> BaseSplit<'a> {
     /// The split of a state that never ends, with these tokens inside.
     pub(in crate::mask) fn without_exits(inside: &'a TokenMask) -> Self {
         Self { inside, exits: &[], word_bytes: ByteSet::EMPTY }
@@ -45,16 +45,16 @@ pub(in crate::mask) enum Difference<'a> {
     Subtrees(Vec<Subtree>),
 }
 
-/// The split of a state at the root of the trie, from a known one.
+/// The split of a state at the root of the trie, from that of a base.
 pub(in crate::mask) fn derive_split(
     tables: &SplitTables,
     vocabulary: &Vocabulary,
     languages: &mut Languages,
     from: (Language, SplitEnds),
-    known: KnownSplit<'_>,
+    base: BaseSplit<'_>,
     difference: &Difference<'_>,
 ) -> Result<SplitDraft> {
-    let KnownSplit { inside, word_bytes, .. } = known;
+    let BaseSplit { inside, word_bytes, .. } = base;
     let trie = vocabulary.trie();
     // The split that this one is derived from was worth keeping, so this one is: its work is above any
     // `Limits::split_nodes`.
@@ -63,7 +63,7 @@ pub(in crate::mask) fn derive_split(
     let mut walk = tables.walk(vocabulary, languages, from).with_draft(draft);
     match difference {
         Difference::Tokens(tokens) => {
-            walk.copy_exits(known.exits, tokens.iter());
+            walk.copy_exits(base.exits, tokens.iter());
             for &token in tokens.iter() {
                 deadline::check()?;
                 walk.reread_token(token)?;
@@ -71,7 +71,7 @@ pub(in crate::mask) fn derive_split(
         }
         Difference::Subtrees(subtrees) => {
             let tokens = subtrees.iter().map(|tree| trie.subtree_tokens(tree.node as usize));
-            walk.copy_exits(known.exits, tokens.flatten());
+            walk.copy_exits(base.exits, tokens.flatten());
             let bytes = tables.bytes(vocabulary);
             for &Subtree { node, before } in subtrees {
                 deadline::check()?;

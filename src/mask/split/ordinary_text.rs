@@ -9,7 +9,7 @@
 use super::SplitDraft;
 use super::SplitEnds;
 use super::character_boundaries::NodeMarks;
-use super::derived_split::{Difference, KnownSplit, Subtree, derive_split};
+use super::derived_split::{BaseSplit, Difference, Subtree, derive_split};
 use super::split_tables::SplitTables;
 use super::state_table::StateTable;
 use crate::error::Result;
@@ -62,8 +62,8 @@ pub(in crate::mask) fn split_by_ordinary_text(
         }
         subtrees.push(Subtree { node, before: states.state(before) });
     }
-    let (from, known) = ((state, ends), KnownSplit::without_exits(text));
-    derive_split(tables, vocabulary, languages, from, known, &Difference::Subtrees(subtrees))
+    let (from, base) = ((state, ends), BaseSplit::without_exits(text));
+    derive_split(tables, vocabulary, languages, from, base, &Difference::Subtrees(subtrees))
         .map(Some)
 }
 

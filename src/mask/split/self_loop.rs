@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::SplitDraft;
 use super::SplitEnds;
 use super::character_boundaries::{CharacterPosition, NodeMarks};
-use super::derived_split::{Difference, KnownSplit, Subtree, derive_split};
+use super::derived_split::{BaseSplit, Difference, Subtree, derive_split};
 use super::split_tables::SplitTables;
 use crate::error::Result;
 use crate::regular::{ByteSet, Language, Languages};
@@ -149,8 +149,8 @@ pub(in crate::mask) fn split_of_self_loop(
         [looping_state].into_iter().chain(second_states).collect();
     let subtree = |(node, mark)| Subtree { node, before: states[usize::from(mark) - 1] };
     let difference = Difference::Subtrees(nodes.into_iter().map(subtree).collect());
-    let known = KnownSplit::without_exits(boundaries.text());
-    derive_split(tables, vocabulary, languages, (looping_state, ends), known, &difference).map(Some)
+    let base = BaseSplit::without_exits(boundaries.text());
+    derive_split(tables, vocabulary, languages, (looping_state, ends), base, &difference).map(Some)
 }
 
 #[cfg(test)]
