@@ -73,9 +73,9 @@ impl<'a> MaskBuilder<'a> {
         let items = self.recognizer.items(id).to_vec();
         self.recognizer.captures = CaptureMode::Ignore;
         let mut is_live = |recognizer: &mut Recognizer, items: &[Item]| {
-            let mut settled = items.to_vec();
-            recognizer.settle(&mut settled)?;
-            recognizer.is_live(vocabulary, &settled)
+            let mut after_token = items.to_vec();
+            recognizer.end_token(&mut after_token)?;
+            recognizer.is_live(vocabulary, &after_token)
         };
         let mut take = |node: usize| tokens.extend_from_slice(trie.tokens(node));
         let walked = self.recognizer.walk(trie, &items, &mut is_live, &mut take);

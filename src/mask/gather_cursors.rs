@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::split::new_trie_id;
 use super::strategies::Strategy;
 use super::terminal_reader::TerminalReader;
-use super::terminal_tokens::SettledTokens;
+use super::terminal_tokens::TokensReadWhole;
 use super::token_trie::TokenTrie;
 use super::trie_cursor::TrieCursor;
 use crate::regular::ByteSet;
@@ -25,7 +25,7 @@ use crate::vocabulary::{TokenMask, Trie, Vocabulary};
 /// Fewer cursors are visited one by one.
 const MIN_GATHERED_CURSORS: usize = 24;
 
-/// A cursor with more tails than this stays, unless most of them are settled: copies of them would take
+/// A cursor with more tails than this stays, unless most of them are read whole: copies of them would take
 /// memory, and it has been read for other terminals.
 const MAX_COPIED_TAILS: usize = 1_000;
 
@@ -34,12 +34,12 @@ const MAX_GATHERED_TAILS: usize = 150_000;
 
 impl<'a> TerminalReader<'a> {
     /// The same cursors, or fewer with the same tails, for continuations that begin with none of
-    /// `excluded_first`; without the tails of tokens that are settled.
+    /// `excluded_first`; without the tails of tokens that are read whole.
     pub(super) fn gather_cursors(
         &mut self,
         cursors: Vec<TrieCursor>,
         excluded_first: ByteSet,
-        settled: SettledTokens<'_>,
+        read_whole: TokensReadWhole<'_>,
     ) -> Vec<TrieCursor> {
         let inside = |cursor: &TrieCursor| cursor.node != 0 && cursor.is_shareable();
         let gathers = self.cache.shared.strategies().has(Strategy::Gather);
@@ -51,11 +51,11 @@ impl<'a> TerminalReader<'a> {
         let (gathered, mut left): (Vec<TrieCursor>, Vec<TrieCursor>) =
             cursors.iter().partition(|&cursor| inside(cursor));
         let vocabulary: &Vocabulary = self.vocabulary;
-        let settled = settled.mask(vocabulary);
+        let read_whole = read_whole.mask(vocabulary);
         let mut tails: Vec<(&[u8], u32)> = Vec::new();
         for cursor in gathered {
             let before = tails.len();
-            let all = self.add_tails(cursor, excluded_first, &settled, &mut tails);
+            let all = self.add_tails(cursor, excluded_first, &read_whole, &mut tails);
             if all > MAX_COPIED_TAILS && tails.len() - before > all / 2 {
                 tails.truncate(before);
                 left.push(cursor);
@@ -75,13 +75,13 @@ impl<'a> TerminalReader<'a> {
         left
     }
 
-    /// Adds the tails below a cursor that are not settled and begin with none of some bytes; the number
-    /// of all of them, settled ones included.
+    /// Adds the tails below a cursor that are not read whole and begin with none of some bytes; the number
+    /// of all of them, those read whole included.
     fn add_tails(
         &self,
         cursor: TrieCursor,
         excluded_first: ByteSet,
-        settled: &TokenMask,
+        read_whole: &TokenMask,
         tails: &mut Vec<(&'a [u8], u32)>,
     ) -> usize {
         let tokens = self.cache.trie_of(cursor);
@@ -102,7 +102,7 @@ impl<'a> TerminalReader<'a> {
                     continue;
                 }
                 all += 1;
-                if !settled.contains(token) {
+                if !read_whole.contains(token) {
                     // Below a node stand the last bytes of the token, in tries of tails, too.
                     let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
                     tails.push((&bytes[bytes.len().saturating_sub(rest)..], token));

@@ -23,7 +23,7 @@ use super::split_cache::TerminalKey;
 use super::strategies::Strategy;
 use super::terminal_cache::{StateShape, TerminalCache};
 use super::terminal_tokens::{
-    Continuation, SettledTokens, TerminalQuery, TerminalTokens, TerminalTokensBuilder,
+    Continuation, TerminalQuery, TerminalTokens, TerminalTokensBuilder, TokensReadWhole,
 };
 use super::token_trie::TokenTrie;
 use super::trie_cursor::{RepeatCondition, TrieCursor, VOCABULARY};
@@ -172,8 +172,8 @@ impl TerminalReader<'_> {
         }
         exits.sort_unstable();
         exits.dedup();
-        let settled = SettledTokens { listed: &tokens, bases: &bases };
-        let exits = self.gather_cursors(exits, unit_first_bytes.union(&word_bytes), settled);
+        let read_whole = TokensReadWhole { listed: &tokens, bases: &bases };
+        let exits = self.gather_cursors(exits, unit_first_bytes.union(&word_bytes), read_whole);
         let mut tries: Vec<TrieId> = exits.iter().map(|exit| exit.trie).collect();
         tries.dedup();
         let trie = |id| Some((id, self.cache.tries.get(&id)?.clone()));

@@ -110,12 +110,12 @@ impl TerminalTokens {
 
 /// The tokens that the terminal reads to their last bytes.
 #[derive(Clone, Copy)]
-pub(super) struct SettledTokens<'a> {
+pub(super) struct TokensReadWhole<'a> {
     pub(super) listed: &'a [u32],
     pub(super) bases: &'a [MaskBase],
 }
 
-impl SettledTokens<'_> {
+impl TokensReadWhole<'_> {
     pub(super) fn mask(self, vocabulary: &Vocabulary) -> TokenMask {
         let mut mask = TokenMask::new(vocabulary.len());
         self.listed.iter().for_each(|&token| mask.allow(token));

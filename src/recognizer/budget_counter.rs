@@ -42,7 +42,7 @@ pub(super) enum BudgetChange {
     /// Counts the token being read, unless it is counted.
     Charge,
     /// Makes budgets ready for the next token; drops those without one left.
-    Settle,
+    EndToken,
     /// Makes budgets unbounded.
     Widen,
 }
@@ -63,7 +63,7 @@ impl BudgetChange {
         match self {
             Self::Charge if count & CHARGED != 0 || left == UNBOUNDED_BUDGET => Some(count),
             Self::Charge => Some(BUDGET | CHARGED | left.checked_sub(1)?),
-            Self::Settle => (left > 0).then_some(BUDGET | left),
+            Self::EndToken => (left > 0).then_some(BUDGET | left),
             Self::Widen => Some(BUDGET | UNBOUNDED_BUDGET),
         }
     }

@@ -233,9 +233,9 @@ impl Recognizer {
         self.check_states(items.len())
     }
 
-    /// Ends a token: the items as they are before the next one.
-    pub(crate) fn settle(&mut self, items: &mut Vec<Item>) -> Result<()> {
-        if change_items(&mut self.stacks, items, BudgetChange::Settle)? {
+    /// Ends a token: budgets forget the charge, and stacks whose budget is used up are dropped.
+    pub(crate) fn end_token(&mut self, items: &mut Vec<Item>) -> Result<()> {
+        if change_items(&mut self.stacks, items, BudgetChange::EndToken)? {
             self.merge(items)?;
         }
         Ok(())
@@ -392,7 +392,7 @@ impl Recognizer {
         let found = match read {
             Ok(read) if read == bytes.len() => {
                 if self.token_counting == TokenCounting::Charge {
-                    self.settle(&mut items)?;
+                    self.end_token(&mut items)?;
                 }
                 self.keep_scope_text(&mut items);
                 Ok(Ok(self.configurations.intern(&items)))
@@ -463,7 +463,7 @@ impl Recognizer {
         {
             self.close_from(next, stack, &mut items)?;
             self.merge(&mut items)?;
-            self.settle(&mut items)?;
+            self.end_token(&mut items)?;
         }
         Ok(items)
     }

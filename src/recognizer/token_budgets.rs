@@ -2,16 +2,17 @@
 //!
 //! A frame of [`Point::Budget`](super::point::Point::Budget) carries the tokens that its part has
 //! left. A token is counted when its first byte inside the part is read, at most once: the frame is
-//! *charged* then, and *settled* where the token ends. A frame without tokens left cannot be charged,
-//! so the stacks through it are dropped. A part that a token enters at its very end is not charged.
+//! *charged* then, and made ready for the next token where the token ends (`BudgetChange::EndToken`). A
+//! frame without tokens left cannot be charged, so the stacks through it are dropped. A part that a token
+//! enters at its very end is not charged.
 //!
 //! Example: a part of at most 2 tokens and then `.`; the tokens `(a`, `a` and `a.`:
 //!
 //! ```text
 //! text        frame
 //! (           {2 left}
-//! (a          {1 left, charged}     settled: {1 left}      `(` itself stands before the part
-//! a           {0 left, charged}     settled: dropped, only `.` may follow
+//! (a          {1 left, charged}     token ends: {1 left}      `(` itself stands before the part
+//! a           {0 left, charged}     token ends: dropped, only `.` may follow
 //! a.          not allowed any more: its `a` would be a third
 //! ```
 //!

@@ -215,7 +215,7 @@ impl Recognizer {
         let items = self.items(from).to_vec();
         let mut collect = |recognizer: &mut Self, items: &[Item]| {
             let mut items = items.to_vec();
-            recognizer.settle(&mut items)?;
+            recognizer.end_token(&mut items)?;
             found.insert(recognizer.intern(&items));
             Ok(false)
         };
@@ -298,7 +298,7 @@ impl Recognizer {
             });
             self.take_scope_text();
             read?;
-            self.settle(&mut items)?;
+            self.end_token(&mut items)?;
             // Nothing steps to nothing.
             let read = !bytes.is_empty()
                 && !items.is_empty()
