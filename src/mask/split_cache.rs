@@ -108,7 +108,8 @@ impl SplitCache {
             return Ok(known.clone());
         }
         // The automaton has too many states to keep. The split does not refer to them, so they are released.
-        let mark = computed_parts::starts_with_sparse(languages, state).then(|| languages.mark());
+        let mark = computed_parts::starts_with_stepwise_automaton(languages, state)
+            .then(|| languages.mark());
         let split = self.make(vocabulary, languages, start);
         mark.into_iter().for_each(|mark| languages.release(mark));
         let split = split?.map(Arc::new);

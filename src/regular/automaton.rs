@@ -71,8 +71,9 @@ pub(crate) trait Automaton: Debug + Send + Sync {
         false
     }
 
-    /// Whether few successors of each of its many states are asked for, so that rows of 256 do not pay.
-    fn steps_singly(&self) -> bool {
+    /// Whether rows of 256 successors do not pay: the automaton has many states, of each of which few
+    /// successors are used.
+    fn is_stepwise(&self) -> bool {
         self.is_infinite_state()
     }
 

@@ -253,8 +253,8 @@ impl Automaton for NumberListAutomaton {
         self.spelling == ListSpelling::Canonical && self.literals.is_finite()
     }
 
-    fn steps_singly(&self) -> bool {
-        self.literals.steps_singly()
+    fn is_stepwise(&self) -> bool {
+        self.literals.is_stepwise()
     }
 
     fn rest(&self, state: &[i64]) -> Option<Vec<u8>> {

@@ -256,8 +256,8 @@ impl Automaton for SpelledTexts {
         self.inner.is_finite()
     }
 
-    fn steps_singly(&self) -> bool {
-        self.inner.steps_singly()
+    fn is_stepwise(&self) -> bool {
+        self.inner.is_stepwise()
     }
 
     fn rest(&self, state: &[i64]) -> Option<Vec<u8>> {

@@ -131,11 +131,12 @@ impl<'a> StateTable<'a> {
         }
         let language = self.states[state as usize];
         let skips = self.strategies.has(Strategy::SubtreeSkips);
-        let groups = if !skips || computed_parts::starts_with_sparse(self.languages, language) {
-            0
-        } else {
-            self_loop_groups(language, self.languages.plain_row(language)?)
-        };
+        let groups =
+            if !skips || computed_parts::starts_with_stepwise_automaton(self.languages, language) {
+                0
+            } else {
+                self_loop_groups(language, self.languages.plain_row(language)?)
+            };
         self.self_loops[state as usize] = Some(groups);
         Ok(groups)
     }
@@ -151,7 +152,7 @@ impl<'a> StateTable<'a> {
             return Ok(known.contains(class));
         }
         let language = self.states[state as usize];
-        let uniform = if computed_parts::starts_with_sparse(self.languages, language) {
+        let uniform = if computed_parts::starts_with_stepwise_automaton(self.languages, language) {
             ByteSet::EMPTY
         } else {
             uniform_classes(self.languages.plain_row(language)?)

@@ -369,7 +369,7 @@ impl Automaton for StringAutomaton {
         true
     }
 
-    fn steps_singly(&self) -> bool {
+    fn is_stepwise(&self) -> bool {
         true
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::computed_parts::has_sparse;
+use super::computed_parts::has_stepwise_automaton;
 use super::determinize::determinized;
 use super::dfa::Dfa;
 use super::every_prefix::accepts_every_prefix;
@@ -54,7 +54,7 @@ pub(crate) fn compacted(
         |unit| accepts_every_prefix(languages, x, unit, &mut FxHashMap::default());
     let is_cheap =
         !languages.arena.properties(x).has_boolean || unit.is_some_and(accepts_every_prefix);
-    if is_cheap || has_sparse(languages, x) || is_compacted(languages, x) {
+    if is_cheap || has_stepwise_automaton(languages, x) || is_compacted(languages, x) {
         return Ok(x);
     }
     if let Some(unit) = unit

@@ -15,17 +15,18 @@ pub(crate) fn has_infinite_state_automaton(languages: &Languages, x: Language) -
         Expression::Computed(running) => running.automaton.is_infinite_state(),
         _ => false,
     };
-    languages.has_sparse_automata
+    languages.has_stepwise_automata
         && subexpressions(languages, x, |_| false).iter().any(is_infinite_state)
 }
 
 /// Whether an automaton that is read step by step occurs in it.
-pub(crate) fn has_sparse(languages: &Languages, x: Language) -> bool {
-    let is_sparse = |&part: &Language| match languages.arena.expr(part) {
-        Expression::Computed(running) => running.automaton.steps_singly(),
+pub(crate) fn has_stepwise_automaton(languages: &Languages, x: Language) -> bool {
+    let is_stepwise = |&part: &Language| match languages.arena.expr(part) {
+        Expression::Computed(running) => running.automaton.is_stepwise(),
         _ => false,
     };
-    languages.has_sparse_automata && subexpressions(languages, x, |_| false).iter().any(is_sparse)
+    languages.has_stepwise_automata
+        && subexpressions(languages, x, |_| false).iter().any(is_stepwise)
 }
 
 /// Whether an automaton with infinitely many states reads its first bytes.
@@ -35,8 +36,8 @@ pub(crate) fn starts_with_infinite_state_automaton(languages: &Languages, x: Lan
 
 /// Whether an automaton that is read step by step reads its first bytes. Of each of its many states few
 /// successors are asked for, so rows do not pay.
-pub(crate) fn starts_with_sparse(languages: &Languages, x: Language) -> bool {
-    starts_with(languages, x, |automaton| automaton.steps_singly())
+pub(crate) fn starts_with_stepwise_automaton(languages: &Languages, x: Language) -> bool {
+    starts_with(languages, x, |automaton| automaton.is_stepwise())
 }
 
 /// Whether an automaton of a kind reads the first bytes.
@@ -49,7 +50,7 @@ fn starts_with(languages: &Languages, x: Language, is_kind: fn(&dyn Automaton) -
         Expression::Concat(a, _) => a,
         _ => x,
     };
-    languages.has_sparse_automata
+    languages.has_stepwise_automata
         && match languages.arena.expr(first) {
             Expression::Union(xs) | Expression::Intersect(xs) => xs.iter().any(|&x| is(x)),
             _ => is(first),

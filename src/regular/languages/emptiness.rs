@@ -114,7 +114,7 @@ pub(crate) fn is_live_within(
 /// intersection.
 fn has_known_rest(languages: &mut Languages, x: Language) -> Result<bool> {
     let Expression::Intersect(xs) = languages.arena.expr(x) else { return Ok(false) };
-    if !languages.has_sparse_automata {
+    if !languages.has_stepwise_automata {
         return Ok(false);
     }
     let rest = xs.iter().find_map(|&part| match languages.arena.expr(part) {

@@ -3,7 +3,7 @@
 //! A derivative may be a language without strings. Here each successor is checked
 //! ([`Languages::is_live`]), so that a dead one is always [`Language::EMPTY`].
 
-use super::computed_parts::starts_with_sparse;
+use super::computed_parts::starts_with_stepwise_automaton;
 use super::derivative::{derivative, fill_row, known_derivatives, over_limit};
 use super::expression::{Expression, Language, Row};
 use super::provably_live::{is_provably_live, unit_of_every_prefix};
@@ -75,7 +75,7 @@ impl Languages {
             return Ok(row[usize::from(byte)]);
         }
         if self.arena.row(x).is_none()
-            && !starts_with_sparse(self, x)
+            && !starts_with_stepwise_automaton(self, x)
             && self.arena.count_step(x) >= STEPS_BEFORE_ROW
         {
             fill_row(self, x)?;

@@ -48,8 +48,8 @@ pub struct Languages {
     pub(super) supersets: FxHashMap<Language, Language>,
     /// By name of an automaton: a language `y*` that contains what its between-character states accept.
     pub(super) texts_by_automaton: FxHashMap<Box<str>, Language>,
-    /// Whether any automaton was added that is [read step by step](Automaton::steps_singly).
-    pub(super) has_sparse_automata: bool,
+    /// Whether any automaton was added that is [read step by step](Automaton::is_stepwise).
+    pub(super) has_stepwise_automata: bool,
     /// Scratch space of `derivative::combine`.
     pub(super) row_buffer: Vec<Language>,
     pub(super) memo: Memo,
@@ -77,7 +77,7 @@ impl Languages {
             shared: None,
             supersets: FxHashMap::default(),
             texts_by_automaton: FxHashMap::default(),
-            has_sparse_automata: false,
+            has_stepwise_automata: false,
             row_buffer: Vec::new(),
             memo: Memo::default(),
             budget: Budget::new(Self::DEFAULT_LIMIT),
@@ -151,7 +151,7 @@ impl Languages {
         automaton: Arc<dyn Automaton>,
         state: AutomatonState,
     ) -> Language {
-        self.has_sparse_automata |= automaton.steps_singly();
+        self.has_stepwise_automata |= automaton.is_stepwise();
         self.intern(Expression::Computed(RunningAutomaton { automaton, state }))
     }
 
