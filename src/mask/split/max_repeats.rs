@@ -117,7 +117,7 @@ impl UnitAutomaton {
         };
         while let Some(&state) = states.get(this.bytes.len()) {
             deadline::check()?;
-            let row = *languages.plain_row(state)?;
+            let row = *languages.derivative_row(state)?;
             let depth = depths[this.bytes.len()] + 1;
             let mut bytes = [Self::DEAD; 256];
             for byte in 0..=u8::MAX {

@@ -135,7 +135,7 @@ impl<'a> StateTable<'a> {
             if !skips || computed_parts::starts_with_stepwise_automaton(self.languages, language) {
                 0
             } else {
-                self_loop_groups(language, self.languages.plain_row(language)?)
+                self_loop_groups(language, self.languages.derivative_row(language)?)
             };
         self.self_loops[state as usize] = Some(groups);
         Ok(groups)
@@ -155,7 +155,7 @@ impl<'a> StateTable<'a> {
         let uniform = if computed_parts::starts_with_stepwise_automaton(self.languages, language) {
             ByteSet::EMPTY
         } else {
-            uniform_classes(self.languages.plain_row(language)?)
+            uniform_classes(self.languages.derivative_row(language)?)
         };
         self.uniform[state as usize] = Some(uniform);
         Ok(uniform.contains(class))

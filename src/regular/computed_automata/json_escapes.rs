@@ -559,7 +559,7 @@ mod tests {
             let mut next = 0;
             while let Some(&state) = states.get(next) {
                 next += 1;
-                for after in *l.plain_row(state).unwrap() {
+                for after in *l.derivative_row(state).unwrap() {
                     if after != Language::EMPTY && !states.contains(&after) {
                         states.push(after);
                     }

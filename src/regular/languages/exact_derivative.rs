@@ -53,9 +53,10 @@ impl Languages {
         self.arena.row(x).ok_or_else(|| over_limit(self))
     }
 
-    /// The derivatives by byte. Some may be languages without strings other than
-    /// [`Language::EMPTY`]; bytes whose derivatives are equal are equivalent.
-    pub(crate) fn plain_row(&mut self, x: Language) -> Result<&Row> {
+    /// The derivatives by byte, not checked for emptiness: unlike in [`row`](Self::row), some may be
+    /// languages without strings other than [`Language::EMPTY`]. Bytes whose derivatives are equal are
+    /// equivalent.
+    pub(crate) fn derivative_row(&mut self, x: Language) -> Result<&Row> {
         fill_row(self, x)?;
         // Filled.
         self.arena.row(x).ok_or_else(|| over_limit(self))

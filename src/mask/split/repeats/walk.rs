@@ -57,7 +57,7 @@ impl<'a> RepeatWalk<'a> {
         if let Some(known) = self.uniform.get(&state) {
             return Ok(known.contains(class));
         }
-        let uniform = uniform_classes(self.languages.plain_row(state)?);
+        let uniform = uniform_classes(self.languages.derivative_row(state)?);
         self.uniform.insert(state, uniform);
         Ok(uniform.contains(class))
     }
