@@ -71,7 +71,7 @@ pub(super) struct Closure {
     /// The text read since the outermost open scope began; `None` in walks.
     pub(super) text: Option<Vec<u8>>,
     /// Positions and stacks that one closure may visit.
-    limit: usize,
+    max_visited: usize,
 }
 
 /// The end of the one path from a start.
@@ -173,13 +173,13 @@ impl Closure {
     /// Appends the items that the starts lead to; there are no starts afterwards. Returns the part of
     /// the program that must be made first, if there is one: then the items are not complete.
     ///
-    /// Errors when more than `limit` positions are visited or a stack outgrows its depth.
+    /// Errors when more than `max_visited` positions are visited or a stack outgrows its depth.
     pub(super) fn run(
         &mut self,
         program: &Program,
         languages: &Languages,
         stacks: &mut ReturnStacks,
-        limit: usize,
+        max_visited: usize,
         items: &mut Vec<Item>,
     ) -> Result<Option<Pending>> {
         if let [start] = self.starts[..] {
@@ -193,7 +193,7 @@ impl Closure {
                 OnlyPathEnd::Branch(start) => self.starts.push(start),
             }
         }
-        self.limit = limit;
+        self.max_visited = max_visited;
         self.clear();
         for i in 0..self.starts.len() {
             let (position, stack) = self.starts[i];
@@ -302,8 +302,8 @@ impl Closure {
                 self.todo.push((position, stack));
             }
         }
-        if self.todo.len() + self.reached.len() + self.returned.len() > self.limit {
-            return Err(too_many_states(self.limit));
+        if self.todo.len() + self.reached.len() + self.returned.len() > self.max_visited {
+            return Err(too_many_states(self.max_visited));
         }
         Ok(())
     }

@@ -58,7 +58,7 @@ pub(crate) struct ReturnStacks {
     pub(super) changes: BudgetChanges,
     ids: FxHashMap<Frames, StackId>,
     unions: FxHashMap<(StackId, StackId), StackId>,
-    limit: u32,
+    max_depth: u32,
 }
 
 impl ReturnStacks {
@@ -72,7 +72,7 @@ impl ReturnStacks {
             changes: BudgetChanges::default(),
             ids: FxHashMap::default(),
             unions: FxHashMap::default(),
-            limit: u32::try_from(depth).unwrap_or(u32::MAX),
+            max_depth: u32::try_from(depth).unwrap_or(u32::MAX),
         };
         let frames =
             Frames::from_slice(&[StackFrame { point: ACCEPT, count: CALLED, below: BOTTOM }]);
@@ -97,8 +97,8 @@ impl ReturnStacks {
         let below =
             frames.iter().filter(|f| f.point > ACCEPT).map(|f| self.depths[f.below.0 as usize]);
         let depth = below.max().unwrap_or(0) + 1;
-        if depth > self.limit {
-            let message = format!("the text nests more than {} levels deep", self.limit);
+        if depth > self.max_depth {
+            let message = format!("the text nests more than {} levels deep", self.max_depth);
             return Err(Error::new(ErrorKind::Limit, message)
                 .with_help("raise the limit `depth`")
                 .with_limit(LimitName::Depth));
@@ -154,7 +154,7 @@ impl ReturnStacks {
                 if todo.len() > before {
                     continue;
                 }
-                self.unite(a, b)?;
+                self.union_with_known_below(a, b)?;
             }
             todo.pop();
         }
@@ -167,7 +167,7 @@ impl ReturnStacks {
     }
 
     /// Computes the union of two sets. The unions of the sets below frames that both have must be known.
-    fn unite(&mut self, a: StackId, b: StackId) -> Result<()> {
+    fn union_with_known_below(&mut self, a: StackId, b: StackId) -> Result<()> {
         let (left, right) = (self.sets[a.0 as usize].clone(), self.sets[b.0 as usize].clone());
         let mut frames = Frames::new();
         let (mut i, mut j) = (0, 0);
