@@ -158,7 +158,7 @@ impl Matcher {
         let vocabulary = memories.vocabulary();
         memories
             .timed(|| memory.mask_builder(vocabulary).mask(here))
-            .map_err(|error| placed(&memory.recognizer, here, error))
+            .map_err(|error| with_place(&memory.recognizer, here, error))
     }
 
     /// The mask, packed, if it was computed before.
@@ -199,7 +199,7 @@ impl Matcher {
         self.constraint
             .memories
             .timed(|| memory.planner(vocabulary).tokens_to_finish(here))
-            .map_err(|error| placed(&memory.recognizer, here, error))
+            .map_err(|error| with_place(&memory.recognizer, here, error))
     }
 
     /// Checks that `tokens` tokens are enough to complete the text, the end token not counted. Where
@@ -229,7 +229,7 @@ impl Matcher {
         self.constraint
             .memories
             .timed(|| memory.planner(vocabulary).check_budget(here, tokens))
-            .map_err(|error| placed(&memory.recognizer, here, error))
+            .map_err(|error| with_place(&memory.recognizer, here, error))
     }
 
     /// The tokens after which the text can still be completed within `tokens` tokens, the next one
@@ -502,6 +502,6 @@ impl Matcher {
 }
 
 /// Adds to the error of a limit the place in the constraint that was being read.
-fn placed(recognizer: &Recognizer, here: ConfigId, error: Error) -> Error {
-    recognizer.program.placed(recognizer.items(here).iter().map(|item| item.point), error)
+fn with_place(recognizer: &Recognizer, here: ConfigId, error: Error) -> Error {
+    recognizer.program.with_place(recognizer.items(here).iter().map(|item| item.point), error)
 }

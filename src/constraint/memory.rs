@@ -120,7 +120,7 @@ impl MemoryTemplate {
         let (program, languages) = match self {
             Self::Whole(whole) => {
                 let whole = whole.lock().unwrap_or_else(PoisonError::into_inner);
-                (whole.0.copy(), whole.1.clone())
+                (whole.0.copy_whole(), whole.1.clone())
             }
             Self::WithSchemas(grammar) => {
                 let (mut source, start) = SchemaSource::new(grammar, limits, schemas)?;

@@ -114,5 +114,5 @@ pub(crate) trait Source: Send + fmt::Debug {
     fn places(&self, places: &[u32]) -> String;
 
     /// `error`, a limit reached without a place, with the first of `places` as its place.
-    fn placed(&self, places: &[u32], error: Error) -> Error;
+    fn with_place(&self, places: &[u32], error: Error) -> Error;
 }

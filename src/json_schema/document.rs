@@ -472,7 +472,7 @@ impl Document {
     }
 
     /// Gives an error about a limit the place of a value, if it has none.
-    pub(crate) fn placed(&self, error: Error, at: Option<ValueId>) -> Error {
+    pub(crate) fn with_place(&self, error: Error, at: Option<ValueId>) -> Error {
         let known = error.place().pointer.is_some() || error.kind() != ErrorKind::Limit;
         match at {
             Some(at) if !known => self.error(error.kind(), at, error.message()).wrapping(&error),

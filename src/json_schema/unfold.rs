@@ -47,7 +47,7 @@ impl Sets<'_> {
         let shape = unfold(self, set);
         // An error may have left others behind.
         self.unfolding.open.truncate(open);
-        let shape = Arc::new(shape.map_err(|error| self.placed(error, set))?);
+        let shape = Arc::new(shape.map_err(|error| self.with_place(error, set))?);
         // A shape that rests on an answer that was cut short is not stored.
         deadline::check()?;
         self.check_work(set)?;

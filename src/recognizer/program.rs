@@ -182,7 +182,7 @@ impl Program {
     pub(crate) fn constraint_parts(&self, id: PointId) -> Vec<ConstraintPart> {
         let tables = self.tables.borrow();
         match (tables.points.origin(id), &tables.answers.source) {
-            // A source's rules without places: any value, and the first rule.
+            // Rules of a source that come from no keyword: "any value", and the start rule.
             (Origin::Kind(_), _) => Vec::new(),
             (Origin::Text(text), Some(_)) if text.is_empty() => Vec::new(),
             (Origin::Places(places), Some(source)) => {
@@ -199,7 +199,7 @@ impl Program {
 
     /// Adds to the error of a limit the place in the source of one of these points, which were being
     /// read when it was reached.
-    pub(crate) fn placed(&self, ids: impl Iterator<Item = PointId>, error: Error) -> Error {
+    pub(crate) fn with_place(&self, ids: impl Iterator<Item = PointId>, error: Error) -> Error {
         if error.kind() != ErrorKind::Limit {
             return error;
         }
@@ -210,7 +210,7 @@ impl Program {
             _ => None,
         });
         match (places, &tables.answers.source) {
-            (Some(places), Some(source)) => source.placed(places, error),
+            (Some(places), Some(source)) => source.with_place(places, error),
             _ => error,
         }
     }
@@ -381,8 +381,8 @@ impl Program {
         }
     }
 
-    /// The same program; for one without a source, which is whole.
-    pub(crate) fn copy(&self) -> Self {
+    /// A copy of a program that was compiled whole. Must not be called on one with a source.
+    pub(crate) fn copy_whole(&self) -> Self {
         let points = self.tables.borrow().points.clone();
         let tables = ProgramTables { points, ..ProgramTables::default() };
         Self { budgets: self.budgets, ..Self::with_tables(tables, self.start, None) }

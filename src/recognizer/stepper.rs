@@ -383,9 +383,9 @@ impl Recognizer {
         for (i, &byte) in bytes.iter().enumerate() {
             let stepped = self.step_in_place(&mut items, &mut next, byte);
             if stepped.is_err() || items.is_empty() {
-                let placed =
-                    |error| self.program.placed(items.iter().map(|item| item.point), error);
-                read = stepped.map(|()| i).map_err(placed);
+                let with_place =
+                    |error| self.program.with_place(items.iter().map(|item| item.point), error);
+                read = stepped.map(|()| i).map_err(with_place);
                 break;
             }
         }

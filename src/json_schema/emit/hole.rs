@@ -97,7 +97,7 @@ impl SchemaHole {
             return Ok(Arguments::Some);
         }
         let document = &self.schema.document;
-        let at_root = |error| self.named(document.placed(error, Some(document.root())));
+        let at_root = |error| self.named(document.with_place(error, Some(document.root())));
         let mut sets = Sets::new(document, &self.options);
         let root = sets.root().map_err(at_root)?;
         let empty = sets.text("{}");

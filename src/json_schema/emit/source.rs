@@ -240,7 +240,7 @@ impl SchemaSource {
         let owned = OpenSchema::try_new(Arc::clone(hole), |hole| {
             let SchemaHole { schema, options, .. } = schema_of(&**hole)?;
             let document = &schema.document;
-            let at_root = |error| document.placed(error, Some(document.root()));
+            let at_root = |error| document.with_place(error, Some(document.root()));
             check_style(document, options, &tokens)?;
             let mut sets = Sets::from_base(document, options, base);
             let root = sets.root()?;
@@ -351,7 +351,7 @@ impl SchemaSource {
         self.exchange_with(schema);
         let made = self.schemas[schema].with_dependent_mut(|_, emitter| {
             emitter.sets.begin_task_budget();
-            make(emitter).map_err(|error| emitter.sets.document.placed(error, place(emitter)))
+            make(emitter).map_err(|error| emitter.sets.document.with_place(error, place(emitter)))
         });
         self.exchange_with(schema);
         if self.builder.next_rule() != first_new {
@@ -462,11 +462,11 @@ impl Source for SchemaSource {
         places.iter().map(pointer).collect::<Vec<_>>().join(", ")
     }
 
-    fn placed(&self, places: &[u32], error: Error) -> Error {
+    fn with_place(&self, places: &[u32], error: Error) -> Error {
         let Some(&place) = places.first() else { return error };
         let (schema, value) = self.of_place(place);
         self.schemas[schema]
-            .with_dependent(|_, emitter| emitter.sets.document.placed(error, Some(value)))
+            .with_dependent(|_, emitter| emitter.sets.document.with_place(error, Some(value)))
     }
 }
 

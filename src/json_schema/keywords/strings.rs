@@ -60,7 +60,7 @@ pub(crate) fn add_strings<'d>(
     }
     let strings = sets.languages.intersect(parts);
     shape.strings = match (check_no_infinite_state_product(sets, strings), reader.get("format")) {
-        (Err(error), Some(at)) => return Err(sets.document.placed(error, Some(at))),
+        (Err(error), Some(at)) => return Err(sets.document.with_place(error, Some(at))),
         (strings, _) => strings?,
     };
     Ok(())

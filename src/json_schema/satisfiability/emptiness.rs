@@ -287,7 +287,7 @@ fn is_empty_assuming(sets: &mut Sets<'_>, set: Set, assumed: &FxHashSet<Set>) ->
         sets.add_steps(50);
         sets.check_work(next)?;
         match undecided_alternatives(sets, next, &mut open)
-            .map_err(|error| sets.placed(error, next))?
+            .map_err(|error| sets.with_place(error, next))?
         {
             Some(this) => undecided.push(this),
             None => {

@@ -196,8 +196,8 @@ impl<'d> Sets<'d> {
     }
 
     /// The place of a set, given to an error about a limit that has none.
-    pub(crate) fn placed(&self, error: Error, set: Set) -> Error {
-        self.document.placed(error, self.place(set))
+    pub(crate) fn with_place(&self, error: Error, set: Set) -> Error {
+        self.document.with_place(error, self.place(set))
     }
 
     /// An error at the place that a set comes from.
