@@ -27,7 +27,7 @@ use super::input;
 const OPTION: &str = "config";
 
 /// Least likeness of two names of which one may be meant by the other, from 0 to 1.
-const LEAST_LIKENESS: f64 = 0.7;
+const MIN_LIKENESS: f64 = 0.7;
 
 /// The arguments of a command line, with those of its file of options behind them, and the file.
 ///
@@ -93,7 +93,7 @@ fn unknown(command: &Command, key: &str) -> Error {
     let names = options.filter_map(|option| option.get_long());
     let likeness = |name: &str| strsim::jaro_winkler(name, &key.replace('_', "-"));
     let nearest = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    let help = match nearest.filter(|name| likeness(name) >= LEAST_LIKENESS) {
+    let help = match nearest.filter(|name| likeness(name) >= MIN_LIKENESS) {
         Some(name) => format!("`{name}` may be meant"),
         None => format!("`maskwright {} --help` lists the options", command.get_name()),
     };

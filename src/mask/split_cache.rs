@@ -36,7 +36,7 @@ use clock_cache::ClockCache;
 
 /// A split with more exits takes as long to lay out as to walk, so it is not copied where states
 /// meet soon.
-const MOST_COPIED_EXITS: usize = 4_096;
+const MAX_COPIED_EXITS: usize = 4_096;
 
 /// A split is derived from the common successor's only if the two states differ below at most 1/8 of
 /// the trie's nodes; beyond, a walk by shapes is faster.
@@ -50,7 +50,7 @@ const MAX_LOOP_EXIT_NODES_DIVISOR: usize = 3;
 
 /// If a cached superset has a run of at most this many bytes, its bound is used and no run is
 /// computed.
-const SHORT_RUN: u32 = 16;
+const MAX_REUSED_RUN: u32 = 16;
 
 /// The results for one vocabulary that the constraints of a compiler share; bounded in bytes.
 #[derive(Debug)]
@@ -166,7 +166,7 @@ impl SplitCache {
             && let Some(usual) = usual_successor(languages, state)?
             && let Some(known) =
                 self.split(vocabulary, languages, SplitStart { state: usual, ..start })?
-            && known.exits.len() <= MOST_COPIED_EXITS
+            && known.exits.len() <= MAX_COPIED_EXITS
         {
             let most = vocabulary.trie().nodes().len() / MAX_DIFFERING_NODES_DIVISOR;
             let tokens = differing_tokens(tables, vocabulary, languages, from, usual, most)?;
@@ -207,7 +207,7 @@ impl SplitCache {
     }
 
     /// An upper bound on how many bytes of `set` stand in a row in any token: the bound of a cached
-    /// superset if that is at most [`SHORT_RUN`], else the longest run of bytes in the classes of
+    /// superset if that is at most [`MAX_REUSED_RUN`], else the longest run of bytes in the classes of
     /// `set`. Without [`Strategy::MaxRepeats`], the length of the longest token.
     pub(crate) fn max_run(&self, vocabulary: &Vocabulary, set: ByteSet) -> u32 {
         if !self.strategies.has(Strategy::MaxRepeats) {
@@ -220,7 +220,7 @@ impl SplitCache {
             }
             let wider = known.all_max_runs().filter(|(wide, _)| set.intersection(wide) == set);
             if let Some(longest) = wider.map(|(_, longest)| longest).min()
-                && longest <= SHORT_RUN
+                && longest <= MAX_REUSED_RUN
             {
                 return longest;
             }

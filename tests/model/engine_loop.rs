@@ -108,7 +108,7 @@ fn small_cache(engine: &Engine, blocks: usize) -> usize {
 }
 
 /// Requests that are open at a time under random arrivals.
-const MOST_OPEN: usize = 400;
+const MAX_OPEN: usize = 400;
 
 #[test]
 fn the_kv_cache_is_as_large_as_its_texts_can_become() {
@@ -282,7 +282,7 @@ fn random_arrivals_lose_no_block_and_starve_nobody() {
             // Between two forward passes a few requests arrive, and now and then many.
             let burst = if rng.next_u32() % 200 == 0 { 60 } else { rng.next_u32() % 3 };
             // They wait for a while where many are waiting, so that any number of them is served.
-            let room = MOST_OPEN.saturating_sub(submitted - heard.ended.load(Ordering::Relaxed));
+            let room = MAX_OPEN.saturating_sub(submitted - heard.ended.load(Ordering::Relaxed));
             for _ in 0..(burst as usize).min(arrivals - submitted).min(room) {
                 let class = (rng.next_u32() % classes.len() as u32) as usize;
                 let impatient = rng.next_u32() % 4 == 0;

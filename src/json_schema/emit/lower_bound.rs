@@ -37,7 +37,7 @@ impl Emitter<'_> {
 
     fn least_object_bytes(&self, id: u32, state: ObjectState) -> u64 {
         /// `"":0` and a comma.
-        const LEAST_MEMBER: u64 = 5;
+        const MIN_MEMBER_BYTES: u64 = 5;
         if let Layout::Styled(_) = state.layout {
             return 1;
         }
@@ -47,11 +47,11 @@ impl Emitter<'_> {
         });
         let (mut bytes, mut members) = (1, 0);
         for index in required {
-            bytes += LEAST_MEMBER + object.members[index as usize].spelled.len() as u64;
+            bytes += MIN_MEMBER_BYTES + object.members[index as usize].spelled.len() as u64;
             members += 1;
         }
         let missing = object.min.saturating_sub(state.count).saturating_sub(members);
-        bytes += LEAST_MEMBER * u64::from(missing) + least_bytes_of_distinct(missing);
+        bytes += MIN_MEMBER_BYTES * u64::from(missing) + least_bytes_of_distinct(missing);
         // The first member has no comma before it.
         bytes - u64::from(state.progress != Progress::NotEmpty && bytes > 1)
     }

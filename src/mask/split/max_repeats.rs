@@ -17,7 +17,7 @@ use crate::regular::{ByteSet, Language, Languages};
 use crate::vocabulary::{Trie, Vocabulary};
 
 /// The states of a unit beyond which its repeats are not counted.
-const MOST_UNIT_STATES: usize = 64;
+const MAX_UNIT_STATES: usize = 64;
 
 /// The most repeats of a unit in any token, the last of which may be unfinished; [`u32::MAX`] for a
 /// unit of many states.
@@ -139,7 +139,7 @@ impl UnitAutomaton {
                 }
                 bytes[usize::from(byte)] = id as u16;
             }
-            if states.len() > MOST_UNIT_STATES {
+            if states.len() > MAX_UNIT_STATES {
                 return Ok(None);
             }
             let mut classes = [(0, 0); 256];

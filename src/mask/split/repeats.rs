@@ -40,10 +40,10 @@ pub(crate) use exits::RepeatExits;
 pub(crate) use walk::is_prefix_free;
 
 /// More tokens than this are kept as masks, too.
-const LEAST_MASK_TOKENS: usize = 400;
+const MIN_MASK_TOKENS: usize = 400;
 
 /// A unit of no more first bytes than this reaches little of the trie, and shapes save nothing.
-const FEW_FIRST_BYTES: usize = 4;
+const MAX_UNSHAPED_FIRST_BYTES: usize = 4;
 
 /// The units, at least one, that a token has before it leaves the repeat.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +118,7 @@ impl RepeatSplit {
         let mut walk = RepeatWalk::new(vocabulary, languages, unit);
         let first = walk.languages.first_bytes(unit)?;
         let shapes = tables.strategies.has(Strategy::ByteShapes);
-        if shapes && node == 0 && first.len() > FEW_FIRST_BYTES {
+        if shapes && node == 0 && first.len() > MAX_UNSHAPED_FIRST_BYTES {
             for class in classes() {
                 if walk.is_uniform(unit, class)? {
                     if first.contains(class)
@@ -195,7 +195,7 @@ impl RepeatSplit {
     /// The same as a mask, if they are many.
     pub(crate) fn mask(&self, units: u32) -> Option<&TokenMask> {
         let index = self.index(units);
-        if (self.upto[index] as usize) < LEAST_MASK_TOKENS {
+        if (self.upto[index] as usize) < MIN_MASK_TOKENS {
             return None;
         }
         Some(self.masks[index].get_or_init(|| {

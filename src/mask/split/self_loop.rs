@@ -18,7 +18,7 @@ use crate::regular::{ByteSet, Language, Languages};
 use crate::vocabulary::Vocabulary;
 
 /// The least bytes that lead back to a state with a self-loop; with fewer, most tokens would be read.
-const LEAST_LOOP_BYTES: usize = 32;
+const MIN_LOOP_BYTES: usize = 32;
 
 /// A state entered from the self-loop whose row differs from the self-loop's only at `seconds`.
 struct SecondState {
@@ -43,7 +43,7 @@ impl LoopExits {
         let row = *languages.row(looping_state)?;
         let is_live = |byte: u8| row[usize::from(byte)] != Language::EMPTY;
         if languages.is_nullable(looping_state)
-            || row.iter().filter(|&&next| next == looping_state).count() < LEAST_LOOP_BYTES
+            || row.iter().filter(|&&next| next == looping_state).count() < MIN_LOOP_BYTES
             || (0x80..0xC2).chain(0xF5..=0xFF).any(is_live)
         {
             return Ok(None);

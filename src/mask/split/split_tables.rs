@@ -14,10 +14,10 @@ use crate::regular::{Language, Languages};
 use crate::vocabulary::{IndexReader, Trie, Vocabulary};
 
 /// The tokens of most characters that are listed.
-const LONGEST_TOKENS: usize = 2_048;
+const MAX_LISTED_LONG_TOKENS: usize = 2_048;
 
 /// Tokens of no more bytes than this are never listed among the longest.
-const SHORT_BYTES: usize = 16;
+const MAX_UNLISTED_BYTES: usize = 16;
 
 #[derive(Debug)]
 pub(crate) struct SplitTables {
@@ -77,7 +77,7 @@ impl SplitTables {
     ) -> Option<&[u32]> {
         let longer = |token: &u32| characters(vocabulary, *token) > most as usize;
         let count = self.longest_tokens.partition_point(longer);
-        (count < LONGEST_TOKENS && most as usize >= SHORT_BYTES)
+        (count < MAX_LISTED_LONG_TOKENS && most as usize >= MAX_UNLISTED_BYTES)
             .then(|| &self.longest_tokens[..count])
     }
 
@@ -120,13 +120,14 @@ impl SplitTables {
 
 /// The tokens of most characters, those of most first.
 fn longest_tokens(vocabulary: &Vocabulary) -> Box<[u32]> {
-    let long =
-        |&&token: &&u32| vocabulary.token_bytes(token).is_some_and(|b| b.len() > SHORT_BYTES);
+    let long = |&&token: &&u32| {
+        vocabulary.token_bytes(token).is_some_and(|b| b.len() > MAX_UNLISTED_BYTES)
+    };
     let tokens = vocabulary.trie().ids().iter().filter(long);
     let mut tokens: Vec<(Reverse<usize>, u32)> =
         tokens.map(|&token| (Reverse(characters(vocabulary, token)), token)).collect();
     tokens.sort_unstable();
-    tokens.truncate(LONGEST_TOKENS);
+    tokens.truncate(MAX_LISTED_LONG_TOKENS);
     tokens.into_iter().map(|(_, token)| token).collect()
 }
 

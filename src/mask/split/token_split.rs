@@ -88,11 +88,11 @@ impl SplitDraft {
 }
 
 /// Fewer word bytes than this are letters of a suffix or of a keyword, not the rest of a word.
-const LEAST_WORD_BYTES: usize = 10;
+const MIN_WORD_BYTES: usize = 10;
 
 /// Of the bytes with which a terminal may go on where it may end, those of words, if it reads words.
 pub(crate) fn word_bytes(bytes: ByteSet) -> ByteSet {
     let word = (0..=u8::MAX).filter(|&b| b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80);
     let word: ByteSet = word.filter(|&byte| bytes.contains(byte)).collect();
-    if word.len() < LEAST_WORD_BYTES { ByteSet::EMPTY } else { word }
+    if word.len() < MIN_WORD_BYTES { ByteSet::EMPTY } else { word }
 }

@@ -13,7 +13,7 @@ use crate::vocabulary::{TokenMask, Trie, Vocabulary};
 
 /// Nodes of the smallest subtree that is tested for skipping; below that, the test costs as much as the
 /// visit.
-const LEAST_SKIPPED_NODES: usize = 3;
+const MIN_SKIPPED_NODES: usize = 3;
 
 /// A trie, and the byte groups below its nodes.
 #[derive(Clone, Copy)]
@@ -104,7 +104,7 @@ impl<'a> TokenWalk<'a> {
             }
             return Ok(last);
         }
-        if last - node >= LEAST_SKIPPED_NODES
+        if last - node >= MIN_SKIPPED_NODES
             && self.states.self_loops(next)? & nodes.groups_below[node] == nodes.groups_below[node]
         {
             self.note_inside(trie.subtree_tokens(node));

@@ -94,7 +94,7 @@ const SMALL_BYTES: usize = 128;
 const COUNT_EVERY: usize = 512;
 
 /// Values that are spared before one goes that was asked for.
-const MOST_SPARED: usize = 64;
+const MAX_SPARED: usize = 64;
 
 fn split_bytes(split: Option<&TokenSplit>) -> usize {
     SMALL_BYTES + split.map_or(0, TokenSplit::bytes)
@@ -200,7 +200,7 @@ impl ClockCache {
         let mut spared = 0;
         while self.bytes.saturating_add(self.repeat_bytes) > limit {
             let Some(key) = self.order.pop_front() else { break };
-            if spared < MOST_SPARED && self.spare(&key) {
+            if spared < MAX_SPARED && self.spare(&key) {
                 spared += 1;
                 self.order.push_back(key);
             } else {

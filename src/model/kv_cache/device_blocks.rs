@@ -8,7 +8,7 @@ use super::CacheShape;
 use crate::model::paged_attention;
 
 /// Blocks by which the tensors grow at least; beyond that they double.
-const LEAST_GROWTH: usize = 16;
+const MIN_GROWTH: usize = 16;
 
 /// The blocks of all sequences of a model.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl DeviceBlocks {
         if blocks <= self.count {
             return Ok(());
         }
-        let count = blocks.max(self.count * 2).max(self.count + LEAST_GROWTH);
+        let count = blocks.max(self.count * 2).max(self.count + MIN_GROWTH);
         let Self { shape, dtype, device, layers, .. } = self;
         let rows = |layout: &BlockLayout| count * layout.kv_heads * BLOCK_POSITIONS;
         let zeros =

@@ -10,7 +10,7 @@ use crate::regular::{ByteSet, Language, Languages};
 use crate::vocabulary::Vocabulary;
 
 /// The states of a unit beyond which it is not searched for whether it is prefix-free.
-const MOST_PREFIX_STATES: usize = 48;
+const MAX_PREFIX_STATES: usize = 48;
 
 /// A position in a repeat: the state within a unit, the whole units before, and their bytes.
 #[derive(Clone, Copy)]
@@ -158,7 +158,7 @@ pub(crate) fn is_prefix_free(languages: &mut Languages, unit: Language) -> Resul
             if after == Language::EPSILON || after == Language::EMPTY {
                 continue;
             }
-            if languages.is_nullable(after) || seen.len() > MOST_PREFIX_STATES {
+            if languages.is_nullable(after) || seen.len() > MAX_PREFIX_STATES {
                 return Ok(false);
             }
             if !seen.contains(&after) {
