@@ -18,10 +18,10 @@ pub enum ConstraintPart {
 }
 
 impl ConstraintPart {
-    /// The part that a label of the intermediate form names. Labels of keywords are JSON pointers,
+    /// The part that an origin of the intermediate form names. Origins of keywords are JSON pointers,
     /// which begin with a slash; no notation allows that in the name of a rule.
-    pub(crate) fn from_label(label: String) -> Self {
-        if label.starts_with('/') { Self::Keyword(label) } else { Self::Rule(label) }
+    pub(crate) fn from_origin(origin: String) -> Self {
+        if origin.starts_with('/') { Self::Keyword(origin) } else { Self::Rule(origin) }
     }
 
     /// The JSON pointer, or the name of the rule.

@@ -191,8 +191,8 @@ impl Program {
                 pointers.map(ConstraintPart::Keyword).collect()
             }
             _ => {
-                let label = self.label_text(tables.points.label_of[id as usize]);
-                vec![ConstraintPart::from_label(label)]
+                let origin = self.origin_text(tables.points.origin_by_point[id as usize]);
+                vec![ConstraintPart::from_origin(origin)]
             }
         }
     }
@@ -204,8 +204,8 @@ impl Program {
             return error;
         }
         let tables = self.tables.borrow();
-        let mut labels = ids.map(|id| tables.points.origin(id));
-        let places = labels.find_map(|label| match label {
+        let mut origins = ids.map(|id| tables.points.origin(id));
+        let places = origins.find_map(|origin| match origin {
             Origin::Places(places) if !places.is_empty() => Some(places),
             _ => None,
         });
@@ -215,10 +215,10 @@ impl Program {
         }
     }
 
-    /// A label in words: a rule, or JSON pointers of keywords.
-    pub(crate) fn label_text(&self, label: u32) -> String {
+    /// An origin in words: a rule, or JSON pointers of keywords.
+    pub(crate) fn origin_text(&self, id: u32) -> String {
         let tables = self.tables.borrow();
-        match (&tables.points.labels[label as usize], &tables.answers.source) {
+        match (&tables.points.origins[id as usize], &tables.answers.source) {
             (Origin::Text(text) | Origin::Kind(text), _) => text.to_string(),
             (Origin::Places(places), Some(source)) => source.places(places),
             // Only sources speak of places.
@@ -248,9 +248,9 @@ impl Program {
         self.tables.borrow().points.points.len()
     }
 
-    /// The label of a point, for [`Self::label_text`].
-    pub(crate) fn label(&self, point: PointId) -> u32 {
-        self.tables.borrow().points.label_of[point as usize]
+    /// The number of a point's origin, for [`Self::origin_text`].
+    pub(crate) fn origin_id(&self, point: PointId) -> u32 {
+        self.tables.borrow().points.origin_by_point[point as usize]
     }
 
     /// A choice of names.
@@ -330,10 +330,10 @@ impl Program {
             },
             points: &mut points,
             names: &mut names,
-            label: 0,
+            origin_id: 0,
         };
         for rule in grammar.rules() {
-            compiler.label = compiler.label_of(&Origin::Text(rule.name().into()));
+            compiler.origin_id = compiler.intern_origin(&Origin::Text(rule.name().into()));
             let entry = if productive[rule.body().index()] {
                 compiler.compile(rule.body(), RETURN)?
             } else {
@@ -344,7 +344,7 @@ impl Program {
         }
         // Only programs that grow look nodes up again.
         points.memo = FxHashMap::default();
-        points.label_ids = FxHashMap::default();
+        points.origin_ids = FxHashMap::default();
         let tables = ProgramTables { points, ..ProgramTables::default() };
         let budgets = grammar.nodes().iter().any(Node::is_budget);
         let program = Self { budgets, ..Self::with_tables(tables, grammar.start(), None) };
@@ -392,7 +392,7 @@ impl Program {
     fn ask(
         &self,
         languages: &mut Languages,
-        label: Option<RuleId>,
+        rule: Option<RuleId>,
         question: impl FnOnce(&mut dyn Source) -> Result<Option<NodeId>>,
     ) -> Result<Option<PointId>> {
         let ProgramTables { points, names, answers } = &mut *self.tables.borrow_mut();
@@ -410,9 +410,9 @@ impl Program {
             let mut captures = false;
             source.with_builder(&mut |builder| {
                 let nodes = PartialGrammar { builder, captures: Cell::new(false) };
-                let mut compiler = ProgramCompiler { nodes: &nodes, points, names, label: 0 };
-                if let Some(rule) = label {
-                    compiler.label = compiler.label_of(builder.rule_origin(rule));
+                let mut compiler = ProgramCompiler { nodes: &nodes, points, names, origin_id: 0 };
+                if let Some(rule) = rule {
+                    compiler.origin_id = compiler.intern_origin(builder.rule_origin(rule));
                 }
                 point = compiler.compile(node, RETURN);
                 captures |= nodes.captures.get();

@@ -50,7 +50,7 @@ pub(super) fn measure(visits: &Visits, program: &ProgramView, distances: &Distan
     let mut seen = vec![false; distances.len()];
     let mut todo: Vec<u32> = visits.continuations.iter().copied().collect();
     todo.extend(program.start().ok());
-    let mut labels = FxHashSet::default();
+    let mut origins = FxHashSet::default();
     let mut alternatives = Reached::default();
     while let Some(point) = todo.pop() {
         let at = point as usize;
@@ -61,7 +61,7 @@ pub(super) fn measure(visits: &Visits, program: &ProgramView, distances: &Distan
         seen[at] = true;
         let instruction = distances.instruction(point);
         if is_place(instruction) {
-            labels.insert(program.label(point));
+            origins.insert(program.origin_id(point));
         }
         let mut count = |alternative: u32| {
             alternatives.known += 1;
@@ -98,13 +98,13 @@ pub(super) fn measure(visits: &Visits, program: &ProgramView, distances: &Distan
             Instruction::Scope { body, .. } => todo.push(*body),
         }
     }
-    let text = |labels: &FxHashSet<u32>| -> FxHashSet<String> {
-        let texts = labels.iter().map(|&label| program.label_text(label));
+    let text = |origins: &FxHashSet<u32>| -> FxHashSet<String> {
+        let texts = origins.iter().map(|&origin| program.origin_text(origin));
         texts.filter(|text| !text.is_empty()).collect()
     };
-    let mut reached = text(&visits.labels);
-    reached.extend(visits.earlier_labels.iter().cloned());
-    let known: FxHashSet<String> = text(&labels).union(&reached).cloned().collect();
+    let mut reached = text(&visits.origins);
+    reached.extend(visits.earlier_origins.iter().cloned());
+    let known: FxHashSet<String> = text(&origins).union(&reached).cloned().collect();
     let mut missing: Vec<String> = known.difference(&reached).cloned().collect();
     missing.sort_unstable();
     let rules = |places: &FxHashSet<String>| {

@@ -182,12 +182,12 @@ impl ProgramView {
     }
 
     /// The number of the place in the constraint that a point comes from.
-    pub(super) fn label(&self, point: u32) -> u32 {
-        self.with(|program, _| program.label(point))
+    pub(super) fn origin_id(&self, point: u32) -> u32 {
+        self.with(|program, _| program.origin_id(point))
     }
 
-    /// A [`label`](Self::label) in words: a rule with line and column, or a JSON pointer.
-    pub(super) fn label_text(&self, label: u32) -> String {
-        self.with(|program, _| program.label_text(label))
+    /// An [`origin_id`](Self::origin_id) in words: a rule with line and column, or a JSON pointer.
+    pub(super) fn origin_text(&self, origin: u32) -> String {
+        self.with(|program, _| program.origin_text(origin))
     }
 }

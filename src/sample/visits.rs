@@ -12,7 +12,7 @@ const MAX_STATES: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Visits {
     /// Labels of points that texts have come to.
-    pub(super) labels: FxHashSet<u32>,
+    pub(super) origins: FxHashSet<u32>,
     /// Alternatives that texts have taken, by point and number.
     alternatives: FxHashSet<(u32, u32)>,
     /// Points behind captured texts, which no other point leads to.
@@ -24,17 +24,17 @@ pub(super) struct Visits {
     /// The number of steps from `states`.
     pub(super) steps_known: usize,
     /// Labels, in words, that texts of earlier program views have come to.
-    pub(super) earlier_labels: FxHashSet<String>,
+    pub(super) earlier_origins: FxHashSet<String>,
 }
 
 impl Visits {
-    /// The number of labels and alternatives that were reached.
+    /// The number of origins and alternatives that were reached.
     pub(super) fn count(&self) -> usize {
-        self.labels.len() + self.alternatives.len()
+        self.origins.len() + self.alternatives.len()
     }
 
     pub(super) fn record_place(&mut self, program: &ProgramView, point: u32) {
-        self.labels.insert(program.label(point));
+        self.origins.insert(program.origin_id(point));
     }
 
     pub(super) fn record_alternative(&mut self, point: u32, number: u32) {
@@ -58,7 +58,7 @@ impl Visits {
         point: u32,
         instruction: &Instruction,
     ) -> bool {
-        is_place(instruction) && !self.labels.contains(&program.label(point))
+        is_place(instruction) && !self.origins.contains(&program.origin_id(point))
     }
 
     /// Records a state of a terminal and the number of its successors.
@@ -80,12 +80,12 @@ impl Visits {
         }
     }
 
-    /// Forgets the numbers of points and keeps the labels in words, since another view numbers its
+    /// Forgets the numbers of points and keeps the origins in words, since another view numbers its
     /// points in another order.
     pub(super) fn forget_points(&mut self, program: &ProgramView) {
-        let labels = self.labels.iter().map(|&label| program.label_text(label));
-        let earlier_labels = labels.chain(self.earlier_labels.drain()).collect();
-        *self = Self { earlier_labels, ..Self::default() };
+        let origins = self.origins.iter().map(|&origin| program.origin_text(origin));
+        let earlier_origins = origins.chain(self.earlier_origins.drain()).collect();
+        *self = Self { earlier_origins, ..Self::default() };
     }
 }
 

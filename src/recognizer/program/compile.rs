@@ -27,7 +27,7 @@ const MAX_GROUP_NESTING: u32 = 1_000;
 /// A view of the nodes to be compiled.
 pub(super) trait GrammarNodes {
     fn node(&self, id: NodeId) -> &Node;
-    fn label(&self, id: NodeId) -> Option<&Origin>;
+    fn origin(&self, id: NodeId) -> Option<&Origin>;
     fn language(&self, language: Language) -> Language;
     fn is_productive(&self, id: NodeId) -> bool;
     /// Whether the first part of a choice leads to a shortest text.
@@ -50,7 +50,7 @@ impl GrammarNodes for WholeGrammar<'_> {
         self.grammar.node(id)
     }
 
-    fn label(&self, id: NodeId) -> Option<&Origin> {
+    fn origin(&self, id: NodeId) -> Option<&Origin> {
         self.grammar.origin(id)
     }
 
@@ -74,7 +74,7 @@ impl GrammarNodes for PartialGrammar<'_> {
         self.builder.node(id)
     }
 
-    fn label(&self, id: NodeId) -> Option<&Origin> {
+    fn origin(&self, id: NodeId) -> Option<&Origin> {
         self.builder.origin(id)
     }
 
@@ -195,19 +195,19 @@ pub(super) struct ProgramCompiler<'a> {
     pub(super) nodes: &'a dyn GrammarNodes,
     pub(super) points: &'a mut PointTable,
     pub(super) names: &'a mut NameTable,
-    /// The innermost label around the node being compiled.
-    pub(super) label: u32,
+    /// The innermost origin around the node being compiled.
+    pub(super) origin_id: u32,
 }
 
 impl ProgramCompiler<'_> {
-    /// The number of a label.
-    pub(super) fn label_of(&mut self, label: &Origin) -> u32 {
-        if let Some(&id) = self.points.label_ids.get(label) {
+    /// The number of an origin.
+    pub(super) fn intern_origin(&mut self, origin: &Origin) -> u32 {
+        if let Some(&id) = self.points.origin_ids.get(origin) {
             return id;
         }
-        let id = self.points.labels.len() as u32;
-        self.points.labels.push(label.clone());
-        self.points.label_ids.insert(label.clone(), id);
+        let id = self.points.origins.len() as u32;
+        self.points.origins.push(origin.clone());
+        self.points.origin_ids.insert(origin.clone(), id);
         id
     }
 
@@ -221,7 +221,7 @@ impl ProgramCompiler<'_> {
         }
         let id = self.points.points.len() as PointId;
         self.points.points.push(point);
-        self.points.label_of.push(self.label);
+        self.points.origin_by_point.push(self.origin_id);
         self.points.reads_json_string.push(false);
         Ok(id)
     }
@@ -231,10 +231,10 @@ impl ProgramCompiler<'_> {
         if let Some(&point) = self.points.memo.get(&(id, next)) {
             return Ok(point);
         }
-        let outer = self.label;
+        let outer = self.origin_id;
         let nodes = self.nodes;
-        if let Some(label) = nodes.label(id) {
-            self.label = self.label_of(label);
+        if let Some(origin) = nodes.origin(id) {
+            self.origin_id = self.intern_origin(origin);
         }
         let point = match nodes.node(id) {
             &Node::Regular(language) => match nodes.language(language) {
@@ -284,7 +284,7 @@ impl ProgramCompiler<'_> {
                 point
             }
         };
-        self.label = outer;
+        self.origin_id = outer;
         self.points.memo.insert((id, next), point);
         Ok(point)
     }

@@ -18,8 +18,8 @@ pub(super) type CaptureTargets = FxHashMap<(u32, Option<Box<[u8]>>), Option<Poin
 #[derive(Clone, Debug, Default)]
 pub(super) struct PointTable {
     pub(super) points: Vec<Point>,
-    /// By point: index into `labels`.
-    pub(super) label_of: Vec<u32>,
+    /// By point: index into `origins`.
+    pub(super) origin_by_point: Vec<u32>,
     /// By point: whether a JSON string is read there.
     pub(super) reads_json_string: Vec<bool>,
     /// The points of forks.
@@ -30,8 +30,8 @@ pub(super) struct PointTable {
     pub(super) temperatures: FxHashMap<PointId, Temperature>,
     /// The special tokens of points.
     pub(super) tokens: Vec<u32>,
-    pub(super) labels: Vec<Origin>,
-    pub(super) label_ids: FxHashMap<Origin, u32>,
+    pub(super) origins: Vec<Origin>,
+    pub(super) origin_ids: FxHashMap<Origin, u32>,
     /// By rule: the point where its body begins, [`UNKNOWN_BODY`] until asked for.
     pub(super) entries: Vec<PointId>,
     /// The points that nodes were compiled to, by node and continuation.
@@ -76,9 +76,9 @@ impl PointTable {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
             points: vec![Point::Sentinel; 2],
-            label_of: vec![0; 2],
+            origin_by_point: vec![0; 2],
             reads_json_string: vec![false; 2],
-            labels: vec![Origin::Text("".into())],
+            origins: vec![Origin::Text("".into())],
             limit: limits.grammar_size,
             ..Self::default()
         }
@@ -94,20 +94,20 @@ impl PointTable {
             map.capacity() * (size_of::<(K, V)>() + 1)
         }
         list(&self.points)
-            + list(&self.label_of)
+            + list(&self.origin_by_point)
             + list(&self.reads_json_string)
             + list(&self.branches)
             + map(&self.shortest)
             + map(&self.temperatures)
             + list(&self.tokens)
-            + list(&self.labels)
-            + map(&self.label_ids)
+            + list(&self.origins)
+            + map(&self.origin_ids)
             + list(&self.entries)
             + map(&self.memo)
     }
 
-    /// The label of a point.
+    /// The origin of a point.
     pub(super) fn origin(&self, point: PointId) -> &Origin {
-        &self.labels[self.label_of[point as usize] as usize]
+        &self.origins[self.origin_by_point[point as usize] as usize]
     }
 }
