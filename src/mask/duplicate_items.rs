@@ -54,8 +54,8 @@ impl TerminalReader<'_> {
         let vocabulary: &Vocabulary = self.vocabulary;
         let tokens = self.cache.trie_of(cursor);
         let trie = tokens.trie(vocabulary);
-        let mut open = vec![(cursor.node as usize, at, state)];
-        while let Some((node, at, state)) = open.pop() {
+        let mut pending = vec![(cursor.node as usize, at, state)];
+        while let Some((node, at, state)) = pending.pop() {
             for child in trie.children(node, texts.first_bytes(at).bits()) {
                 let TrieNode { byte, subtree_end, .. } = trie.nodes()[child];
                 let (Some(at), state) =
@@ -75,7 +75,7 @@ impl TerminalReader<'_> {
                     }
                 }
                 if state != Language::EMPTY && subtree_end as usize > child + 1 {
-                    open.push((child, at, state));
+                    pending.push((child, at, state));
                 }
             }
         }

@@ -134,9 +134,9 @@ impl TerminalReader<'_> {
         let nodes = trie.nodes();
         let mut tokens = Vec::new();
         let mut steps = 0;
-        let mut open: Vec<(u32, Language)> =
+        let mut pending: Vec<(u32, Language)> =
             languages.iter().map(|&language| (cursor.node, language)).collect();
-        while let Some((node, state)) = open.pop() {
+        while let Some((node, state)) = pending.pop() {
             let first = self.languages.first_bytes(state)?;
             let ends = node != cursor.node && self.languages.is_nullable(state);
             let quote = if ends { ByteSet::single(b'"') } else { ByteSet::EMPTY };
@@ -146,7 +146,7 @@ impl TerminalReader<'_> {
                     tokens.extend_from_slice(trie.subtree_tokens(child));
                 }
                 if first.contains(at.byte) && at.subtree_end as usize > child + 1 {
-                    open.push((child as u32, self.languages.step(state, at.byte)?));
+                    pending.push((child as u32, self.languages.step(state, at.byte)?));
                 }
                 steps += 1;
                 if tokens.len() > MAX_EXCLUDED_TOKENS || steps > MAX_EXCLUSION_STEPS {

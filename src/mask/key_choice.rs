@@ -65,9 +65,9 @@ impl TerminalReader<'_> {
         let trie = tokens.trie(vocabulary);
         let nodes = trie.nodes();
         // A node of the tokens' trie and one of the names', with the first bytes of the latter.
-        let mut open: SmallVec<[(usize, u32, ByteSet); 16]> = SmallVec::new();
-        open.push((cursor.node as usize, name_node, first));
-        while let Some((node, name, first)) = open.pop() {
+        let mut pending: SmallVec<[(usize, u32, ByteSet); 16]> = SmallVec::new();
+        pending.push((cursor.node as usize, name_node, first));
+        while let Some((node, name, first)) = pending.pop() {
             for child in trie.children(node, first.bits()) {
                 let at = nodes[child];
                 let step = names.step(name, at.byte);
@@ -78,7 +78,7 @@ impl TerminalReader<'_> {
                 let is_leaf = at.subtree_end as usize == child + 1;
                 match step {
                     NameStep::Inside(name) if !is_leaf => {
-                        open.push((child, name, names.first(name)));
+                        pending.push((child, name, names.first(name)));
                     }
                     NameStep::End(rank) if !is_leaf => {
                         ends.push((rank, TrieCursor { node: child as u32, ..cursor }));

@@ -90,7 +90,7 @@ pub(crate) struct TerminalCache {
     pub(super) facts: StateFacts,
     pub(super) splits: SplitMemo,
     /// Buffers of walks: nodes to be visited, each with the state there and its first bytes.
-    pub(super) open_buffers: Vec<Vec<(u32, Language, ByteSet)>>,
+    pub(super) pending_buffers: Vec<Vec<(u32, Language, ByteSet)>>,
     /// Bytes of `tokens` and of the lists in `splits`.
     pub(super) token_bytes: usize,
 }
@@ -107,7 +107,7 @@ impl TerminalCache {
             tokens: FxHashMap::default(),
             facts: StateFacts::default(),
             splits: SplitMemo::default(),
-            open_buffers: Vec::new(),
+            pending_buffers: Vec::new(),
             token_bytes: 0,
         }
     }

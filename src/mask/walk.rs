@@ -31,7 +31,7 @@ pub(super) struct VisitedNode<'a> {
 }
 
 /// Nodes to be visited, each with the state there and the bytes with which it may go on.
-type OpenNodes = Vec<(u32, Language, ByteSet)>;
+type PendingNodes = Vec<(u32, Language, ByteSet)>;
 
 impl TerminalReader<'_> {
     /// Adds the tokens below a cursor that the terminal lets through.
@@ -70,26 +70,26 @@ impl TerminalReader<'_> {
         first: ByteSet,
         found: &mut TerminalTokensBuilder,
     ) -> Result<()> {
-        let mut open = self.cache.open_buffers.pop().unwrap_or_default();
-        open.push((cursor.node, query.state, first));
-        let result = self.walk_open(query, cursor, &mut open, found);
-        open.clear();
-        self.cache.open_buffers.push(open);
+        let mut pending = self.cache.pending_buffers.pop().unwrap_or_default();
+        pending.push((cursor.node, query.state, first));
+        let result = self.walk_pending(query, cursor, &mut pending, found);
+        pending.clear();
+        self.cache.pending_buffers.push(pending);
         result
     }
 
-    fn walk_open(
+    fn walk_pending(
         &mut self,
         query: TerminalQuery,
         cursor: TrieCursor,
-        open: &mut OpenNodes,
+        pending: &mut PendingNodes,
         found: &mut TerminalTokensBuilder,
     ) -> Result<()> {
         let vocabulary: &Vocabulary = self.vocabulary;
         let tokens = self.cache.trie_of(cursor);
         let trie = tokens.trie(vocabulary);
         let nodes = trie.nodes();
-        while let Some((node, before, first)) = open.pop() {
+        while let Some((node, before, first)) = pending.pop() {
             for child in trie.children(node as usize, first.bits()) {
                 if found.node_budget == 0 {
                     return Ok(());
@@ -129,7 +129,7 @@ impl TerminalReader<'_> {
                     self.read_from(TerminalQuery { state, ..query }, here, found)?;
                     continue;
                 }
-                open.push((child as u32, state, self.languages.first_bytes(state)?));
+                pending.push((child as u32, state, self.languages.first_bytes(state)?));
             }
         }
         Ok(())

@@ -77,8 +77,8 @@ pub(in crate::mask) fn differing_tokens(
             let at = nodes[node];
             path.truncate(usize::from(at.depth));
             let (mine, theirs, same_ends) = path[usize::from(at.depth) - 1];
-            let mine = states.step_on(mine, at.byte)?;
-            let theirs = states.step_on(theirs, at.byte)?;
+            let mine = states.step_or_dead(mine, at.byte)?;
+            let theirs = states.step_or_dead(theirs, at.byte)?;
             if mine == theirs && same_ends {
                 node = at.subtree_end as usize;
                 continue;
@@ -89,7 +89,7 @@ pub(in crate::mask) fn differing_tokens(
                 continue;
             }
             tokens.extend_from_slice(trie.tokens(node));
-            let end = states.end_of(mine)? == states.end_of(theirs)?;
+            let end = states.end_word_bytes(mine)? == states.end_word_bytes(theirs)?;
             path.push((mine, theirs, same_ends && end));
             node += 1;
         }

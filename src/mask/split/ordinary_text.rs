@@ -58,7 +58,7 @@ pub(in crate::mask) fn split_by_ordinary_text(
             _ => (StateTable::START, 0),
         };
         for &byte in &text[from..] {
-            before = states.step_on(before, byte)?;
+            before = states.step_or_dead(before, byte)?;
         }
         subtrees.push(Subtree { node, before: states.state(before) });
     }

@@ -95,10 +95,10 @@ fn leads_back(
     looping_state: Language,
 ) -> Result<bool> {
     let Some(position) = CharacterPosition::BOUNDARY.step(lead) else { return Ok(false) };
-    let mut open: SmallVec<[(Language, CharacterPosition); 8]> =
+    let mut pending: SmallVec<[(Language, CharacterPosition); 8]> =
         SmallVec::from_slice(&[(next, position)]);
     let mut at = 0;
-    while let Some(&(state, position)) = open.get(at) {
+    while let Some(&(state, position)) = pending.get(at) {
         at += 1;
         if state == Language::EMPTY || languages.is_nullable(state) {
             return Ok(false);
@@ -111,9 +111,9 @@ fn leads_back(
                 Some(CharacterPosition::BOUNDARY) if next != looping_state => return Ok(false),
                 Some(position)
                     if position != CharacterPosition::BOUNDARY
-                        && !open.contains(&(next, position)) =>
+                        && !pending.contains(&(next, position)) =>
                 {
-                    open.push((next, position));
+                    pending.push((next, position));
                 }
                 _ => {}
             }

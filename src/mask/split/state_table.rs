@@ -31,8 +31,8 @@ pub(in crate::mask) struct StateTable<'a> {
 impl<'a> StateTable<'a> {
     pub(in crate::mask) const START: u32 = 0;
     pub(in crate::mask) const DEAD: u32 = u32::MAX;
-    /// Not asked for yet.
-    const OPEN: u32 = u32::MAX - 1;
+    /// Not computed yet.
+    const UNFILLED: u32 = u32::MAX - 1;
 
     pub(in crate::mask) fn new(
         languages: &'a mut Languages,
@@ -60,7 +60,7 @@ impl<'a> StateTable<'a> {
     pub(in crate::mask) fn number(&mut self, state: Language) -> u32 {
         *self.ids.entry(state).or_insert_with(|| {
             self.accepting.push(self.languages.is_nullable(state));
-            self.next.push([Self::OPEN; 256]);
+            self.next.push([Self::UNFILLED; 256]);
             self.uniform.push(None);
             self.word_bytes.push(None);
             self.self_loops.push(None);
@@ -83,13 +83,13 @@ impl<'a> StateTable<'a> {
     #[inline(always)]
     pub(in crate::mask) fn step(&mut self, state: u32, byte: u8) -> Result<u32> {
         match self.next[state as usize][usize::from(byte)] {
-            Self::OPEN => self.open(state, byte),
+            Self::UNFILLED => self.fill(state, byte),
             next => Ok(next),
         }
     }
 
     #[cold]
-    fn open(&mut self, state: u32, byte: u8) -> Result<u32> {
+    fn fill(&mut self, state: u32, byte: u8) -> Result<u32> {
         let next = match self.languages.step(self.states[state as usize], byte)? {
             Language::EMPTY => Self::DEAD,
             next => self.number(next),
@@ -99,12 +99,13 @@ impl<'a> StateTable<'a> {
     }
 
     /// Like [`step`](Self::step), also from [`DEAD`](Self::DEAD).
-    pub(in crate::mask) fn step_on(&mut self, state: u32, byte: u8) -> Result<u32> {
+    pub(in crate::mask) fn step_or_dead(&mut self, state: u32, byte: u8) -> Result<u32> {
         if state == Self::DEAD { Ok(Self::DEAD) } else { self.step(state, byte) }
     }
 
-    /// The word bytes with which a state where the terminal may end goes on; `None` where it may not end.
-    pub(in crate::mask) fn end_of(&mut self, state: u32) -> Result<Option<ByteSet>> {
+    /// `None` where the terminal cannot end; otherwise the word bytes with which it may go on, which decide
+    /// whether the end is listed.
+    pub(in crate::mask) fn end_word_bytes(&mut self, state: u32) -> Result<Option<ByteSet>> {
         if state == Self::DEAD || !self.is_accepting(state) {
             return Ok(None);
         }
