@@ -219,7 +219,7 @@ impl LeastDerivations<'_> {
             }
             // The item equals an earlier one: try once more without all earlier ones.
             let Some((texts, set)) =
-                self.recognizer.program.looked_up(tag).filter(|_| left == state)
+                self.recognizer.program.refused_texts(tag).filter(|_| left == state)
             else {
                 return Ok(None);
             };

@@ -57,6 +57,6 @@ impl CompileContext {
 
     /// Whether items that must differ may be looked up where they end: every text can be spelled.
     pub(super) fn looks_up_items(&self) -> bool {
-        self.coverage.has_every_byte() && self.splits.strategies().has(Strategy::LookedUp)
+        self.coverage.has_every_byte() && self.splits.strategies().has(Strategy::ItemLookup)
     }
 }

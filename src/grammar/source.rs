@@ -87,7 +87,7 @@ pub(crate) trait Source: Send + fmt::Debug {
     /// The texts that the capture `tag` must not be although its language holds them, with the set
     /// table that interprets the set; `None` if there are none. A longer text that merely
     /// starts with one of them is allowed; so compare only at the end of the capture.
-    fn looked_up(&self, tag: SourceTag) -> Option<(Arc<TextSets>, TextSet)>;
+    fn refused_texts(&self, tag: SourceTag) -> Option<(Arc<TextSets>, TextSet)>;
 
     /// A short text of `rule`, where the source knows one without making the rule's body;
     /// `Ok(None)` where it does not.

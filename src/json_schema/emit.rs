@@ -92,7 +92,7 @@ pub(crate) struct Emitter<'d> {
     captures: Vec<Captured>,
     /// By tag, if there are any: texts that a captured one must not be, though its language holds
     /// them.
-    looked_up: FxHashMap<u32, TextSet>,
+    refused_texts: FxHashMap<u32, TextSet>,
     separators: Separators,
     signs: StyleSigns,
 }
@@ -132,7 +132,7 @@ impl<'d> Emitter<'d> {
             objects: ObjectTables::default(),
             arrays: ArrayTables::default(),
             captures: Vec::new(),
-            looked_up: FxHashMap::default(),
+            refused_texts: FxHashMap::default(),
             separators,
             signs: StyleSigns { ends: Interned::default(), tokens },
         })

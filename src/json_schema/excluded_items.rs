@@ -6,7 +6,7 @@
 //! one of them; whether its *beginning* can still become another item is a matter of counting. An
 //! item after whose text a great many others can still come (`"ab"`, where any string will do)
 //! leaves every beginning of it alive, so nothing is taken out of the language of items, and only
-//! where such an item ends is it looked up ([`Taken::looked_up`]). All others (`"red"` of an
+//! where such an item ends is it looked up ([`ExcludedItems::refused_texts`]). All others (`"red"` of an
 //! `enum`, the last of 20 digits) are taken out of the language, which then knows by itself which
 //! beginnings lead nowhere.
 //!
@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::json_schema::number::decimal::Decimal;
 use crate::json_schema::number::{NumberSet, Numbers};
 use crate::json_schema::options::Spelling;
-use crate::json_schema::set::written_items::Taken;
+use crate::json_schema::set::written_items::ExcludedItems;
 use crate::json_schema::set::{Set, Sets};
 use crate::regular::{Language, Languages, TextSet};
 
@@ -33,25 +33,25 @@ const COUNTED_STATES: usize = 1_000;
 const COUNTED_BYTES: usize = 64;
 
 impl Sets<'_> {
-    /// The part of a set of items that written items take away.
-    pub(crate) fn taken(&mut self, set: Set, written: TextSet) -> Result<Taken> {
-        let (mut taken, mut new, mut at) = (Taken::NOTHING, Vec::new(), written);
+    /// The items of a set that written items exclude.
+    pub(crate) fn excluded_items(&mut self, set: Set, written: TextSet) -> Result<ExcludedItems> {
+        let (mut excluded, mut new, mut at) = (ExcludedItems::NOTHING, Vec::new(), written);
         while let Some((before, item)) = self.written.added.get(&at) {
-            if let Some(&known) = self.written.taken.get(&(set, at)) {
-                taken = known;
+            if let Some(&known) = self.written.excluded.get(&(set, at)) {
+                excluded = known;
                 break;
             }
             new.push((at, item.clone()));
             at = *before;
         }
         for (at, item) in new.into_iter().rev() {
-            self.take(set, &item, &mut taken)?;
-            self.written.taken.insert((set, at), taken);
+            self.exclude(set, &item, &mut excluded)?;
+            self.written.excluded.insert((set, at), excluded);
         }
-        Ok(taken)
+        Ok(excluded)
     }
 
-    fn take(&mut self, set: Set, item: &str, taken: &mut Taken) -> Result<()> {
+    fn exclude(&mut self, set: Set, item: &str, excluded: &mut ExcludedItems) -> Result<()> {
         let shape = self.shape(set)?;
         match item.as_bytes().first() {
             // A string that can be spelled in many ways is compared by all of them.
@@ -63,9 +63,10 @@ impl Sets<'_> {
                 };
                 if self.is_inexhaustible(rest)? {
                     let whole = [b"\"", &spelled[..], b"\""].concat();
-                    taken.looked_up = self.written.texts.with(taken.looked_up, &whole);
+                    excluded.refused_texts =
+                        self.written.texts.with(excluded.refused_texts, &whole);
                 } else {
-                    taken.strings = self.written.texts.with(taken.strings, &spelled);
+                    excluded.strings = self.written.texts.with(excluded.strings, &spelled);
                 }
             }
             Some(b'-' | b'0'..=b'9') => {
@@ -77,16 +78,17 @@ impl Sets<'_> {
                     let Some(rest) = rest else { return Ok(()) };
                     if self.is_inexhaustible(rest)? {
                         let texts = &self.written.texts;
-                        taken.looked_up = texts.with(taken.looked_up, literal.as_bytes());
+                        excluded.refused_texts =
+                            texts.with(excluded.refused_texts, literal.as_bytes());
                         return Ok(());
                     }
                 }
                 for literal in Numbers::literals(&number) {
                     let texts = &self.written.texts;
-                    taken.numbers = texts.with(taken.numbers, literal.as_bytes());
+                    excluded.numbers = texts.with(excluded.numbers, literal.as_bytes());
                 }
-                let all = taken.formula;
-                taken.formula = self.numbers.formula(|formulas| {
+                let all = excluded.formula;
+                excluded.formula = self.numbers.formula(|formulas| {
                     let one = formulas.value(&number);
                     formulas.or(all, one)
                 });
@@ -96,10 +98,10 @@ impl Sets<'_> {
         Ok(())
     }
 
-    /// The numbers that were taken away.
-    pub(crate) fn numbers_taken(&mut self, taken: Taken) -> NumberSet {
-        let listed = self.written.texts.language(&mut self.languages, taken.numbers);
-        NumberSet { listed, may_have_point: true, formula: taken.formula, ..NumberSet::NONE }
+    /// The numbers among the excluded items.
+    pub(crate) fn excluded_numbers(&mut self, excluded: ExcludedItems) -> NumberSet {
+        let listed = self.written.texts.language(&mut self.languages, excluded.numbers);
+        NumberSet { listed, may_have_point: true, formula: excluded.formula, ..NumberSet::NONE }
     }
 
     /// Whether each number of a set is spelled in one way: all are integers.

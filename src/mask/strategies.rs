@@ -49,7 +49,7 @@ pub enum Strategy {
     /// Checks of the tokens with a comma only those in which a second text can depend on a first.
     CommaFilter,
     /// Looks up items that must differ where they end, instead of excluding them from a language.
-    LookedUp,
+    ItemLookup,
 }
 
 impl Strategy {
@@ -75,7 +75,7 @@ impl Strategy {
         Self::SharedReadings,
         Self::HotMasks,
         Self::CommaFilter,
-        Self::LookedUp,
+        Self::ItemLookup,
     ];
 
     /// The name by which a command line switches it off.
@@ -101,7 +101,7 @@ impl Strategy {
             Self::SharedReadings => "shared_readings",
             Self::HotMasks => "hot_masks",
             Self::CommaFilter => "comma_filter",
-            Self::LookedUp => "looked_up",
+            Self::ItemLookup => "item_lookup",
         }
     }
 }

@@ -465,8 +465,8 @@ impl Program {
     }
 
     /// Texts that a captured string must not be, though its language holds them.
-    pub(crate) fn looked_up(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)> {
-        self.tables.borrow().answers.source.as_ref()?.looked_up(tag)
+    pub(crate) fn refused_texts(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)> {
+        self.tables.borrow().answers.source.as_ref()?.refused_texts(tag)
     }
 
     /// Whether a captured string is an item that others may have to differ from.

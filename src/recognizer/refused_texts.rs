@@ -17,7 +17,7 @@ impl Recognizer {
     /// `None` if it can be none of them any more.
     pub(crate) fn refused_texts(&self, item: Item) -> Option<(Arc<TextSets>, TextPlace)> {
         let Point::Capture { tag, .. } = self.program.point(item.point) else { return None };
-        let (texts, set) = self.program.looked_up(tag)?;
+        let (texts, set) = self.program.refused_texts(tag)?;
         let read = self.text(item.text);
         let at = read.iter().try_fold(texts.start(set)?, |at, &byte| texts.advance(at, byte))?;
         Some((texts, at))

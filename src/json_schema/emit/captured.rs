@@ -29,8 +29,8 @@ impl Emitter<'_> {
     }
 
     /// Texts that what is captured must not be, though its language holds them.
-    pub(super) fn looked_up(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)> {
-        let set = *self.looked_up.get(&tag)?;
+    pub(super) fn refused_texts(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)> {
+        let set = *self.refused_texts.get(&tag)?;
         Some((Arc::clone(&self.sets.written.texts), set))
     }
 }

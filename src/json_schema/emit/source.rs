@@ -411,8 +411,8 @@ impl Source for SchemaSource {
         self.ask(schema, |at| at.place_of_capture(tag), |emitter| emitter.after_capture(tag, text))
     }
 
-    fn looked_up(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)> {
-        self.schemas[self.of_tag(tag)].with_dependent(|_, emitter| emitter.looked_up(tag))
+    fn refused_texts(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)> {
+        self.schemas[self.of_tag(tag)].with_dependent(|_, emitter| emitter.refused_texts(tag))
     }
 
     fn completion(&mut self, rule: RuleId) -> Result<Option<Vec<u8>>> {

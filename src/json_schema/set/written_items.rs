@@ -21,7 +21,7 @@ pub(crate) struct WrittenItems {
     /// By set: one that lacks an item of it, and that item.
     pub(crate) added: FxHashMap<TextSet, (TextSet, Text)>,
     /// By candidate set and written set: the candidates no longer allowed.
-    pub(crate) taken: FxHashMap<(Set, TextSet), Taken>,
+    pub(crate) excluded: FxHashMap<(Set, TextSet), ExcludedItems>,
     /// Whether each number of a set is spelled in one way.
     pub(crate) spelled_once: FxHashMap<Set, bool>,
     /// Whether a language has more texts than an array has items.
@@ -32,11 +32,11 @@ pub(crate) struct WrittenItems {
     pub(crate) every_byte: bool,
 }
 
-/// The part of a set of items that written items take away.
+/// The items that an array holds already, by the way in which they are excluded.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Taken {
+pub(crate) struct ExcludedItems {
     /// Spelled items that are looked up: a further item must not end as one of them.
-    pub(crate) looked_up: TextSet,
+    pub(crate) refused_texts: TextSet,
     /// Strings that the language of items must lack, as they are spelled between quotes.
     pub(crate) strings: TextSet,
     /// The literals of numbers that the language of items must lack.
@@ -45,9 +45,9 @@ pub(crate) struct Taken {
     pub(crate) formula: NumberFormula,
 }
 
-impl Taken {
+impl ExcludedItems {
     pub(crate) const NOTHING: Self = Self {
-        looked_up: TextSet::EMPTY,
+        refused_texts: TextSet::EMPTY,
         strings: TextSet::EMPTY,
         numbers: TextSet::EMPTY,
         formula: NumberFormula::NONE,
@@ -59,7 +59,7 @@ impl Default for WrittenItems {
         Self {
             texts: TextSets::new(),
             added: FxHashMap::default(),
-            taken: FxHashMap::default(),
+            excluded: FxHashMap::default(),
             spelled_once: FxHashMap::default(),
             inexhaustible: FxHashMap::default(),
             short: FxHashMap::default(),
@@ -103,6 +103,6 @@ impl WrittenItems {
 
     /// Approximate memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.texts.bytes() + self.added.len() * 64 + self.taken.len() * 48
+        self.texts.bytes() + self.added.len() * 64 + self.excluded.len() * 48
     }
 }

@@ -298,9 +298,9 @@ impl Emitter<'_> {
             _ => TextSet::EMPTY,
         };
         let shape = self.sets.shape(set)?;
-        let taken = self.sets.taken(set, used)?;
-        if taken.looked_up != TextSet::EMPTY {
-            self.looked_up.insert(tag, taken.looked_up);
+        let excluded = self.sets.excluded_items(set, used)?;
+        if excluded.refused_texts != TextSet::EMPTY {
+            self.refused_texts.insert(tag, excluded.refused_texts);
         }
         let mut nodes = Vec::new();
         let words =
@@ -314,13 +314,13 @@ impl Emitter<'_> {
         if !words.is_empty() {
             scalars.push(self.sets.languages.literals(words));
         }
-        let number = match taken.numbers {
+        let number = match excluded.numbers {
             TextSet::EMPTY => self.sets.number_text(shape.numbers)?,
             _ => {
-                let taken = self.sets.numbers_taken(taken);
+                let numbers = self.sets.excluded_numbers(excluded);
                 let digits = self.sets.options.digits;
                 let languages = &mut self.sets.languages;
-                let others = self.sets.numbers.not(languages, taken);
+                let others = self.sets.numbers.not(languages, numbers);
                 let numbers = self.sets.numbers.and(languages, shape.numbers, others);
                 let (free, listed) = self.sets.numbers.spelling(languages, numbers, digits);
                 languages.union([free, listed])
@@ -331,7 +331,7 @@ impl Emitter<'_> {
             scalars.push(number);
         }
         let written = match self.sets.options.spelling {
-            Spelling::Canonical => self.sets.written.texts.language(languages, taken.strings),
+            Spelling::Canonical => self.sets.written.texts.language(languages, excluded.strings),
             Spelling::Escapes | Spelling::Any => {
                 let texts = self.sets.written.values(used);
                 let texts = texts.iter().filter_map(|text| serde_json::from_str(text).ok());
