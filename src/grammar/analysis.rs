@@ -25,7 +25,7 @@ pub(crate) fn least_fixed_point(
             Node::Regular(_)
             | Node::Special(_)
             | Node::Hole(_)
-            | Node::Text(_)
+            | Node::JsonString(_)
             | Node::Names(_)
             | Node::Capture(..)
             | Node::Scope(..) => leaf(NodeId(i as u32), node),

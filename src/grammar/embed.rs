@@ -58,7 +58,7 @@ impl GrammarBuilder {
                 // `Special` holds no ids, so it is copied as it is. The other kinds occur only in
                 // grammars of a source, which are never embedded.
                 Node::Special(_)
-                | Node::Text(_)
+                | Node::JsonString(_)
                 | Node::Names(_)
                 | Node::Capture(..)
                 | Node::Scope(..) => known.clone(),

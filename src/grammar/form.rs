@@ -179,7 +179,7 @@ pub enum Node {
     /// spells them. The language is the same as that of `Regular`; the kind is a hint that the
     /// engine knows token splits of such strings already.
     #[doc(hidden)]
-    Text(Language),
+    JsonString(Language),
     /// One of some object keys, then the node that the source makes for that key. Only in grammars
     /// of a source; the number is the tag of the key choice.
     #[doc(hidden)]

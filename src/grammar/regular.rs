@@ -110,7 +110,7 @@ impl RegularReader<'_> {
         let grammar = self.grammar;
         let depth = depth + 1;
         match grammar.node(id) {
-            Node::Regular(language) | Node::Text(language) => arena_copy::copy(
+            Node::Regular(language) | Node::JsonString(language) => arena_copy::copy(
                 &grammar.languages,
                 *language,
                 self.languages,

@@ -53,7 +53,7 @@ pub(crate) trait Source: Send + fmt::Debug {
     fn exchange(&mut self, languages: &mut Languages);
 
     /// The language of one character of a JSON string, in all spellings that the options allow.
-    fn text_unit(&mut self) -> Language;
+    fn json_character(&mut self) -> Language;
 
     /// Makes the body of `rule`, which an earlier answer has declared.
     ///

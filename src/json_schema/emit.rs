@@ -64,9 +64,9 @@ use tables::{ArrayAutomaton, ArrayTables, ObjectTables};
 
 /// The kind of node for JSON strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TextNodes {
-    /// As [`Node::Text`]: their characters are spelled as in all strings of the program.
-    Text,
+pub(crate) enum StringNodes {
+    /// As [`Node::JsonString`]: their characters are spelled as in all strings of the program.
+    JsonString,
     /// As [`Node::Regular`]: another schema of the program spells its strings otherwise.
     Regular,
 }
@@ -82,7 +82,7 @@ pub(crate) struct Emitter<'d> {
     pub(super) sets: Sets<'d>,
     pub(super) builder: GrammarBuilder,
     numbering: Numbering,
-    text_nodes: TextNodes,
+    string_nodes: StringNodes,
     nodes: SetNodes,
     /// Rules whose bodies are made when they are asked for.
     open: FxHashMap<RuleId, OpenRule>,
@@ -115,7 +115,7 @@ impl<'d> Emitter<'d> {
         mut sets: Sets<'d>,
         builder: GrammarBuilder,
         numbering: Numbering,
-        text_nodes: TextNodes,
+        string_nodes: StringNodes,
         tokens: Arc<SpecialTokenNames>,
     ) -> Result<Self> {
         let separators = match &sets.options.whitespace {
@@ -126,7 +126,7 @@ impl<'d> Emitter<'d> {
             sets,
             builder,
             numbering,
-            text_nodes,
+            string_nodes,
             nodes: SetNodes::default(),
             open: FxHashMap::default(),
             objects: ObjectTables::default(),
@@ -210,9 +210,9 @@ impl<'d> Emitter<'d> {
     /// A text between quotes.
     pub(crate) fn quoted(&mut self, text: Language) -> NodeId {
         let language = self.quoted_text(text);
-        match self.text_nodes {
-            TextNodes::Text => self.builder.add(Node::Text(language)),
-            TextNodes::Regular => self.builder.regular(language),
+        match self.string_nodes {
+            StringNodes::JsonString => self.builder.add(Node::JsonString(language)),
+            StringNodes::Regular => self.builder.regular(language),
         }
     }
 

@@ -39,7 +39,7 @@ impl MaskCache {
         recognizer: &mut Recognizer,
         coverage: &ByteCoverage,
     ) -> Self {
-        let character = recognizer.program.text_unit;
+        let character = recognizer.program.json_character;
         let json = JsonStrings::new(character, &mut recognizer.languages);
         Self {
             terminals: TerminalCache::new(shared, json, coverage.longest),

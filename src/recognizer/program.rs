@@ -58,8 +58,8 @@ pub(crate) struct Program {
     budgets: bool,
     /// Whether the end of an array may depend on its items.
     required_duplicates: Cell<bool>,
-    /// One character of the JSON strings in it.
-    pub(crate) text_unit: Option<Language>,
+    /// The language of one character of a JSON string, as this program spells it; `None` without JSON.
+    pub(crate) json_character: Option<Language>,
     /// The signs of captured keys that are not JSON strings.
     pub(crate) key_signs: Box<[KeySigns]>,
 }
@@ -358,7 +358,7 @@ impl Program {
         limits: &Limits,
     ) -> (Self, Languages) {
         let mut languages = Languages::new();
-        let text_unit = Some(source.text_unit());
+        let json_character = Some(source.json_character());
         let key_signs = source.key_signs().into();
         source.exchange(&mut languages);
         languages.set_limit(limits.language_states);
@@ -366,17 +366,17 @@ impl Program {
         source.with_builder(&mut |builder| budgets = builder.has_budgets());
         let mut tables = ProgramTables { points: PointTable::new(limits), ..Default::default() };
         tables.answers.source = Some(source);
-        (Self { budgets, key_signs, ..Self::with_tables(tables, start, text_unit) }, languages)
+        (Self { budgets, key_signs, ..Self::with_tables(tables, start, json_character) }, languages)
     }
 
-    fn with_tables(tables: ProgramTables, start: RuleId, text_unit: Option<Language>) -> Self {
+    fn with_tables(tables: ProgramTables, start: RuleId, json_character: Option<Language>) -> Self {
         Self {
             tables: RefCell::new(tables),
             start,
             captures: Cell::new(false),
             budgets: false,
             required_duplicates: Cell::new(false),
-            text_unit,
+            json_character,
             key_signs: Box::default(),
         }
     }

@@ -212,7 +212,7 @@ impl NetworkCompiler {
     fn compile(&mut self, id: NodeId, next: StateId) -> Result<StateId> {
         Ok(match self.grammar.node(id).clone() {
             Node::Regular(Language::EPSILON) => next,
-            Node::Regular(language) | Node::Text(language) => {
+            Node::Regular(language) | Node::JsonString(language) => {
                 self.push(State::Read { terminal: Terminal::Regular(language), next })
             }
             Node::Hole(hole) => self.push(State::Read { terminal: Terminal::Hole(hole), next }),
@@ -266,7 +266,7 @@ impl NetworkCompiler {
     /// The language of a node that calls no rule.
     fn language(&mut self, id: NodeId) -> Result<Language> {
         match self.grammar.node(id).clone() {
-            Node::Regular(language) | Node::Text(language) => Ok(language),
+            Node::Regular(language) | Node::JsonString(language) => Ok(language),
             Node::Sequence(parts) => {
                 let parts: Result<Vec<Language>> =
                     parts.iter().map(|&part| self.language(part)).collect();

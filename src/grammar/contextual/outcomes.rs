@@ -93,7 +93,7 @@ impl Outcomes {
         unmerged: FxHashMap<NodeId, NodeId>,
     ) -> Result<Self> {
         let nullable = least_fixed_point(&grammar, |_, node| match node {
-            Node::Regular(language) | Node::Text(language) => {
+            Node::Regular(language) | Node::JsonString(language) => {
                 grammar.languages.is_nullable(*language)
             }
             _ => false,
@@ -377,7 +377,7 @@ impl Outcomes {
             return self.of_node(unmerged, from, follow);
         }
         let mut found = match self.grammar.node(id).clone() {
-            Node::Regular(language) | Node::Text(language) => {
+            Node::Regular(language) | Node::JsonString(language) => {
                 self.of_terminal(id, language, from, follow)?
             }
             Node::Special(_) => self.behind_token(from, follow).into_iter().collect(),

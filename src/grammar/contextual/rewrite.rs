@@ -221,7 +221,7 @@ impl Rewriter {
             self.node(unmerged, from, follow, target)?.map(|node| self.merged(node))
         } else {
             match self.outcomes.grammar.node(id).clone() {
-                Node::Regular(language) | Node::Text(language) => {
+                Node::Regular(language) | Node::JsonString(language) => {
                     self.terminal(id, language, from, follow, target)?
                 }
                 Node::Special(token) => {

@@ -46,7 +46,7 @@ impl FamilyFacts {
         let mut languages = template.languages().clone();
         let mut terminals = FxHashMap::default();
         for node in template.nodes() {
-            if let Node::Regular(language) | Node::Text(language) = node
+            if let Node::Regular(language) | Node::JsonString(language) = node
                 && !terminals.contains_key(language)
             {
                 let has_empty = languages.is_nullable(*language);
@@ -152,7 +152,7 @@ impl FamilyFacts {
             known.unwrap_or(false)
         };
         match template.node(node) {
-            Node::Regular(language) | Node::Text(language) => {
+            Node::Regular(language) | Node::JsonString(language) => {
                 let TerminalFacts { has_empty, has_text } = self.terminals[language];
                 match property {
                     Property::Empty => has_empty,

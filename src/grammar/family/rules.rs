@@ -210,7 +210,7 @@ impl FamilyRules {
                 return Ok(self.left_calls(family, node, value, calls)? || min == 0);
             }
             &Node::Attributed { node, .. } => return self.left_calls(family, node, value, calls),
-            Node::Regular(language) | Node::Text(language) => {
+            Node::Regular(language) | Node::JsonString(language) => {
                 return Ok(self.facts.terminals[language].has_empty);
             }
             Node::Special(_) | Node::Names(_) | Node::Capture(..) | Node::Scope(..) => {
@@ -298,9 +298,9 @@ impl InstanceWriter<'_> {
                 };
                 self.written.regular(language)
             }
-            Node::Text(language) => {
+            Node::JsonString(language) => {
                 let language = self.transferred(*language)?;
-                self.written.add(Node::Text(language))
+                self.written.add(Node::JsonString(language))
             }
             Node::Sequence(parts) => {
                 let parts = self.all(parts)?;

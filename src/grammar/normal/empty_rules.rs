@@ -27,7 +27,7 @@ pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Result<Grammar> {
             Node::Regular(language) => out.regular(*language),
             Node::Special(token) => out.special(token.clone()),
             Node::Hole(_)
-            | Node::Text(_)
+            | Node::JsonString(_)
             | Node::Names(_)
             | Node::Capture(..)
             | Node::Scope(..) => out.push(node.clone()),
@@ -65,7 +65,7 @@ pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Result<Grammar> {
                 }
                 Node::Special(_)
                 | Node::Hole(_)
-                | Node::Text(_)
+                | Node::JsonString(_)
                 | Node::Names(_)
                 | Node::Capture(..)
                 | Node::Scope(..) => whole,

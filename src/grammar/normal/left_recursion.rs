@@ -83,7 +83,7 @@ fn left_calls(grammar: &Grammar, nullable: &[bool], node: NodeId, calls: &mut Ve
             Node::Regular(_)
             | Node::Special(_)
             | Node::Hole(_)
-            | Node::Text(_)
+            | Node::JsonString(_)
             | Node::Names(_)
             | Node::Capture(..)
             | Node::Scope(..) => {}
@@ -225,7 +225,7 @@ impl LeftCornerTransform {
             Node::Call(_)
             | Node::Special(_)
             | Node::Hole(_)
-            | Node::Text(_)
+            | Node::JsonString(_)
             | Node::Names(_)
             | Node::Capture(..)
             | Node::Scope(..) => false,
@@ -274,7 +274,7 @@ impl LeftCornerTransform {
                 Node::Regular(_)
                 | Node::Special(_)
                 | Node::Hole(_)
-                | Node::Text(_)
+                | Node::JsonString(_)
                 | Node::Names(_)
                 | Node::Capture(..)
                 | Node::Scope(..) => {}
@@ -308,7 +308,7 @@ impl LeftCornerTransform {
             Node::Regular(_)
             | Node::Special(_)
             | Node::Hole(_)
-            | Node::Text(_)
+            | Node::JsonString(_)
             | Node::Names(_)
             | Node::Capture(..)
             | Node::Scope(..) => Ok(LeftEdgeSplit::default()),
@@ -391,7 +391,7 @@ impl LeftCornerTransform {
             | Node::Attributed { .. }
             | Node::Special(_)
             | Node::Hole(_)
-            | Node::Text(_)
+            | Node::JsonString(_)
             | Node::Names(_)
             | Node::Capture(..)
             | Node::Scope(..) => node,

@@ -249,7 +249,7 @@ impl Reader {
     /// The language of a node with others behind it.
     fn inside(&mut self, id: NodeId) -> Result<Language> {
         Ok(match self.node(id) {
-            Node::Regular(language) | Node::Text(language) => language,
+            Node::Regular(language) | Node::JsonString(language) => language,
             Node::Call(rule) => self.rule(rule)?,
             Node::Sequence(parts) => {
                 let parts: Result<Vec<Language>> =

@@ -12,7 +12,7 @@ use self_cell::self_cell;
 use super::hole::SchemaHole;
 use super::numbering::Numbering;
 use super::styled::check_style;
-use super::{Emitter, TextNodes};
+use super::{Emitter, StringNodes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::family::{FamilyLeaf, FamilyRules, RuleFamily};
 use crate::grammar::hole::Hole;
@@ -139,10 +139,10 @@ impl Bases<'_> {
         }
     }
 
-    fn text_nodes(&self, hole: &SchemaHole) -> TextNodes {
+    fn string_nodes(&self, hole: &SchemaHole) -> StringNodes {
         match self.first {
-            Some(first) if first != hole.options.spelling => TextNodes::Regular,
-            _ => TextNodes::Text,
+            Some(first) if first != hole.options.spelling => StringNodes::Regular,
+            _ => StringNodes::JsonString,
         }
     }
 }
@@ -214,9 +214,9 @@ impl SchemaSource {
                 let numbering = Numbering::new(self.schemas.len(), open.schemas, open.first_place);
                 open.first_place += schema.schema.document.len() as u32;
                 let base = open.bases.base(schema, &mut self.languages, open.limits);
-                let (text_nodes, tokens) =
-                    (open.bases.text_nodes(schema), &open.bases.shared.tokens);
-                let rule = self.open(hole, base, numbering, text_nodes, tokens);
+                let (string_nodes, tokens) =
+                    (open.bases.string_nodes(schema), &open.bases.shared.tokens);
+                let rule = self.open(hole, base, numbering, string_nodes, tokens);
                 rule.map_err(|error| schema.named(error))?
             }
         };
@@ -230,7 +230,7 @@ impl SchemaSource {
         hole: &Arc<dyn Hole>,
         base: BaseLanguages,
         numbering: Numbering,
-        text_nodes: TextNodes,
+        string_nodes: StringNodes,
         tokens: &Arc<SpecialTokenNames>,
     ) -> Result<RuleId> {
         let index = self.schemas.len();
@@ -252,7 +252,7 @@ impl SchemaSource {
                 }
                 return Err(unsatisfiable(document, options));
             }
-            let mut emitter = Emitter::new(sets, builder, numbering, text_nodes, tokens)?;
+            let mut emitter = Emitter::new(sets, builder, numbering, string_nodes, tokens)?;
             let Some(body) = emitter.document_value(root).map_err(at_root)? else {
                 // A set that is not empty has a node.
                 return Err(unsatisfiable(document, options));
@@ -370,7 +370,7 @@ impl Source for SchemaSource {
         std::mem::swap(&mut self.languages, languages);
     }
 
-    fn text_unit(&mut self) -> Language {
+    fn json_character(&mut self) -> Language {
         let unit = |schema: &mut OpenSchema| {
             schema.with_dependent_mut(|_, emitter| emitter.sets.strings.char)
         };

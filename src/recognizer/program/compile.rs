@@ -241,7 +241,7 @@ impl ProgramCompiler<'_> {
                 Language::EPSILON => next,
                 language => self.push(Point::Regular { language, next })?,
             },
-            Node::Text(language) => {
+            Node::JsonString(language) => {
                 let point = self.push(Point::Regular { language: *language, next })?;
                 self.points.reads_json_string[point as usize] = true;
                 point
