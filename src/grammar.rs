@@ -20,7 +20,7 @@
 //! | `normal` | normal form: no empty rule, no left recursion |
 //! | `regular` | a grammar without recursion as one regular language |
 //! | `contextual` | rewriting for Lark's lazy rules and for look-around in its terminals |
-//! | `source`, `names` | grammars whose rules are made on demand, and their choices of keys |
+//! | `source`, `key_choice` | grammars whose rules are made on demand, and their choices of keys |
 //!
 //! ```
 //! use maskwright::grammar::GrammarBuilder;
@@ -45,7 +45,7 @@ mod embed;
 pub(crate) mod family;
 mod form;
 pub(crate) mod hole;
-pub(crate) mod names;
+pub(crate) mod key_choice;
 pub(crate) mod normal;
 pub(crate) mod parameter;
 mod regular;

@@ -224,7 +224,7 @@ impl<'a> LeastDerivations<'a> {
         let recognizer = &mut *self.recognizer;
         let made = match &unmade {
             &Unmade::Rule(rule) => recognizer.entry(rule),
-            &Unmade::Name(names, rank) => recognizer.after_name(names, rank).map(Some),
+            &Unmade::Key(choice, rank) => recognizer.after_key(choice, rank).map(Some),
             Unmade::Capture(tag, text) => recognizer.after_capture(*tag, text.as_deref()),
         };
         match made {
@@ -338,9 +338,9 @@ impl<'a> LeastDerivations<'a> {
                 _ => vec![Alternative::new(0, &[(body, min), (next, 1)])],
             },
             Point::Budget { body, next, .. } => vec![Alternative::new(0, &[(body, 1), (next, 1)])],
-            Point::Names(names) => {
-                let names_left = self.recognizer.program.shortest_names(names, 0).into_iter();
-                names_left
+            Point::KeyChoice(choice) => {
+                let keys_left = self.recognizer.program.shortest_keys(choice, 0).into_iter();
+                keys_left
                     .map(|(rank, text, target)| match target {
                         Some(point) => Alternative {
                             pick: rank,
@@ -348,7 +348,7 @@ impl<'a> LeastDerivations<'a> {
                         },
                         None => Alternative {
                             pick: rank,
-                            unmade: Some(Unmade::Name(names, rank)),
+                            unmade: Some(Unmade::Key(choice, rank)),
                             ..Alternative::new(text.len() as u64 + 1, &[])
                         },
                     })
@@ -423,14 +423,10 @@ impl<'a> LeastDerivations<'a> {
                     todo.extend((0..min).map(|_| body));
                 }
                 Point::Budget { body, next, .. } => todo.extend([next, body]),
-                Point::Names(names) => {
-                    let name = self
-                        .recognizer
-                        .program
-                        .shortest_names(names, 0)
-                        .into_iter()
-                        .find(|n| n.0 == pick);
-                    if let Some((_, text, target)) = name {
+                Point::KeyChoice(choice) => {
+                    let program = &self.recognizer.program;
+                    let mut keys = program.shortest_keys(choice, 0).into_iter();
+                    if let Some((_, text, target)) = keys.find(|key| key.0 == pick) {
                         to.extend(text.into_iter().map(u32::from));
                         todo.extend(target);
                     }

@@ -28,8 +28,8 @@ pub(super) enum CaptureAssumption {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Unmade {
     Rule(RuleId),
-    /// The point after a name, by choice and rank.
-    Name(u32, u32),
+    /// The point after a key, by choice and rank.
+    Key(u32, u32),
     /// The point after a captured text, by tag; `None` is any text.
     Capture(u32, Option<Arc<[u8]>>),
 }

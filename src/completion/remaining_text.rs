@@ -110,12 +110,12 @@ impl LeastDerivations<'_> {
         Ok(self.plans.current.stacks[&stack])
     }
 
-    /// The name with which the shortest text from an item goes on: the rest of its bytes, and the
+    /// The key with which the shortest text from an item goes on: the rest of its bytes, and the
     /// point after it.
-    fn name_rest(&mut self, item: Item, names: u32) -> Result<Option<(Vec<u8>, PointId)>> {
+    fn key_rest(&mut self, item: Item, choice: u32) -> Result<Option<(Vec<u8>, PointId)>> {
         let mut best: Option<(u64, Vec<u8>, PointId)> = None;
-        for (rank, text, _) in self.recognizer.program.shortest_names(names, item.name_node()) {
-            let next = self.recognizer.after_name(names, rank)?;
+        for (rank, text, _) in self.recognizer.program.shortest_keys(choice, item.key_node()) {
+            let next = self.recognizer.after_key(choice, rank)?;
             let Some(bytes) = self.point_bytes(next)? else { continue };
             let whole = bytes.saturating_add(text.len() as u64);
             if best.as_ref().is_none_or(|best| whole < best.0) {
@@ -156,8 +156,8 @@ impl LeastDerivations<'_> {
                 let text = token.into_iter().collect();
                 Ok(Some(TerminalRest { text, next, is_approximate: false }))
             }
-            Point::Names(names) => {
-                let rest = self.name_rest(item, names)?;
+            Point::KeyChoice(choice) => {
+                let rest = self.key_rest(item, choice)?;
                 Ok(rest.map(|(text, next)| TerminalRest {
                     text: symbols(&text),
                     next,

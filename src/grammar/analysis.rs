@@ -26,7 +26,7 @@ pub(crate) fn least_fixed_point(
             | Node::Special(_)
             | Node::Hole(_)
             | Node::JsonString(_)
-            | Node::Names(_)
+            | Node::KeyChoice(_)
             | Node::Capture(..)
             | Node::Scope(..) => leaf(NodeId(i as u32), node),
             Node::Sequence(parts) => {

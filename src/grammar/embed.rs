@@ -59,7 +59,7 @@ impl GrammarBuilder {
                 // grammars of a source, which are never embedded.
                 Node::Special(_)
                 | Node::JsonString(_)
-                | Node::Names(_)
+                | Node::KeyChoice(_)
                 | Node::Capture(..)
                 | Node::Scope(..) => known.clone(),
             };

@@ -78,7 +78,7 @@ impl TokenSet {
     }
 }
 
-/// A source's own number of a choice of keys ([`Node::Names`]) or of a capture ([`Node::Capture`],
+/// A source's own number of a key choice ([`Node::KeyChoice`]) or of a capture ([`Node::Capture`],
 /// [`Node::Scope`]). Choices and captures are numbered apart from each other, each from 0.
 pub(crate) type SourceTag = u32;
 
@@ -183,7 +183,7 @@ pub enum Node {
     /// One of some object keys, then the node that the source makes for that key. Only in grammars
     /// of a source; the number is the tag of the key choice.
     #[doc(hidden)]
-    Names(u32),
+    KeyChoice(u32),
     /// A string of the language, then the node that the source makes for that string. Only in
     /// grammars of a source; the number is the tag of the capture.
     #[doc(hidden)]

@@ -140,7 +140,7 @@ impl RegularReader<'_> {
             Node::Special(_) => Err(self.error(rule, "names a special token")),
             &Node::Hole(hole) => self.hole(hole, rule),
             // Only in grammars of a source.
-            Node::Names(_) | Node::Capture(..) | Node::Scope(..) => {
+            Node::KeyChoice(_) | Node::Capture(..) | Node::Scope(..) => {
                 Err(self.error(rule, "depends on what was read"))
             }
         }

@@ -10,9 +10,9 @@
 //! For `{"type": "object", "properties": {"a": …, "b": …}}` the exchange begins like this:
 //!
 //! ```text
-//! body(start)         → "{" Names(0)             keys that may come first
-//! names(0)            → {a, b} and any spelling of other keys
-//! after_name(0, a)    → ":" call(value of a) …   made when a text first has the key `a`
+//! body(start)         → "{" KeyChoice(0)         keys that may come first
+//! key_choice(0)       → {a, b} and any spelling of other keys
+//! after_key(0, a)     → ":" call(value of a) …   made when a text first has the key `a`
 //! ```
 //!
 //! *Invariants* of all nodes that a source makes:
@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use super::builder::GrammarBuilder;
 use super::form::{NodeId, RuleId, SourceTag};
-use super::names::{KeyRank, Names};
+use super::key_choice::{KeyChoice, KeyRank};
 use crate::error::{Error, Result};
 use crate::regular::{Language, Languages, TextSet, TextSets};
 
@@ -65,13 +65,13 @@ pub(crate) trait Source: Send + fmt::Debug {
     fn least_bytes(&self, rule: RuleId) -> u64;
 
     /// The choice of keys that a node refers to by `tag`.
-    fn names(&mut self, tag: SourceTag) -> Names;
+    fn key_choice(&mut self, tag: SourceTag) -> KeyChoice;
 
     /// The node that follows the key of this rank in the choice `tag`; `rank` is one that the
     /// choice allows.
     ///
     /// Errors as [`body`](Self::body).
-    fn after_name(&mut self, tag: SourceTag, rank: KeyRank) -> Result<NodeId>;
+    fn after_key(&mut self, tag: SourceTag, rank: KeyRank) -> Result<NodeId>;
 
     /// The node that follows the captured `text` of the capture `tag`: the bytes that its language
     /// (or the node of its scope) has read.

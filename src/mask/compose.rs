@@ -73,10 +73,10 @@ impl MaskBuilder<'_> {
                     closing = more.map(|more| more.max(known));
                 }
                 match self.recognizer.program.point(item.point) {
-                    Point::Names(names) => {
-                        let at = (names, item.name_node());
-                        for (rank, cursors) in self.read_names(at, cursors, &mut tokens)? {
-                            let after = self.recognizer.after_name(names, rank)?;
+                    Point::KeyChoice(choice) => {
+                        let at = (choice, item.key_node());
+                        for (rank, cursors) in self.read_keys(at, cursors, &mut tokens)? {
+                            let after = self.recognizer.after_key(choice, rank)?;
                             let exits = TerminalExits::for_all(cursors);
                             self.continue_from(after, item.stack, exits, &mut next)?;
                         }

@@ -1,5 +1,5 @@
-//! Choices of names, such as the keys of a JSON object: the names' trie and the tokens' trie are
-//! walked side by side.
+//! Key choices, such as the keys of a JSON object: the trie of keys and the trie of tokens are walked
+//! side by side.
 
 use smallvec::SmallVec;
 
@@ -10,39 +10,39 @@ use super::token_trie::TokenTrie;
 use super::trie_cursor::TrieCursor;
 use super::walk::VisitedNode;
 use crate::error::Result;
-use crate::grammar::names::{NameStep, Names};
+use crate::grammar::key_choice::{KeyChoice, KeyStep};
 use crate::regular::ByteSet;
 use crate::vocabulary::Vocabulary;
 
-/// Names that end inside tokens, by rank, and the cursors behind them.
-type NameExits = SmallVec<[(u32, CursorSetId); 2]>;
+/// Keys that end inside tokens, by rank, and the cursors behind them.
+type KeyExits = SmallVec<[(u32, CursorSetId); 2]>;
 
 impl MaskBuilder<'_> {
-    /// Adds the tokens that stay within the names below a node of a choice, from some cursors.
-    pub(super) fn read_names(
+    /// Adds the tokens that stay within the keys below a node of a choice, from some cursors.
+    pub(super) fn read_keys(
         &mut self,
-        (names, node): (u32, u32),
+        (choice, node): (u32, u32),
         cursors: CursorSetId,
         tokens: &mut Vec<u32>,
-    ) -> Result<NameExits> {
-        let names = self.recognizer.program.names(names);
-        let first = names.first(node);
+    ) -> Result<KeyExits> {
+        let choice = self.recognizer.program.key_choice(choice);
+        let first = choice.first(node);
         let mut reader = self.terminals();
         let mut ends: Vec<(u32, TrieCursor)> = Vec::new();
         for i in 0..reader.cache.cursor_sets.cursors(cursors).len() {
             let cursor = reader.cache.cursor_sets.cursors(cursors)[i];
             let TokenTrie::RepeatTails(repeat) = reader.cache.trie_of(cursor) else {
-                reader.walk_names(&names, (node, first), cursor, tokens, &mut ends)?;
+                reader.walk_keys(&choice, (node, first), cursor, tokens, &mut ends)?;
                 continue;
             };
             for byte in first.iter() {
                 let trie = reader.repeat_tails_at(&repeat, byte);
                 let cursor = TrieCursor { trie, node: 0, ..cursor };
-                reader.walk_names(&names, (node, first), cursor, tokens, &mut ends)?;
+                reader.walk_keys(&choice, (node, first), cursor, tokens, &mut ends)?;
             }
         }
         ends.sort_unstable();
-        let mut exits = NameExits::new();
+        let mut exits = KeyExits::new();
         for group in ends.chunk_by(|a, b| a.0 == b.0) {
             let mut cursors: Vec<TrieCursor> = group.iter().map(|end| end.1).collect();
             exits.push((group[0].0, reader.cache.cursor_sets.intern(&mut cursors)));
@@ -52,10 +52,10 @@ impl MaskBuilder<'_> {
 }
 
 impl TerminalReader<'_> {
-    fn walk_names(
+    fn walk_keys(
         &mut self,
-        names: &Names,
-        (name_node, first): (u32, ByteSet),
+        choice: &KeyChoice,
+        (key_node, first): (u32, ByteSet),
         cursor: TrieCursor,
         found: &mut Vec<u32>,
         ends: &mut Vec<(u32, TrieCursor)>,
@@ -64,23 +64,23 @@ impl TerminalReader<'_> {
         let tokens = self.cache.trie_of(cursor);
         let trie = tokens.trie(vocabulary);
         let nodes = trie.nodes();
-        // A node of the tokens' trie and one of the names', with the first bytes of the latter.
+        // A node of the trie of tokens and one of the trie of keys, with the first bytes of the latter.
         let mut pending: SmallVec<[(usize, u32, ByteSet); 16]> = SmallVec::new();
-        pending.push((cursor.node as usize, name_node, first));
-        while let Some((node, name, first)) = pending.pop() {
+        pending.push((cursor.node as usize, key_node, first));
+        while let Some((node, key, first)) = pending.pop() {
             for child in trie.children(node, first.bits()) {
                 let at = nodes[child];
-                let step = names.step(name, at.byte);
-                if step != NameStep::Dead {
+                let step = choice.step(key, at.byte);
+                if step != KeyStep::Dead {
                     let visited = VisitedNode { from: cursor, tokens: &tokens, trie, node: child };
                     self.add_node_tokens(visited, found)?;
                 }
                 let is_leaf = at.subtree_end as usize == child + 1;
                 match step {
-                    NameStep::Inside(name) if !is_leaf => {
-                        pending.push((child, name, names.first(name)));
+                    KeyStep::Inside(key) if !is_leaf => {
+                        pending.push((child, key, choice.first(key)));
                     }
-                    NameStep::End(rank) if !is_leaf => {
+                    KeyStep::End(rank) if !is_leaf => {
                         ends.push((rank, TrieCursor { node: child as u32, ..cursor }));
                     }
                     _ => {}

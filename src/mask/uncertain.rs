@@ -76,7 +76,7 @@ impl MaskBuilder<'_> {
         let quote = self.cache.terminals.json.quote;
         let is_in_string =
             recognizer.items(id).iter().all(|item| match recognizer.program.point(item.point) {
-                Point::Names(_) => true,
+                Point::KeyChoice(_) => true,
                 Point::Regular { .. } | Point::Capture { .. } => {
                     shape::ends_with(&recognizer.languages, item.state, quote)
                 }

@@ -107,7 +107,7 @@ fn follow_only_path(
                 Language::EPSILON
             }
             Point::Special { .. } => Language::EPSILON,
-            Point::Names(_) => return Ok(OnlyPathEnd::Item(Item::first_name(point, stack))),
+            Point::KeyChoice(_) => return Ok(OnlyPathEnd::Item(Item::key_choice(point, stack))),
             Point::Capture { language, .. } => language,
             Point::Regular { language, .. } if !languages.is_nullable(language) => language,
             Point::Call { rule, next } => {
@@ -216,8 +216,8 @@ impl Closure {
             let state = match program.point(point) {
                 Point::Regular { language: Language::EPSILON, .. } => continue,
                 Point::Regular { language, .. } | Point::Capture { language, .. } => language,
-                Point::Names(_) => {
-                    items.push(Item::first_name(point, stack));
+                Point::KeyChoice(_) => {
+                    items.push(Item::key_choice(point, stack));
                     continue;
                 }
                 Point::Special { .. } => Language::EPSILON,
@@ -326,7 +326,10 @@ impl Closure {
             return Ok(());
         }
         match program.point(point) {
-            Point::Sentinel | Point::Special { .. } | Point::Names(_) | Point::Capture { .. } => {}
+            Point::Sentinel
+            | Point::Special { .. }
+            | Point::KeyChoice(_)
+            | Point::Capture { .. } => {}
             Point::Regular { language, next } => {
                 if languages.is_nullable(language) {
                     self.arrive(stacks, (next, 0), stack)?;

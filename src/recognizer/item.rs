@@ -42,8 +42,8 @@ pub(crate) type TextId = u32;
 /// The empty string, and any string where it does not matter which.
 pub(crate) const NO_TEXT: TextId = 0;
 
-/// The root of a trie of names.
-const NAME_ROOT: u32 = 0;
+/// The root of a trie of keys.
+const KEY_ROOT: u32 = 0;
 
 /// One live way to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,9 +51,9 @@ pub(crate) struct Item {
     /// A point that reads a terminal, or [`ACCEPT`]; [`RETURN`] in an [`Item::scope_text`].
     pub(crate) point: PointId,
     /// The rest of the terminal: the language of the strings that may still come of it.
-    /// [`Language::EPSILON`] at points that read no string. At a choice of names the number of a
+    /// [`Language::EPSILON`] at points that read no string. At a key choice the number of a
     /// trie node is stored here (four more bytes an item make steps slower): see
-    /// [`Item::name_node`].
+    /// [`Item::key_node`].
     pub(crate) state: Language,
     /// The string read so far, at points that capture it; [`NO_TEXT`] in walks.
     pub(crate) text: TextId,
@@ -68,10 +68,10 @@ impl Item {
         Self { point, state, text: NO_TEXT, stack }
     }
 
-    /// A choice of names of which nothing is read yet.
+    /// A key choice of which nothing is read yet.
     #[inline]
-    pub(super) fn first_name(point: PointId, stack: StackId) -> Self {
-        Self::new(point, Language::from_number(NAME_ROOT), stack)
+    pub(super) fn key_choice(point: PointId, stack: StackId) -> Self {
+        Self::new(point, Language::from_number(KEY_ROOT), stack)
     }
 
     /// An item that reads nothing more: the text is complete.
@@ -91,20 +91,20 @@ impl Item {
         self.point == RETURN
     }
 
-    /// The node of the names' trie to which the text read so far leads, at a choice of names.
+    /// The node of the trie of keys to which the text read so far leads, at a key choice.
     #[inline]
-    pub(crate) fn name_node(&self) -> u32 {
+    pub(crate) fn key_node(&self) -> u32 {
         self.state.number()
     }
 
-    /// The same choice of names at another node.
+    /// The same key choice at another node.
     #[inline]
-    pub(super) fn with_name_node(self, node: u32) -> Self {
+    pub(super) fn with_key_node(self, node: u32) -> Self {
         Self { state: Language::from_number(node), ..self }
     }
 
-    /// Whether nothing is read yet of the name, at a choice of names.
-    pub(super) fn is_at_name_root(&self) -> bool {
-        self.name_node() == NAME_ROOT
+    /// Whether nothing is read yet of the key, at a key choice.
+    pub(super) fn is_at_key_root(&self) -> bool {
+        self.key_node() == KEY_ROOT
     }
 }

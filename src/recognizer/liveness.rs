@@ -56,8 +56,7 @@ pub(super) struct Liveness {
     /// By stack: the tokens that close its unbounded budgets.
     closing: FxHashMap<StackId, Option<u64>>,
     /// By choice of names: the most tokens of a name and what follows it.
-    longest_names: FxHashMap<u32, u64>,
-    spans: SpanMemo,
+    longest_keys: FxHashMap<u32, u64>,
     /// By configuration: whether tokens complete it, as searches have found.
     pub(super) configurations: FxHashMap<ConfigId, bool>,
 }
@@ -90,8 +89,7 @@ impl Liveness {
             points: FxHashMap::default(),
             rooms: FxHashMap::default(),
             closing: FxHashMap::default(),
-            longest_names: FxHashMap::default(),
-            spans: SpanMemo::default(),
+            longest_keys: FxHashMap::default(),
             configurations: FxHashMap::default(),
         })
     }
@@ -272,13 +270,13 @@ impl LivenessCheck<'_> {
             Point::Budget { body, max, next } => {
                 vec![Alternative { budget: max, ..Alternative::new(0, &[(body, 1), (next, 1)]) }]
             }
-            Point::Names(names) => {
+            Point::KeyChoice(choice) => {
                 let mut alternatives = Vec::new();
-                for (rank, name) in program.allowed_names(names) {
+                for (rank, name) in program.allowed_keys(choice) {
                     let name = self.languages.literal(&name);
                     let own = self.language_tokens(name)?;
                     if own < NEVER {
-                        let next = program.after_name(names, rank, self.languages)?;
+                        let next = program.after_key(choice, rank, self.languages)?;
                         alternatives.push(Alternative::new(own, &[(next, 1)]));
                     }
                 }
@@ -322,13 +320,13 @@ impl LivenessCheck<'_> {
                 }
             }
             Point::Special { next, .. } => (1, next),
-            Point::Names(_) if item.is_at_name_root() => (0, item.point),
-            Point::Names(names) => {
+            Point::KeyChoice(_) if item.is_at_key_root() => (0, item.point),
+            Point::KeyChoice(choice) => {
                 let mut least = NEVER;
-                for (rank, rest, _) in program.shortest_names(names, item.name_node()) {
+                for (rank, rest, _) in program.shortest_keys(choice, item.key_node()) {
                     let rest = self.languages.literal(&rest);
                     let here = self.language_tokens(rest)?;
-                    let next = program.after_name(names, rank, self.languages)?;
+                    let next = program.after_key(choice, rank, self.languages)?;
                     least = least.min(here.saturating_add(self.point_tokens(next)?));
                 }
                 return Ok((least < NEVER).then_some(least));
@@ -355,7 +353,7 @@ impl LivenessCheck<'_> {
                 let longest = span::span_bound(self.languages, item.state, &mut self.known.spans)?;
                 longest.unwrap_or(NEVER).saturating_add(self.point_tokens(next)?)
             }
-            Point::Names(names) => self.longest_name(names)?,
+            Point::KeyChoice(choice) => self.longest_key(choice)?,
             Point::Special { next, .. } => self.point_tokens(next)?,
             _ if item.point == ACCEPT || item.is_scope_text() => return Ok(Some(0)),
             _ => return Ok(None),
@@ -369,17 +367,17 @@ impl LivenessCheck<'_> {
         Ok(closing.map_or(Some(0), |closing| rest.checked_add(closing)))
     }
 
-    /// The most tokens of a name and the shortest text that follows it.
-    fn longest_name(&mut self, names: u32) -> Result<u64> {
-        if let Some(&known) = self.known.longest_names.get(&names) {
+    /// The most tokens of a key and the shortest text that follows it.
+    fn longest_key(&mut self, choice: u32) -> Result<u64> {
+        if let Some(&known) = self.known.longest_keys.get(&choice) {
             return Ok(known);
         }
         let mut most = 0;
-        for (rank, name) in self.program.allowed_names(names) {
-            let next = self.program.after_name(names, rank, self.languages)?;
+        for (rank, name) in self.program.allowed_keys(choice) {
+            let next = self.program.after_key(choice, rank, self.languages)?;
             most = most.max(self.point_tokens(next)?.saturating_add(name.len() as u64));
         }
-        self.known.longest_names.insert(names, most);
+        self.known.longest_keys.insert(choice, most);
         Ok(most)
     }
 

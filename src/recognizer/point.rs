@@ -39,8 +39,8 @@ pub(crate) enum Point {
     /// `body` (which returns here), then `next`: a part with attributes. At most `max` tokens spell it;
     /// with `u32::MAX` it has no bound, only a temperature (`PointTable::temperatures`).
     Budget { body: PointId, max: u32, next: PointId },
-    /// Read a name of the choice with this number, then go on where that name leads.
-    Names(u32),
+    /// Read a key of the choice with this number, then go on where that key leads.
+    KeyChoice(u32),
     /// Read a string of a language, then go on where that string leads.
     Capture { language: Language, tag: u32 },
     /// `body` (which returns here), then go on where the text that it has read leads.

@@ -29,14 +29,14 @@ use smallvec::SmallVec;
 
 use compile::{PartialGrammar, ProgramCompiler, WholeGrammar, spellable_languages};
 pub(crate) use compile::{check_nesting, find_token, resolve_tokens};
-use tables::{NameTable, PointTable, ProgramTables};
+use tables::{KeyChoiceTable, PointTable, ProgramTables};
 
 use super::byte_coverage::ByteCoverage;
 use super::item::{PointId, RETURN};
 use super::point::{CaptureTarget, Point, Span, TokenSpan};
 use crate::error::{ConstraintPart, Error, ErrorKind, Result};
 use crate::grammar::analysis::least_fixed_point;
-use crate::grammar::names::{NameStep, Names};
+use crate::grammar::key_choice::{KeyChoice, KeyStep};
 use crate::grammar::normal::normalize;
 use crate::grammar::source::{KeySigns, Source};
 use crate::grammar::{Grammar, Node, NodeId, Origin, RuleId, Temperature, TokenSet};
@@ -233,14 +233,14 @@ impl Program {
         tables.points.memory_bytes() + tables.answers.memory + source
     }
 
-    /// The transition by a byte in the trie of a choice of names.
-    pub(crate) fn name_step(&self, names: u32, node: u32, byte: u8) -> NameStep {
-        self.tables.borrow().names.names[names as usize].step(node, byte)
+    /// The transition by a byte in the trie of a key choice.
+    pub(crate) fn key_step(&self, choice: u32, node: u32, byte: u8) -> KeyStep {
+        self.tables.borrow().key_choices.choices[choice as usize].step(node, byte)
     }
 
-    /// The point behind a name of a choice, if it was asked for before.
-    pub(crate) fn known_name(&self, names: u32, rank: u32) -> Option<PointId> {
-        self.tables.borrow().names.targets.get(&(names, rank)).copied()
+    /// The point behind a key of a choice, if it was asked for before.
+    pub(crate) fn known_key_target(&self, choice: u32, rank: u32) -> Option<PointId> {
+        self.tables.borrow().key_choices.targets.get(&(choice, rank)).copied()
     }
 
     /// The number of points compiled so far; those that are known never change.
@@ -253,22 +253,22 @@ impl Program {
         self.tables.borrow().points.origin_by_point[point as usize]
     }
 
-    /// A choice of names.
-    pub(crate) fn names(&self, names: u32) -> Arc<Names> {
-        Arc::clone(&self.tables.borrow().names.names[names as usize])
+    /// A key choice.
+    pub(crate) fn key_choice(&self, choice: u32) -> Arc<KeyChoice> {
+        Arc::clone(&self.tables.borrow().key_choices.choices[choice as usize])
     }
 
-    /// The names of a choice that are allowed, by rank.
-    pub(crate) fn allowed_names(&self, names: u32) -> Vec<(u32, Vec<u8>)> {
+    /// The keys of a choice that are allowed, by rank.
+    pub(crate) fn allowed_keys(&self, choice: u32) -> Vec<(u32, Vec<u8>)> {
         let tables = self.tables.borrow();
-        let names = &tables.names.names[names as usize];
+        let choice = &tables.key_choices.choices[choice as usize];
         let mut found = Vec::new();
         let mut text = Vec::new();
-        for (index, node) in names.trie.nodes().iter().enumerate().skip(1) {
+        for (index, node) in choice.trie.nodes().iter().enumerate().skip(1) {
             text.truncate(usize::from(node.depth) - 1);
             text.push(node.byte);
-            for &rank in names.trie.tokens(index) {
-                if names.allowed[rank as usize / 64] >> (rank % 64) & 1 == 1 {
+            for &rank in choice.trie.tokens(index) {
+                if choice.allowed[rank as usize / 64] >> (rank % 64) & 1 == 1 {
                     found.push((rank, text.clone()));
                 }
             }
@@ -276,23 +276,25 @@ impl Program {
         found
     }
 
-    /// The names to try from a node on where the text is to end soon, each by its rank, the rest of
+    /// The keys to try from a node on where the text is to end soon, each by its rank, the rest of
     /// its bytes, and the point behind it, if that is made.
-    pub(crate) fn shortest_names(
+    pub(crate) fn shortest_keys(
         &self,
-        names: u32,
+        choice: u32,
         node: u32,
     ) -> Vec<(u32, Vec<u8>, Option<PointId>)> {
         let tables = self.tables.borrow();
-        let shortest = tables.names.names[names as usize].shortest(node).into_iter();
+        let shortest = tables.key_choices.choices[choice as usize].shortest(node).into_iter();
         shortest
-            .map(|(rank, text)| (rank, text, tables.names.targets.get(&(names, rank)).copied()))
+            .map(|(rank, text)| {
+                (rank, text, tables.key_choices.targets.get(&(choice, rank)).copied())
+            })
             .collect()
     }
 
-    /// The bytes that may come next at a node of a choice of names.
-    pub(crate) fn name_first(&self, names: u32, node: u32) -> ByteSet {
-        self.tables.borrow().names.names[names as usize].first(node)
+    /// The bytes that may come next at a node of a key choice.
+    pub(crate) fn key_first_bytes(&self, choice: u32, node: u32) -> ByteSet {
+        self.tables.borrow().key_choices.choices[choice as usize].first(node)
     }
 
     /// Compiles a grammar against a vocabulary; the arena of its terminals comes back beside it.
@@ -321,7 +323,7 @@ impl Program {
         }
         check_nesting(&grammar)?;
         let mut points = PointTable::new(limits);
-        let mut names = NameTable::default();
+        let mut key_choices = KeyChoiceTable::default();
         let mut compiler = ProgramCompiler {
             nodes: &WholeGrammar {
                 grammar: &grammar,
@@ -329,7 +331,7 @@ impl Program {
                 productive: &productive,
             },
             points: &mut points,
-            names: &mut names,
+            key_choices: &mut key_choices,
             origin_id: 0,
         };
         for rule in grammar.rules() {
@@ -395,7 +397,7 @@ impl Program {
         rule: Option<RuleId>,
         question: impl FnOnce(&mut dyn Source) -> Result<Option<NodeId>>,
     ) -> Result<Option<PointId>> {
-        let ProgramTables { points, names, answers } = &mut *self.tables.borrow_mut();
+        let ProgramTables { points, key_choices, answers } = &mut *self.tables.borrow_mut();
         // Only programs with a source have something to ask for.
         let Some(mut source) = answers.source.take() else {
             let message = "internal error: the grammar calls a rule that was not made";
@@ -410,15 +412,16 @@ impl Program {
             let mut captures = false;
             source.with_builder(&mut |builder| {
                 let nodes = PartialGrammar { builder, captures: Cell::new(false) };
-                let mut compiler = ProgramCompiler { nodes: &nodes, points, names, origin_id: 0 };
+                let mut compiler =
+                    ProgramCompiler { nodes: &nodes, points, key_choices, origin_id: 0 };
                 if let Some(rule) = rule {
                     compiler.origin_id = compiler.intern_origin(builder.rule_origin(rule));
                 }
                 point = compiler.compile(node, RETURN);
                 captures |= nodes.captures.get();
             });
-            for at in names.names.len()..names.tags.len() {
-                names.names.push(Arc::new(source.names(names.tags[at])));
+            for at in key_choices.choices.len()..key_choices.tags.len() {
+                key_choices.choices.push(Arc::new(source.key_choice(key_choices.tags[at])));
             }
             if captures {
                 self.captures.set(true);
@@ -444,23 +447,23 @@ impl Program {
         Ok(())
     }
 
-    /// The point behind a name of a choice; made if it is not yet.
-    pub(crate) fn after_name(
+    /// The point behind a key of a choice; made if it is not yet.
+    pub(crate) fn after_key(
         &self,
-        names: u32,
+        choice: u32,
         rank: u32,
         languages: &mut Languages,
     ) -> Result<PointId> {
         let tag = {
             let tables = self.tables.borrow();
-            if let Some(&point) = tables.names.targets.get(&(names, rank)) {
+            if let Some(&point) = tables.key_choices.targets.get(&(choice, rank)) {
                 return Ok(point);
             }
-            tables.names.names[names as usize].tag
+            tables.key_choices.choices[choice as usize].tag
         };
-        let point = self.ask(languages, None, |source| source.after_name(tag, rank).map(Some))?;
+        let point = self.ask(languages, None, |source| source.after_key(tag, rank).map(Some))?;
         let point = point.unwrap_or(RETURN);
-        self.tables.borrow_mut().names.targets.insert((names, rank), point);
+        self.tables.borrow_mut().key_choices.targets.insert((choice, rank), point);
         Ok(point)
     }
 

@@ -25,7 +25,7 @@ use super::token_budgets::{change_items, with_budgets};
 use crate::deadline;
 use crate::error::Result;
 use crate::grammar::RuleId;
-use crate::grammar::names::NameStep;
+use crate::grammar::key_choice::KeyStep;
 use crate::limits::Limits;
 use crate::regular::{ByteSet, Language, Languages};
 
@@ -155,9 +155,9 @@ impl Recognizer {
         Ok(self.program.entry(rule))
     }
 
-    /// The point behind a name of a choice.
-    pub(crate) fn after_name(&mut self, names: u32, rank: u32) -> Result<PointId> {
-        self.program.after_name(names, rank, &mut self.languages)
+    /// The point behind a key of a choice.
+    pub(crate) fn after_key(&mut self, choice: u32, rank: u32) -> Result<PointId> {
+        self.program.after_key(choice, rank, &mut self.languages)
     }
 
     /// The point behind a captured text, by the tag of the capture; `None` if the text is not allowed
@@ -269,12 +269,12 @@ impl Recognizer {
             let after = match self.program.point(item.point) {
                 Point::Regular { next, .. } => Some(next),
                 Point::Capture { .. } => None,
-                Point::Names(names) => {
-                    match self.program.name_step(names, item.name_node(), byte) {
-                        NameStep::Dead => {}
-                        NameStep::Inside(node) => next.push(item.with_name_node(node)),
-                        NameStep::End(rank) => {
-                            let after = self.after_name(names, rank)?;
+                Point::KeyChoice(choice) => {
+                    match self.program.key_step(choice, item.key_node(), byte) {
+                        KeyStep::Dead => {}
+                        KeyStep::Inside(node) => next.push(item.with_key_node(node)),
+                        KeyStep::End(rank) => {
+                            let after = self.after_key(choice, rank)?;
                             self.closure.start_at(after, item.stack);
                         }
                     }
@@ -440,10 +440,10 @@ impl Recognizer {
                     }
                     return Ok(());
                 }
-                Point::Names(names) => {
-                    let step = self.program.name_step(names, item.name_node(), byte);
-                    if let NameStep::Inside(node) = step {
-                        *item = item.with_name_node(node);
+                Point::KeyChoice(choice) => {
+                    let step = self.program.key_step(choice, item.key_node(), byte);
+                    if let KeyStep::Inside(node) = step {
+                        *item = item.with_key_node(node);
                         return Ok(());
                     }
                 }
@@ -487,7 +487,7 @@ impl Recognizer {
                 Point::Regular { .. } | Point::Capture { .. } => {
                     self.languages.first_bytes(item.state)?
                 }
-                Point::Names(names) => self.program.name_first(names, item.name_node()),
+                Point::KeyChoice(choice) => self.program.key_first_bytes(choice, item.key_node()),
                 _ => continue,
             };
             bytes = bytes.union(&first);

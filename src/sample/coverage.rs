@@ -89,10 +89,10 @@ pub(super) fn measure(visits: &Visits, program: &ProgramView, distances: &Distan
                 }
                 todo.extend([*body, *next]);
             }
-            Instruction::Names { names, all } => {
+            Instruction::KeyChoice { choice, all } => {
                 for (rank, _) in all.iter() {
                     count(*rank);
-                    todo.extend(program.known_name(*names, *rank));
+                    todo.extend(program.known_key_target(*choice, *rank));
                 }
             }
             Instruction::Scope { body, .. } => todo.push(*body),

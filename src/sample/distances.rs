@@ -229,9 +229,12 @@ fn least_of(
         Instruction::Repeat { body, min, next, .. } => {
             plus(of(*body).saturating_mul(*min), of(*next))
         }
-        Instruction::Names { names, all } => {
+        Instruction::KeyChoice { choice, all } => {
             let name = |(rank, name): &(u32, Vec<u8>)| {
-                plus(name.len() as u32, number_or(least, program.known_name(*names, *rank), 0))
+                plus(
+                    name.len() as u32,
+                    number_or(least, program.known_key_target(*choice, *rank), 0),
+                )
             };
             all.iter().map(name).min().unwrap_or(INFINITE)
         }
@@ -259,9 +262,10 @@ fn depth_of(program: &ProgramView, instruction: &Instruction, depth: &[u32]) -> 
         }
         Instruction::Repeat { min: 0, next, .. } => of(*next),
         Instruction::Repeat { body, next, .. } => plus(of(*body), 1).max(of(*next)),
-        Instruction::Names { names, all } => {
-            let name =
-                |(rank, _): &(u32, Vec<u8>)| number_or(depth, program.known_name(*names, *rank), 0);
+        Instruction::KeyChoice { choice, all } => {
+            let name = |(rank, _): &(u32, Vec<u8>)| {
+                number_or(depth, program.known_key_target(*choice, *rank), 0)
+            };
             all.iter().map(name).min().unwrap_or(INFINITE)
         }
         Instruction::Scope { body, .. } => plus(of(*body), 1),
@@ -288,11 +292,11 @@ fn most_of(
         Instruction::Repeat { body, max, next, .. } => {
             plus(of(*body).saturating_mul(*max), of(*next))
         }
-        Instruction::Names { names, all } => {
+        Instruction::KeyChoice { choice, all } => {
             let name = |(rank, name): &(u32, Vec<u8>)| {
                 plus(
                     name.len() as u32,
-                    number_or(most, program.known_name(*names, *rank), INFINITE),
+                    number_or(most, program.known_key_target(*choice, *rank), INFINITE),
                 )
             };
             all.iter().map(name).max().unwrap_or(0)
@@ -338,12 +342,13 @@ fn goal_of(
             let before = if *min == 0 { 0 } else { least[*body as usize].saturating_mul(*min) };
             inner.min(through(before, *next))
         }
-        Instruction::Names { names, all } => {
-            let name = |(rank, name): &(u32, Vec<u8>)| match program.known_name(*names, *rank) {
-                _ if visits.is_new_alternative(point, *rank) => 0,
-                None => 0,
-                known => plus(name.len() as u32, number_or(goal, known, INFINITE)),
-            };
+        Instruction::KeyChoice { choice, all } => {
+            let name =
+                |(rank, name): &(u32, Vec<u8>)| match program.known_key_target(*choice, *rank) {
+                    _ if visits.is_new_alternative(point, *rank) => 0,
+                    None => 0,
+                    known => plus(name.len() as u32, number_or(goal, known, INFINITE)),
+                };
             all.iter().map(name).min().unwrap_or(INFINITE)
         }
         Instruction::Scope { body, .. } => of(*body),

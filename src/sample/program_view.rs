@@ -45,8 +45,8 @@ pub(super) enum Instruction {
     /// Run `body` (which returns here) `min` to `max` times, then go on at `next`.
     Repeat { body: u32, min: u32, max: u32, next: u32 },
     /// Read one of the keys `all` (rank and bytes) of a choice, then go on behind that key
-    /// ([`ProgramView::after_name`]).
-    Names { names: u32, all: Arc<[(u32, Vec<u8>)]> },
+    /// ([`ProgramView::after_key`]).
+    KeyChoice { choice: u32, all: Arc<[(u32, Vec<u8>)]> },
     /// Read a string of a language, then go on behind that string
     /// ([`ProgramView::after_capture`]).
     Capture { language: Language, tag: u32 },
@@ -115,8 +115,8 @@ impl ProgramView {
             Point::Repeat { body, min, max, next } => Instruction::Repeat { body, min, max, next },
             // A text alone, not its tokens.
             Point::Budget { body, next, .. } => Instruction::Repeat { body, min: 1, max: 1, next },
-            Point::Names(names) => {
-                Instruction::Names { names, all: program.allowed_names(names).into() }
+            Point::KeyChoice(choice) => {
+                Instruction::KeyChoice { choice, all: program.allowed_keys(choice).into() }
             }
             Point::Capture { language, tag } => Instruction::Capture { language, tag },
             Point::Scope { body, tag } => Instruction::Scope { body, tag },
@@ -140,13 +140,13 @@ impl ProgramView {
     }
 
     /// The point behind a key, if it was read before.
-    pub(super) fn known_name(&self, names: u32, rank: u32) -> Option<u32> {
-        self.with(|program, _| program.known_name(names, rank))
+    pub(super) fn known_key_target(&self, choice: u32, rank: u32) -> Option<u32> {
+        self.with(|program, _| program.known_key_target(choice, rank))
     }
 
     /// The point behind a key, which is made if need be.
-    pub(super) fn after_name(&self, names: u32, rank: u32) -> Result<u32> {
-        self.with(|program, languages| program.after_name(names, rank, languages))
+    pub(super) fn after_key(&self, choice: u32, rank: u32) -> Result<u32> {
+        self.with(|program, languages| program.after_key(choice, rank, languages))
     }
 
     /// The point behind a captured text; `None` if the text is not allowed after all.

@@ -98,7 +98,7 @@ pub(super) fn is_place(instruction: &Instruction) -> bool {
         | Instruction::Repeat { .. } => false,
         Instruction::Read { .. }
         | Instruction::Call { .. }
-        | Instruction::Names { .. }
+        | Instruction::KeyChoice { .. }
         | Instruction::Capture { .. }
         | Instruction::Scope { .. } => true,
     }

@@ -172,22 +172,22 @@ impl<'a> TextWalk<'a> {
                 targets[chosen]
             }
             Instruction::Repeat { .. } => self.repeat(point, 0)?,
-            Instruction::Names { names, all } => loop {
+            Instruction::KeyChoice { choice, all } => loop {
                 let candidates: Vec<WalkCandidate> = all
                     .iter()
                     .map(|(rank, name)| WalkCandidate {
-                        rest: self.rest_of_name(point, names, *rank, name.len() as u32),
+                        rest: self.rest_of_key(point, choice, *rank, name.len() as u32),
                         depth: self.stack.len(),
                         is_new: self.visits.is_new_alternative(point, *rank),
                     })
                     .collect();
                 let recorded = self.choices.len();
                 let (rank, name) = &all[self.choose(&candidates)?];
-                let next = self.program.after_name(names, *rank)?;
+                let next = self.program.after_key(choice, *rank)?;
                 if self.estimate == LengthEstimate::ShortestFound {
                     self.distances.update(self.program, self.seeks_new.then_some(&*self.visits))?;
                     let length = name.len() as u32;
-                    let rest = self.rest_of_name(point, names, *rank, length);
+                    let rest = self.rest_of_key(point, choice, *rank, length);
                     if self.text.len() + rest.least as usize > self.bounds.max_bytes {
                         // The key is known to be too long now, and is not chosen again.
                         self.choices.truncate(recorded);
@@ -325,8 +325,8 @@ impl<'a> TextWalk<'a> {
     }
 
     /// The rest of the text from a key on, the key included.
-    fn rest_of_name(&self, point: u32, names: u32, rank: u32, length: u32) -> Remainder {
-        let known = self.program.known_name(names, rank);
+    fn rest_of_key(&self, point: u32, choice: u32, rank: u32, length: u32) -> Remainder {
+        let known = self.program.known_key_target(choice, rank);
         match known.filter(|&target| (target as usize) < self.distances.len()) {
             Some(target) => self.rest(target).after(length, length),
             None => {

@@ -259,7 +259,9 @@ impl NetworkCompiler {
                 let rule = self.part(id, Part::Inner, kind);
                 self.push(State::Call { rule, next })
             }
-            Node::Names(_) | Node::Capture(..) | Node::Scope(..) => return Err(made_on_demand()),
+            Node::KeyChoice(_) | Node::Capture(..) | Node::Scope(..) => {
+                return Err(made_on_demand());
+            }
         })
     }
 

@@ -46,7 +46,7 @@ macro_rules! name_start {
 }
 
 /// The characters that `NameChar` of XML adds to `NameStartChar`, as ranges of a class.
-macro_rules! name_rest {
+macro_rules! key_rest {
     () => {
         r"\-.0-9\u{B7}\u{300}-\u{36F}\u{203F}\u{2040}"
     };
@@ -131,8 +131,8 @@ fn reference(name: &str) -> String {
 const LINKED: [(&str, &str); 6] = [
     ("Char", r"[\t\n\r\x20-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]"),
     ("S", r"[\x20\t\r\n]+"),
-    ("Name", concat!("[:", name_start!(), "][:", name_start!(), name_rest!(), "]*")),
-    ("NCName", concat!("[", name_start!(), "][", name_start!(), name_rest!(), "]*")),
+    ("Name", concat!("[:", name_start!(), "][:", name_start!(), key_rest!(), "]*")),
+    ("NCName", concat!("[", name_start!(), "][", name_start!(), key_rest!(), "]*")),
     (
         "QName",
         concat!(
@@ -140,17 +140,17 @@ const LINKED: [(&str, &str); 6] = [
             name_start!(),
             "][",
             name_start!(),
-            name_rest!(),
+            key_rest!(),
             "]*:)?",
             "[",
             name_start!(),
             "][",
             name_start!(),
-            name_rest!(),
+            key_rest!(),
             "]*"
         ),
     ),
-    ("Nmtoken", concat!("[:", name_start!(), name_rest!(), "]+")),
+    ("Nmtoken", concat!("[:", name_start!(), key_rest!(), "]+")),
 ];
 
 impl W3cParser<'_> {

@@ -399,7 +399,9 @@ impl Outcomes {
             Node::Repeat { node, min, max } => self.of_repeat(node, (min, max), from, follow)?,
             Node::Attributed { node, .. } => self.of_node(node, from, follow)?,
             Node::Call(rule) => self.of_rule(RuleEntry { rule, from, follow })?,
-            Node::Names(_) | Node::Capture(..) | Node::Scope(..) => return Err(made_on_demand()),
+            Node::KeyChoice(_) | Node::Capture(..) | Node::Scope(..) => {
+                return Err(made_on_demand());
+            }
         };
         found.sort_unstable();
         found.dedup();

@@ -270,7 +270,7 @@ impl Rewriter {
                         None
                     }
                 }
-                Node::Names(_) | Node::Capture(..) | Node::Scope(..) => {
+                Node::KeyChoice(_) | Node::Capture(..) | Node::Scope(..) => {
                     return Err(made_on_demand());
                 }
             }

@@ -161,7 +161,7 @@ impl FamilyFacts {
                 }
             }
             Node::Special(TokenSet::OneOf(tokens)) if tokens.is_empty() => false,
-            Node::Special(_) | Node::Names(_) | Node::Capture(..) | Node::Scope(..) => {
+            Node::Special(_) | Node::KeyChoice(_) | Node::Capture(..) | Node::Scope(..) => {
                 property != Property::Empty
             }
             Node::Hole(hole) => match family.leaf(*hole) {

@@ -213,7 +213,7 @@ impl FamilyRules {
             Node::Regular(language) | Node::JsonString(language) => {
                 return Ok(self.facts.terminals[language].has_empty);
             }
-            Node::Special(_) | Node::Names(_) | Node::Capture(..) | Node::Scope(..) => {
+            Node::Special(_) | Node::KeyChoice(_) | Node::Capture(..) | Node::Scope(..) => {
                 return Ok(false);
             }
         };
@@ -343,9 +343,10 @@ impl InstanceWriter<'_> {
                     None => self.written.choice([]),
                 },
             },
-            other @ (Node::Special(_) | Node::Names(_) | Node::Capture(..) | Node::Scope(..)) => {
-                self.written.add(other.clone())
-            }
+            other @ (Node::Special(_)
+            | Node::KeyChoice(_)
+            | Node::Capture(..)
+            | Node::Scope(..)) => self.written.add(other.clone()),
         };
         if let Some(origin) = template.origin(id) {
             self.written.mark_from(node, origin.clone());

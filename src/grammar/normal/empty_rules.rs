@@ -28,7 +28,7 @@ pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Result<Grammar> {
             Node::Special(token) => out.special(token.clone()),
             Node::Hole(_)
             | Node::JsonString(_)
-            | Node::Names(_)
+            | Node::KeyChoice(_)
             | Node::Capture(..)
             | Node::Scope(..) => out.push(node.clone()),
             Node::Sequence(parts) => out.sequence(parts.iter().map(at)),
@@ -66,7 +66,7 @@ pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Result<Grammar> {
                 Node::Special(_)
                 | Node::Hole(_)
                 | Node::JsonString(_)
-                | Node::Names(_)
+                | Node::KeyChoice(_)
                 | Node::Capture(..)
                 | Node::Scope(..) => whole,
                 Node::Sequence(parts) => {

@@ -84,7 +84,7 @@ fn left_calls(grammar: &Grammar, nullable: &[bool], node: NodeId, calls: &mut Ve
             | Node::Special(_)
             | Node::Hole(_)
             | Node::JsonString(_)
-            | Node::Names(_)
+            | Node::KeyChoice(_)
             | Node::Capture(..)
             | Node::Scope(..) => {}
             Node::Call(rule) => calls.push(*rule),
@@ -226,7 +226,7 @@ impl LeftCornerTransform {
             | Node::Special(_)
             | Node::Hole(_)
             | Node::JsonString(_)
-            | Node::Names(_)
+            | Node::KeyChoice(_)
             | Node::Capture(..)
             | Node::Scope(..) => false,
         };
@@ -275,7 +275,7 @@ impl LeftCornerTransform {
                 | Node::Special(_)
                 | Node::Hole(_)
                 | Node::JsonString(_)
-                | Node::Names(_)
+                | Node::KeyChoice(_)
                 | Node::Capture(..)
                 | Node::Scope(..) => {}
                 Node::Call(rule) => {
@@ -309,7 +309,7 @@ impl LeftCornerTransform {
             | Node::Special(_)
             | Node::Hole(_)
             | Node::JsonString(_)
-            | Node::Names(_)
+            | Node::KeyChoice(_)
             | Node::Capture(..)
             | Node::Scope(..) => Ok(LeftEdgeSplit::default()),
             Node::Call(rule) => {
@@ -392,7 +392,7 @@ impl LeftCornerTransform {
             | Node::Special(_)
             | Node::Hole(_)
             | Node::JsonString(_)
-            | Node::Names(_)
+            | Node::KeyChoice(_)
             | Node::Capture(..)
             | Node::Scope(..) => node,
             Node::Choice(parts) => {

@@ -16,8 +16,10 @@ impl Emitter<'_> {
         text: Option<&[u8]>,
     ) -> Result<Option<NodeId>> {
         match self.captures[self.numbering.index(tag)] {
-            Captured::Key(id, state, class) => self.after_key((id, state, class), text).map(Some),
-            Captured::Name(choice) => self.after_escaped_name(choice, text).map(Some),
+            Captured::Key(id, state, class) => {
+                self.after_captured_key((id, state, class), text).map(Some)
+            }
+            Captured::EscapedKey(choice) => self.after_escaped_key(choice, text).map(Some),
             Captured::Item(id, state, counts) => self.after_item((id, state, counts), text),
         }
     }

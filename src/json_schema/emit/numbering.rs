@@ -20,7 +20,7 @@ impl Numbering {
         Self { schema: schema as u32, schemas: schemas as u32, first_place }
     }
 
-    /// The tag of the choice of names, or of the captured text, at an index.
+    /// The tag of the key choice, or of the captured text, at an index.
     pub(crate) fn tag(self, index: usize) -> u32 {
         index as u32 * self.schemas + self.schema
     }

@@ -35,7 +35,7 @@ use crate::json_schema::set::member_formula::FormulaNode;
 use crate::json_schema::set::member_formula::MemberFormula;
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::vocabulary::Trie;
-pub(super) use keys::SpelledName;
+pub(super) use keys::SpelledKey;
 
 /// The most bytes of a name as it is written: a trie counts its depth in 16 bits.
 const MAX_NAME_BYTES: usize = u16::MAX as usize;

@@ -17,8 +17,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// The place of the object whose names a choice offers.
-    pub(crate) fn place_of_name(&self, tag: u32) -> Option<ValueId> {
+    /// The place of the object whose keys a choice offers.
+    pub(crate) fn place_of_key_choice(&self, tag: u32) -> Option<ValueId> {
         self.object_place(self.objects.choices.get(self.numbering.index(tag))?.0)
     }
 
@@ -26,7 +26,7 @@ impl Emitter<'_> {
     pub(crate) fn place_of_capture(&self, tag: u32) -> Option<ValueId> {
         match *self.captures.get(self.numbering.index(tag))? {
             Captured::Key(object, ..) => self.object_place(object),
-            Captured::Name(choice) => self.place_of_name(choice),
+            Captured::EscapedKey(choice) => self.place_of_key_choice(choice),
             Captured::Item(array, ..) => self.array_place(array),
         }
     }

@@ -22,7 +22,7 @@ use std::any::Any;
 use rustc_hash::FxHashMap;
 
 use super::hole::SchemaHole;
-use super::object::SpelledName;
+use super::object::SpelledKey;
 use super::source::SchemaSource;
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
@@ -203,23 +203,23 @@ impl Reader {
                 self.add(equation, Some(rule), before);
                 Ok(())
             }
-            Node::Names(tag) => {
-                let names = self.source.of(tag, |emitter| emitter.choice_of_names(tag));
+            Node::KeyChoice(tag) => {
+                let names = self.source.of(tag, |emitter| emitter.choice_keys(tag));
                 for (rank, name) in names {
                     let name = self.languages.literal(&name);
                     let before = self.languages.concat([before, name]);
-                    let further = self.ask(|source| source.after_name(tag, rank))?;
+                    let further = self.ask(|source| source.after_key(tag, rank))?;
                     self.tail(further, before, equation)?;
                 }
                 Ok(())
             }
             Node::Capture(keys, tag) => {
                 let names =
-                    self.ask(|source| Ok(source.of(tag, |emitter| emitter.spelled_names(tag))))?;
+                    self.ask(|source| Ok(source.of(tag, |emitter| emitter.spelled_keys(tag))))?;
                 if let Some(names) = names {
-                    for SpelledName { choice, rank, spelled } in names {
+                    for SpelledKey { choice, rank, spelled } in names {
                         let before = self.languages.concat([before, spelled]);
-                        let further = self.ask(|source| source.after_name(choice, rank))?;
+                        let further = self.ask(|source| source.after_key(choice, rank))?;
                         self.tail(further, before, equation)?;
                     }
                     return Ok(());

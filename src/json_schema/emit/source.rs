@@ -16,7 +16,7 @@ use super::{Emitter, StringNodes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::family::{FamilyLeaf, FamilyRules, RuleFamily};
 use crate::grammar::hole::Hole;
-use crate::grammar::names::Names;
+use crate::grammar::key_choice::KeyChoice;
 use crate::grammar::source::{KeySigns, Source};
 use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, RuleId};
 use crate::json_schema::document::{Document, ValueId};
@@ -392,18 +392,18 @@ impl Source for SchemaSource {
         self.schemas[schema].with_dependent(|_, emitter| emitter.least_bytes(rule))
     }
 
-    fn names(&mut self, tag: u32) -> Names {
+    fn key_choice(&mut self, tag: u32) -> KeyChoice {
         let schema = self.of_tag(tag);
         // Found when the state was entered, within the limits.
         self.exchange_with(schema);
-        let names = self.schemas[schema].with_dependent_mut(|_, emitter| emitter.names(tag));
+        let choice = self.schemas[schema].with_dependent_mut(|_, emitter| emitter.key_choice(tag));
         self.exchange_with(schema);
-        names
+        choice
     }
 
-    fn after_name(&mut self, tag: u32, rank: u32) -> Result<NodeId> {
+    fn after_key(&mut self, tag: u32, rank: u32) -> Result<NodeId> {
         let schema = self.of_tag(tag);
-        self.ask(schema, |at| at.place_of_name(tag), |emitter| emitter.after_name(tag, rank))
+        self.ask(schema, |at| at.place_of_key_choice(tag), |emitter| emitter.after_key(tag, rank))
     }
 
     fn after_capture(&mut self, tag: u32, text: Option<&[u8]>) -> Result<Option<NodeId>> {

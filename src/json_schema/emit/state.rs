@@ -73,8 +73,8 @@ pub(crate) struct ArrayState {
 pub(crate) enum Captured {
     /// The key of an object in a state, of one of its classes.
     Key(u32, ObjectState, usize),
-    /// One of a choice of names, by its tag, in a spelling that is not canonical.
-    Name(u32),
+    /// One of a key choice, by its tag, in a spelling that is not canonical.
+    EscapedKey(u32),
     /// An item of an array in a state, and the counts after it.
     Item(u32, ArrayState, u32),
 }

@@ -72,7 +72,7 @@ pub(crate) struct ObjectTables {
     pub(crate) seen: Interned<Box<[u64]>>,
     /// Sets of other keys that are written, sorted.
     pub(crate) used: Interned<Vec<Arc<str>>>,
-    /// Choices of names, by tag: an object in a state, and the ranks of the names that may come.
+    /// Key choices, by tag: an object in a state, and the ranks of the keys that may come.
     pub(crate) choices: Vec<(u32, ObjectState, Vec<u32>)>,
 }
 

@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use rustc_hash::FxHashMap;
 
-use super::{NameTable, PointTable};
+use super::{KeyChoiceTable, PointTable};
 use crate::error::{Error, ErrorKind, LimitName, Result};
 use crate::grammar::{
     Attribute, Grammar, GrammarBuilder, Node, NodeId, Origin, SpecialToken, TokenSet,
@@ -194,7 +194,7 @@ pub(crate) fn check_nesting(grammar: &Grammar) -> Result<()> {
 pub(super) struct ProgramCompiler<'a> {
     pub(super) nodes: &'a dyn GrammarNodes,
     pub(super) points: &'a mut PointTable,
-    pub(super) names: &'a mut NameTable,
+    pub(super) key_choices: &'a mut KeyChoiceTable,
     /// The innermost origin around the node being compiled.
     pub(super) origin_id: u32,
 }
@@ -264,13 +264,13 @@ impl ProgramCompiler<'_> {
             // Only grammars without holes are compiled whole, and sources call rules for them.
             Node::Hole(_) => self.push(Point::Sentinel)?,
             // These have no `next`: their source decides what follows.
-            &Node::Names(tag) => {
-                let NameTable { ids, tags, .. } = &mut *self.names;
-                let names = *ids.entry(tag).or_insert_with(|| {
+            &Node::KeyChoice(tag) => {
+                let KeyChoiceTable { ids, tags, .. } = &mut *self.key_choices;
+                let choice = *ids.entry(tag).or_insert_with(|| {
                     tags.push(tag);
                     tags.len() as u32 - 1
                 });
-                self.push(Point::Names(names))?
+                self.push(Point::KeyChoice(choice))?
             }
             &Node::Scope(node, tag) => {
                 nodes.note_capture();

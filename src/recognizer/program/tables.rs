@@ -1,10 +1,10 @@
-//! The tables of a program: points, names, and what its source has answered.
+//! The tables of a program: points, key choices, and what its source has answered.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::grammar::names::Names;
+use crate::grammar::key_choice::KeyChoice;
 use crate::grammar::source::Source;
 use crate::grammar::{NodeId, Origin, RuleId, Temperature};
 use crate::limits::Limits;
@@ -40,11 +40,11 @@ pub(super) struct PointTable {
     pub(super) limit: usize,
 }
 
-/// The choices of names of a program.
+/// The key choices of a program.
 #[derive(Debug, Default)]
-pub(super) struct NameTable {
-    pub(super) names: Vec<Arc<Names>>,
-    /// By choice and rank: the point behind a name, once asked for.
+pub(super) struct KeyChoiceTable {
+    pub(super) choices: Vec<Arc<KeyChoice>>,
+    /// By choice and rank: the point behind a key, once asked for.
     pub(super) targets: FxHashMap<(u32, u32), PointId>,
     /// The number of a choice, by the source's tag.
     pub(super) ids: FxHashMap<u32, u32>,
@@ -67,7 +67,7 @@ pub(super) struct SourceTable {
 #[derive(Debug, Default)]
 pub(super) struct ProgramTables {
     pub(super) points: PointTable,
-    pub(super) names: NameTable,
+    pub(super) key_choices: KeyChoiceTable,
     pub(super) answers: SourceTable,
 }
 

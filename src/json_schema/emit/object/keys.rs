@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::grammar::names::Names;
+use crate::grammar::key_choice::KeyChoice;
 use crate::grammar::{Node, NodeId};
 use crate::json_schema::emit::Emitter;
 use crate::json_schema::emit::state::{Captured, ObjectState, Progress};
@@ -13,24 +13,24 @@ use crate::json_schema::set::keys::MemberKey;
 use crate::json_schema::string::written::writable_texts;
 use crate::regular::Language;
 
-/// One of a choice of names, by its tag, in all spellings but the canonical one.
+/// One of a key choice, by its tag, in all spellings but the canonical one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SpelledName {
+pub(crate) struct SpelledKey {
     pub(crate) choice: u32,
     pub(crate) rank: u32,
     pub(crate) spelled: Language,
 }
 
 impl Emitter<'_> {
-    /// A choice of names.
-    pub(crate) fn names(&mut self, tag: u32) -> Names {
+    /// A key choice.
+    pub(crate) fn key_choice(&mut self, tag: u32) -> KeyChoice {
         let (id, state, ranks) = self.objects.choices[self.numbering.index(tag)].clone();
         let object = &self.objects.automata[id as usize];
         // Allowed names are not written yet. Those that are not required bring no end nearer,
         // unless members are too few, or something else is asked of them.
         let member = |rank: u32| &object.members[object.by_rank[rank as usize] as usize];
         let required = ranks.iter().copied().find(|&rank| member(rank).required);
-        let names = Names::new(Arc::clone(&object.trie), ranks.iter().copied(), tag);
+        let choice = KeyChoice::new(Arc::clone(&object.trie), ranks.iter().copied(), tag);
         let needed = match required {
             None if !self.sets.formulas.holds_at_end(state.formula) => {
                 // Found when the state was entered, within the limits.
@@ -41,11 +41,11 @@ impl Emitter<'_> {
             }
             required => required,
         };
-        names.needing(needed)
+        choice.needing(needed)
     }
 
-    /// The names of a choice by rank, as they are written.
-    pub(crate) fn choice_of_names(&self, tag: u32) -> Vec<(u32, Vec<u8>)> {
+    /// The keys of a choice by rank, as they are written.
+    pub(crate) fn choice_keys(&self, tag: u32) -> Vec<(u32, Vec<u8>)> {
         let (id, state, ranks) = &self.objects.choices[self.numbering.index(tag)];
         let object = &self.objects.automata[*id as usize];
         let name = |&rank: &u32| {
@@ -56,8 +56,8 @@ impl Emitter<'_> {
     }
 
     /// If what is captured is a name in a spelling that is not canonical: each of its choice.
-    pub(crate) fn spelled_names(&mut self, tag: u32) -> Option<Vec<SpelledName>> {
-        let Captured::Name(choice) = self.captures[self.numbering.index(tag)] else {
+    pub(crate) fn spelled_keys(&mut self, tag: u32) -> Option<Vec<SpelledKey>> {
+        let Captured::EscapedKey(choice) = self.captures[self.numbering.index(tag)] else {
             return None;
         };
         let (id, _, ranks) = self.objects.choices[self.numbering.index(choice)].clone();
@@ -67,7 +67,7 @@ impl Emitter<'_> {
             let key = Arc::clone(&object.members[object.by_rank[rank as usize] as usize].key);
             let Ok(spelled) = self.escaped(&[&*key]) else { continue };
             let spelled = self.between_quotes(spelled);
-            names.push(SpelledName { choice, rank, spelled });
+            names.push(SpelledKey { choice, rank, spelled });
         }
         Some(names)
     }
@@ -79,7 +79,7 @@ impl Emitter<'_> {
                 let least = self.objects.automata[id as usize].min;
                 least > 1 || self.sets.formulas.count_cap(state.formula) > 1
             }
-            Captured::Name(_) | Captured::Item(..) => false,
+            Captured::EscapedKey(_) | Captured::Item(..) => false,
         }
     }
 
@@ -93,7 +93,7 @@ impl Emitter<'_> {
     }
 
     /// The names of a choice as they may be spelled otherwise than canonically, if they may.
-    pub(crate) fn escaped_names(
+    pub(crate) fn escaped_keys(
         &mut self,
         id: u32,
         allowed: &[u32],
@@ -107,7 +107,7 @@ impl Emitter<'_> {
             return Ok(None);
         }
         let tag = self.numbering.tag(self.captures.len());
-        self.captures.push(Captured::Name(choice));
+        self.captures.push(Captured::EscapedKey(choice));
         let names = self.between_quotes(names);
         Ok(Some(self.builder.add(Node::Capture(names, tag))))
     }
@@ -143,7 +143,7 @@ impl Emitter<'_> {
     }
 
     /// The part after a name: colon, value, and the rest of the object.
-    pub(crate) fn after_name(&mut self, tag: u32, rank: u32) -> Result<NodeId> {
+    pub(crate) fn after_key(&mut self, tag: u32, rank: u32) -> Result<NodeId> {
         let (id, state) = (
             self.objects.choices[self.numbering.index(tag)].0,
             self.objects.choices[self.numbering.index(tag)].1,
@@ -156,11 +156,7 @@ impl Emitter<'_> {
 
     /// The part after a name that is not spelled canonically; without a text, after any of its
     /// choice.
-    pub(crate) fn after_escaped_name(
-        &mut self,
-        choice: u32,
-        name: Option<&[u8]>,
-    ) -> Result<NodeId> {
+    pub(crate) fn after_escaped_key(&mut self, choice: u32, name: Option<&[u8]>) -> Result<NodeId> {
         // A text that the terminal has accepted is a JSON string.
         let name = name.and_then(|name| serde_json::from_slice::<String>(name).ok());
         let (id, _, mut ranks) = self.objects.choices[self.numbering.index(choice)].clone();
@@ -170,12 +166,12 @@ impl Emitter<'_> {
             name.as_ref().is_none_or(|name| *object.members[index as usize].key == **name)
         });
         let ways: Result<Vec<NodeId>> =
-            ranks.into_iter().map(|rank| self.after_name(choice, rank)).collect();
+            ranks.into_iter().map(|rank| self.after_key(choice, rank)).collect();
         Ok(self.builder.choice(ways?))
     }
 
     /// The part after a key without a name of its own; without a text, after any.
-    pub(crate) fn after_key(
+    pub(crate) fn after_captured_key(
         &mut self,
         (id, state, class): (u32, ObjectState, usize),
         key: Option<&[u8]>,

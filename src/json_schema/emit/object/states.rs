@@ -48,11 +48,11 @@ impl Emitter<'_> {
             let ranks = &self.objects.automata[id as usize].ranks;
             let ranks = allowed.iter().map(|&index| ranks[index as usize]).collect();
             self.objects.choices.push((id, within, ranks));
-            let names = self.builder.add(Node::Names(tag));
+            let names = self.builder.add(Node::KeyChoice(tag));
             members.push(self.mark(names, &origins));
             let is_styled = matches!(state.layout, Layout::Styled(_));
             if self.sets.options.spelling != Spelling::Canonical && !is_styled {
-                let names = self.escaped_names(id, &allowed, tag)?;
+                let names = self.escaped_keys(id, &allowed, tag)?;
                 members.extend(names.map(|names| self.mark(names, &origins)));
             }
         }

@@ -1,4 +1,4 @@
-//! [`Names`]: a choice of object keys, as a prefix trie with a bit set of the keys that are
+//! [`KeyChoice`]: a choice of object keys, as a prefix trie with a bit set of the keys that are
 //! allowed.
 //!
 //! An object of a schema offers the same keys again and again, less those that are written already.
@@ -25,7 +25,7 @@ pub(crate) type KeyRank = u32;
 
 /// The transition of a choice by one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NameStep {
+pub(crate) enum KeyStep {
     /// No allowed key goes on with this byte.
     Dead,
     /// Another node of the trie.
@@ -36,7 +36,7 @@ pub(crate) enum NameStep {
 
 /// A choice of one of some object keys; see the module's head.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct KeyChoice {
     /// All keys of the object, as bytes; the ids of its tokens are ranks.
     pub(crate) trie: Arc<Trie>,
     /// The bit set of the allowed keys, by rank.
@@ -47,11 +47,11 @@ pub(crate) struct Names {
     needed: Option<KeyRank>,
 }
 
-/// Candidate keys that [`Names::shortest`] returns where none is needed: a search for the shortest
+/// Candidate keys that [`KeyChoice::shortest`] returns where none is needed: a search for the shortest
 /// completion makes a rule for each.
 const MAX_SHORTEST_KEYS: usize = 3;
 
-impl Names {
+impl KeyChoice {
     /// The choice `tag` of the keys of `trie` whose ranks are `allowed`.
     pub(crate) fn new(
         trie: Arc<Trie>,
@@ -135,17 +135,17 @@ impl Names {
     }
 
     /// The transition from a trie node by one byte.
-    pub(crate) fn step(&self, node: u32, byte: u8) -> NameStep {
+    pub(crate) fn step(&self, node: u32, byte: u8) -> KeyStep {
         let child = match node {
             0 => self.trie.first(byte),
             _ => self.trie.child(node as usize, byte),
         };
         match child {
             Some(child) if self.has_allowed_below(child as u32) => match *self.trie.tokens(child) {
-                [rank] => NameStep::End(rank),
-                _ => NameStep::Inside(child as u32),
+                [rank] => KeyStep::End(rank),
+                _ => KeyStep::Inside(child as u32),
             },
-            _ => NameStep::Dead,
+            _ => KeyStep::Dead,
         }
     }
 
@@ -174,14 +174,14 @@ mod tests {
     fn a_choice_walks_allowed_keys_alone() {
         let keys: [&[u8]; 3] = [b"id\"", b"ip\"", b"name\""];
         let trie = Arc::new(Trie::from_sorted(keys.into_iter().zip(0..)));
-        let names = Names::new(trie, [0, 2], 7);
-        assert_eq!(names.first(0).iter().collect::<Vec<u8>>(), b"in");
-        let NameStep::Inside(i) = names.step(0, b'i') else { panic!() };
-        assert_eq!(names.step(i, b'p'), NameStep::Dead);
-        let NameStep::Inside(id) = names.step(i, b'd') else { panic!() };
-        assert_eq!(names.step(id, b'"'), NameStep::End(0));
-        assert_eq!(names.shortest(0), [(0, b"id\"".to_vec()), (2, b"name\"".to_vec())]);
-        let needed = names.needing(Some(2));
+        let choice = KeyChoice::new(trie, [0, 2], 7);
+        assert_eq!(choice.first(0).iter().collect::<Vec<u8>>(), b"in");
+        let KeyStep::Inside(i) = choice.step(0, b'i') else { panic!() };
+        assert_eq!(choice.step(i, b'p'), KeyStep::Dead);
+        let KeyStep::Inside(id) = choice.step(i, b'd') else { panic!() };
+        assert_eq!(choice.step(id, b'"'), KeyStep::End(0));
+        assert_eq!(choice.shortest(0), [(0, b"id\"".to_vec()), (2, b"name\"".to_vec())]);
+        let needed = choice.needing(Some(2));
         assert_eq!(needed.shortest(0), [(2, b"name\"".to_vec())]);
     }
 }
