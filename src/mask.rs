@@ -46,7 +46,7 @@ mod key_choice;
 mod packed_mask;
 pub(crate) mod split;
 pub(crate) mod split_cache;
-mod state_shape;
+mod state_structure;
 mod strategies;
 mod terminal_cache;
 mod terminal_reader;

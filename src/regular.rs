@@ -52,8 +52,8 @@ pub(crate) use languages::widening::RepeatedUnit;
 pub(crate) use languages::witness::MAX_WITNESS_BYTES;
 pub use languages::{Language, Languages, Row};
 pub(crate) use languages::{
-    SharedResults, arena_copy, compact, computed_parts, every_prefix, lengths, product, shape,
-    span, table_automaton, unit_bounds, variables, widening, witness, witness_length,
+    SharedResults, arena_copy, compact, computed_parts, every_prefix, lengths, product, span,
+    structure, table_automaton, unit_bounds, variables, widening, witness, witness_length,
 };
 pub use syntax::{Anchoring, Dialect, Options, parse};
 pub(crate) use syntax::{

@@ -29,7 +29,7 @@ use super::terminal_tokens::{Continuation, TerminalQuery, TerminalTokens};
 use crate::error::Result;
 use crate::recognizer::{ConfigId, Item, Point, PointId, StackId};
 use crate::regular::ByteSet;
-use crate::regular::shape;
+use crate::regular::structure;
 
 /// A terminal to be read, and from which cursors.
 type TerminalFrom = (Item, CursorSetId);
@@ -220,7 +220,7 @@ impl MaskBuilder<'_> {
             state = string.without_exclusions;
         }
         let is_shareable = match self.recognizer.program.point(item.point) {
-            Point::Capture { .. } => !shape::has_exclusions(&self.recognizer.languages, state),
+            Point::Capture { .. } => !structure::has_exclusions(&self.recognizer.languages, state),
             _ => true,
         };
         let query = TerminalQuery {

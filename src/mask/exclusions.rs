@@ -19,7 +19,7 @@ use super::token_trie::TokenTrie;
 use super::trie_cursor::TrieCursor;
 use crate::error::Result;
 use crate::regular::every_prefix;
-use crate::regular::shape;
+use crate::regular::structure;
 use crate::regular::{ByteSet, Language};
 use crate::vocabulary::Vocabulary;
 
@@ -36,10 +36,10 @@ impl TerminalReader<'_> {
         state: Language,
     ) -> Option<StringWithExclusions> {
         let JsonStrings { character, quote } = self.cache.json;
-        let behind_quote = shape::after_first(self.languages, state, quote);
+        let behind_quote = structure::after_first(self.languages, state, quote);
         let text =
-            shape::single_before_suffix(self.languages, behind_quote.unwrap_or(state), quote)?;
-        if !shape::has_exclusions(self.languages, text) {
+            structure::single_before_suffix(self.languages, behind_quote.unwrap_or(state), quote)?;
+        if !structure::has_exclusions(self.languages, text) {
             return None;
         }
         let has_opening_quote = behind_quote.is_some();
@@ -48,7 +48,7 @@ impl TerminalReader<'_> {
             return *known;
         }
         let mut found = None;
-        if shape::excluded_strings(self.languages, text, character)
+        if structure::excluded_strings(self.languages, text, character)
             .is_some_and(|excluded| !excluded.is_empty())
             && every_prefix::accepts_every_prefix(
                 self.languages,
@@ -111,10 +111,11 @@ impl TerminalReader<'_> {
         if let Some(known) = self.cache.splits.excluded_tokens.get(&key) {
             return Ok(known.clone());
         }
-        let found = match shape::excluded_strings(self.languages, text, self.cache.json.character) {
-            Some(excluded) => self.tokens_to_closing_quote(&excluded, cursor)?,
-            None => None,
-        };
+        let found =
+            match structure::excluded_strings(self.languages, text, self.cache.json.character) {
+                Some(excluded) => self.tokens_to_closing_quote(&excluded, cursor)?,
+                None => None,
+            };
         let found: FewTokens = found.map(Into::into);
         self.cache.token_bytes += found.as_ref().map_or(0, |tokens| size_of_val(&**tokens));
         self.cache.splits.excluded_tokens.insert(key, found.clone());

@@ -16,7 +16,7 @@ use crate::regular::{ByteSet, Language, SpanMemo};
 
 /// The structure of a terminal's state, by which its tokens are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StateShape {
+pub(super) enum StateStructure {
     /// A repeat of a unit, `min` to `max` times, then `rest`, which begins unlike the unit.
     UnitRepeat { unit: Language, min: u32, max: u32, rest: Language },
     /// A text of JSON characters, every prefix of which can be completed to one of `text`, then a
@@ -46,7 +46,7 @@ pub(super) struct StringWithExclusions {
 #[derive(Debug, Default)]
 pub(super) struct StateFacts {
     /// By state, and whether it is a JSON string.
-    pub(super) shapes: FxHashMap<(Language, bool), StateShape>,
+    pub(super) structures: FxHashMap<(Language, bool), StateStructure>,
     /// Whether every text of characters is a prefix of a text of the language.
     pub(super) accepts_every_prefix: FxHashMap<Language, bool>,
     /// Whether the language can be the unit of a [`RepeatSplit`].
@@ -120,7 +120,7 @@ impl TerminalCache {
     /// Approximate memory, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         let (facts, splits) = (&self.facts, &self.splits);
-        let large = facts.shapes.len()
+        let large = facts.structures.len()
             + facts.word_continuations.len()
             + facts.widened.len()
             + facts.exclusions.len()

@@ -21,14 +21,14 @@ use super::split::{RepeatSplit, TrieId};
 use super::split::{SplitEnds, SplitStart, TokenSplit, word_bytes};
 use super::split_cache::TerminalKey;
 use super::strategies::Strategy;
-use super::terminal_cache::{StateShape, TerminalCache};
+use super::terminal_cache::{StateStructure, TerminalCache};
 use super::terminal_tokens::{
     Continuation, TerminalQuery, TerminalTokens, TerminalTokensBuilder, TokensReadWhole,
 };
 use super::token_trie::TokenTrie;
 use super::trie_cursor::{RepeatCondition, TrieCursor, VOCABULARY};
 use crate::error::Result;
-use crate::regular::shape;
+use crate::regular::structure;
 use crate::regular::{ByteSet, Language, Languages};
 use crate::vocabulary::{TrieNode, Vocabulary};
 
@@ -199,8 +199,8 @@ impl TerminalReader<'_> {
     ) -> Result<()> {
         // As long as the state begins with a repeat that may be absent.
         while self.is_wide(cursor) {
-            let ahead = match self.shape(query.state, query.is_json_string)? {
-                StateShape::UnitRepeat { rest, .. }
+            let ahead = match self.structure(query.state, query.is_json_string)? {
+                StateStructure::UnitRepeat { rest, .. }
                     if query.continuation == Continuation::Any
                         && self.languages.is_nullable(rest) =>
                 {
@@ -211,21 +211,21 @@ impl TerminalReader<'_> {
                     }
                     break;
                 }
-                StateShape::UnitRepeat { unit, min, max, rest } => {
+                StateStructure::UnitRepeat { unit, min, max, rest } => {
                     let condition = match (min, max) {
                         (0..=1, u32::MAX) => RepeatCondition::Any,
                         _ => RepeatCondition::Units(min.max(1), max),
                     };
                     LeadingRepeat { unit, max, rest, condition, may_be_absent: min == 0 }
                 }
-                StateShape::JsonText { text } => self.json_text_repeat(text, cursor, found)?,
-                StateShape::Wide if self.is_worth_split(query.state, cursor)? => {
+                StateStructure::JsonText { text } => self.json_text_repeat(text, cursor, found)?,
+                StateStructure::Wide if self.is_worth_split(query.state, cursor)? => {
                     if self.read_split(query, cursor, found)? {
                         return Ok(());
                     }
                     break;
                 }
-                StateShape::Narrow | StateShape::Wide => break,
+                StateStructure::Narrow | StateStructure::Wide => break,
             };
             let repeat = self.repeat_split(ahead.unit, cursor.node)?;
             found.bases.push(MaskBase::Repeat(Arc::clone(&repeat), ahead.max));
@@ -279,7 +279,7 @@ impl TerminalReader<'_> {
         found: &mut TerminalTokensBuilder,
     ) -> Result<bool> {
         if self.cache.shared.strategies().has(Strategy::ShortWalks)
-            && shape::is_string_list(self.languages, query.state)
+            && structure::is_string_list(self.languages, query.state)
             && self.walk_within_budget(query, cursor, found)?
         {
             return Ok(true);

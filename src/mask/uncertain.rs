@@ -13,7 +13,7 @@ use super::packed_mask::PackedMask;
 use super::strategies::Strategy;
 use crate::error::Result;
 use crate::recognizer::{ConfigId, Item, Point};
-use crate::regular::shape;
+use crate::regular::structure;
 
 /// A captured text that can go on with at most this many different bytes, such as a number, may be the
 /// last one left of its kind. Between quotes a text can go on with nearly any byte.
@@ -78,7 +78,7 @@ impl MaskBuilder<'_> {
             recognizer.items(id).iter().all(|item| match recognizer.program.point(item.point) {
                 Point::KeyChoice(_) => true,
                 Point::Regular { .. } | Point::Capture { .. } => {
-                    shape::ends_with(&recognizer.languages, item.state, quote)
+                    structure::ends_with(&recognizer.languages, item.state, quote)
                 }
                 _ => item.is_scope_text(),
             });

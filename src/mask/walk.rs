@@ -10,14 +10,14 @@
 use std::sync::Arc;
 
 use super::split::SplitEnds;
-use super::state_shape::MIN_WORDLIKE_BYTES;
-use super::terminal_cache::StateShape;
+use super::state_structure::MIN_WORDLIKE_BYTES;
+use super::terminal_cache::StateStructure;
 use super::terminal_reader::TerminalReader;
 use super::terminal_tokens::{TerminalQuery, TerminalTokensBuilder};
 use super::token_trie::TokenTrie;
 use super::trie_cursor::{RepeatCondition, TrieCursor};
 use crate::error::Result;
-use crate::regular::shape;
+use crate::regular::structure;
 use crate::regular::{ByteSet, Language};
 use crate::vocabulary::{Trie, Vocabulary};
 
@@ -120,10 +120,10 @@ impl TerminalReader<'_> {
                     continue;
                 }
                 let has_split = self.is_wide(here)
-                    && match self.shape(state, query.is_json_string)? {
-                        StateShape::UnitRepeat { .. } | StateShape::JsonText { .. } => true,
-                        StateShape::Wide => self.is_worth_split(state, here)?,
-                        StateShape::Narrow => false,
+                    && match self.structure(state, query.is_json_string)? {
+                        StateStructure::UnitRepeat { .. } | StateStructure::JsonText { .. } => true,
+                        StateStructure::Wide => self.is_worth_split(state, here)?,
+                        StateStructure::Narrow => false,
                     };
                 if has_split {
                     self.read_from(TerminalQuery { state, ..query }, here, found)?;
@@ -171,7 +171,7 @@ impl TerminalReader<'_> {
     /// Whether a run of JSON characters is a string of a language of such runs.
     fn has_text(&mut self, text: Language, run: &[u8]) -> Result<bool> {
         // Where the language lists its exclusions, these are sooner read.
-        match shape::excluded_strings(self.languages, text, self.cache.json.character) {
+        match structure::excluded_strings(self.languages, text, self.cache.json.character) {
             Some(exclusions) => {
                 for excluded in exclusions {
                     if self.accepts(excluded, run)? {

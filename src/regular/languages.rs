@@ -17,7 +17,7 @@
 //! |---|---|
 //! | data | `expression`, `properties`, `arena`, `dfa`, `transition_table`, `counted_product`, `memo`, `budget`, `shared_results`, `keyed_hash`, `search_queue` |
 //! | arena | `store` (interning), `construct` with `concatenation`, `union_merge` and `unescaped`, `fingerprint`, `variables`, `arena_copy` |
-//! | structure | `subexpressions`, `shape`, `every_prefix`, `lengths`, `computed_parts`, `provably_live` |
+//! | structure | `subexpressions`, `structure`, `every_prefix`, `lengths`, `computed_parts`, `provably_live` |
 //! | reading | `derivative` (perhaps dead successors), `exact_derivative` (none dead) |
 //! | emptiness | `emptiness`, with `required_bytes`, `unit_counts`, `counted_text`, `common_successor` |
 //! | strings | `witness`, `witness_length`, `span`, `unit_bounds` |
@@ -55,10 +55,10 @@ mod properties;
 mod provably_live;
 mod required_bytes;
 mod search_queue;
-pub(crate) mod shape;
 mod shared_results;
 pub(crate) mod span;
 mod store;
+pub(crate) mod structure;
 mod subexpressions;
 pub(crate) mod table_automaton;
 mod transition_table;

@@ -4,7 +4,7 @@ use super::decimal::Decimal;
 use super::number_list::{ListSpellings, NumberLiterals};
 use super::numbers::{NumberSet, Numbers};
 use crate::error::Result;
-use crate::regular::shape;
+use crate::regular::structure;
 use crate::regular::{ChoiceList, Language, Languages};
 
 impl Numbers {
@@ -34,7 +34,7 @@ impl Numbers {
     /// alone, and the canonical literals of the others.
     pub(super) fn written_lists(&self, l: &mut Languages, set: NumberSet) -> (Language, Language) {
         let (mut lists, mut others) = (Vec::new(), Vec::new());
-        for part in shape::alternatives(l, set.listed) {
+        for part in structure::alternatives(l, set.listed) {
             let list = self.lists.get(&part);
             match list.and_then(|list| list.written(set.may_have_point, set.exponents_are_exact)) {
                 Some(written) => lists.push(written),
@@ -58,7 +58,7 @@ impl Numbers {
                 set.language == self.all || holds_integers && list.are_fixed_integers()
             })
         };
-        let parts = shape::alternatives(l, listed).into_iter();
+        let parts = structure::alternatives(l, listed).into_iter();
         let (mut within, others): (Vec<_>, Vec<_>) = parts.partition(is_within);
         let (others, literals) = (l.union(others), set.all_literals(l));
         within.push(l.intersect([others, literals]));

@@ -15,8 +15,8 @@ use super::dfa::Dfa;
 use super::every_prefix::accepts_every_prefix;
 use super::expression::{Expression, Language, UNBOUNDED};
 use super::product::product;
-use super::shape::has_unit_counter_above;
 use super::store::Languages;
+use super::structure::has_unit_counter_above;
 use super::subexpressions::subexpressions;
 use crate::error::Result;
 

@@ -2,11 +2,11 @@
 
 use super::split::is_prefix_free;
 use super::strategies::Strategy;
-use super::terminal_cache::{StateFacts, StateShape, TerminalCache};
+use super::terminal_cache::{StateFacts, StateStructure, TerminalCache};
 use super::terminal_reader::TerminalReader;
 use crate::error::Result;
 use crate::regular::every_prefix;
-use crate::regular::shape;
+use crate::regular::structure;
 use crate::regular::widening;
 use crate::regular::{Language, RepeatedUnit};
 
@@ -24,13 +24,13 @@ impl TerminalReader<'_> {
     /// states.
     pub(super) fn widened(&mut self, state: Language) -> Result<Language> {
         let widens = self.cache.shared.strategies().has(Strategy::Widening);
-        if !widens || !shape::has_counter(self.languages, state) {
+        if !widens || !structure::has_counter(self.languages, state) {
             return Ok(state);
         }
         if let Some(&widened) = self.cache.facts.widened.get(&state) {
             return Ok(widened);
         }
-        for unit in shape::counted_units(self.languages, state) {
+        for unit in structure::counted_units(self.languages, state) {
             self.count_units(unit)?;
         }
         let TerminalCache { shared, longest_token, facts, .. } = &mut *self.cache;
@@ -61,33 +61,37 @@ impl TerminalReader<'_> {
     }
 
     /// The shape of a terminal's state, or of one that no token distinguishes from it.
-    pub(super) fn shape(&mut self, state: Language, is_json_string: bool) -> Result<StateShape> {
-        if let Some(&shape) = self.cache.facts.shapes.get(&(state, is_json_string)) {
-            return Ok(shape);
+    pub(super) fn structure(
+        &mut self,
+        state: Language,
+        is_json_string: bool,
+    ) -> Result<StateStructure> {
+        if let Some(&structure) = self.cache.facts.structures.get(&(state, is_json_string)) {
+            return Ok(structure);
         }
         let widened = self.widened(state)?;
-        let shape = self.find_shape(widened, is_json_string)?;
-        self.cache.facts.shapes.insert((state, is_json_string), shape);
-        Ok(shape)
+        let structure = self.find_structure(widened, is_json_string)?;
+        self.cache.facts.structures.insert((state, is_json_string), structure);
+        Ok(structure)
     }
 
-    fn find_shape(&mut self, state: Language, is_json_string: bool) -> Result<StateShape> {
+    fn find_structure(&mut self, state: Language, is_json_string: bool) -> Result<StateStructure> {
         let strategies = self.cache.shared.strategies();
         if strategies.has(Strategy::Repeats)
-            && let Some((unit, min, max, rest)) = shape::leading_repeat(self.languages, state)
+            && let Some((unit, min, max, rest)) = structure::leading_repeat(self.languages, state)
             && self.is_unit(unit)?
         {
             let units = self.languages.first_bytes(unit)?;
             let after = self.languages.first_bytes(rest)?;
             let is_wordlike = after.len() >= MIN_WORDLIKE_BYTES && after.len() >= 2 * units.len();
             if !is_wordlike && units.intersection(&after).is_empty() {
-                return Ok(StateShape::UnitRepeat { unit, min, max, rest });
+                return Ok(StateStructure::UnitRepeat { unit, min, max, rest });
             }
         }
         let TerminalCache { json, facts, .. } = &mut *self.cache;
         if is_json_string
             && strategies.has(Strategy::JsonTexts)
-            && let Some(text) = shape::before_suffix(self.languages, state, json.quote)
+            && let Some(text) = structure::before_suffix(self.languages, state, json.quote)
             && every_prefix::accepts_every_prefix(
                 self.languages,
                 text,
@@ -95,11 +99,11 @@ impl TerminalReader<'_> {
                 &mut facts.accepts_every_prefix,
             )
         {
-            return Ok(StateShape::JsonText { text });
+            return Ok(StateStructure::JsonText { text });
         }
         let first = self.languages.first_bytes(state)?;
         let is_narrow = first.len() <= MAX_NARROW_BYTES;
-        Ok(if is_narrow { StateShape::Narrow } else { StateShape::Wide })
+        Ok(if is_narrow { StateStructure::Narrow } else { StateStructure::Wide })
     }
 
     fn is_unit(&mut self, unit: Language) -> Result<bool> {
