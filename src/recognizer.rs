@@ -32,9 +32,9 @@ mod liveness;
 pub(crate) mod point;
 pub(crate) mod program;
 mod refused_texts;
+mod rule_budgets;
 mod stepper;
 mod temperatures;
-mod token_budgets;
 mod tokens;
 
 pub(crate) use byte_coverage::ByteCoverage;

@@ -45,7 +45,7 @@ impl<'a> MaskBuilder<'a> {
         let (mask, uncertain) = if !self.recognizer.spells_every_byte() {
             self.mask_by_walk(id)?
         } else if self.recognizer.program.has_budgets() {
-            return self.mask_within_budgets(id);
+            return self.mask_under_rule_budgets(id);
         } else {
             self.compose(id)?
         };

@@ -3,7 +3,7 @@
 //! Where every byte is a token by itself and no budget counts tokens, every configuration can be
 //! completed: terminals are never in an empty state, and no point is unproductive. Bytes that stand in
 //! no token at all are taken out of the terminals when a constraint is compiled. There remain bytes that
-//! stand only *inside longer tokens*, and [budgets](super::token_budgets).
+//! stand only *inside longer tokens*, and [budgets](super::rule_budgets).
 //!
 //! An item is *completable* if some text from it to the end can be tokenised terminal by terminal within all
 //! rule budgets. The tokens of a terminal are those of a short witness: cut into the fewest tokens where every

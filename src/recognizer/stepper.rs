@@ -21,7 +21,7 @@ use super::item::{ACCEPT, BOTTOM, ConfigId, Item, NO_TEXT, PointId, StackId, Tex
 use super::liveness::Liveness;
 use super::point::Point;
 use super::program::Program;
-use super::token_budgets::{change_items, with_budgets};
+use super::rule_budgets::{change_items, with_budgets};
 use crate::deadline;
 use crate::error::Result;
 use crate::grammar::RuleId;

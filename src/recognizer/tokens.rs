@@ -15,8 +15,9 @@ use super::item_set_table::{ItemSetTable, KnownStep};
 use super::liveness::{Liveness, LivenessCheck};
 use super::point::Point;
 use super::program::Program;
+use super::rule_budgets::{change_items, least_tokens_left};
 use super::stepper::{ReadResult, Recognizer};
-use super::token_budgets::{change_items, least_tokens_left, with_budgets};
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::Limits;
 use crate::regular::Languages;

@@ -25,7 +25,7 @@ const MAX_UNDECIDED: usize = 1_000;
 
 /// Steps counted since the present task began.
 #[derive(Debug, Default)]
-pub(crate) struct Budget {
+pub(crate) struct StepBudget {
     pub(crate) steps: usize,
     /// The set that was being unfolded when the budget ran out.
     pub(crate) exceeded_at: Option<Set>,
@@ -35,7 +35,7 @@ pub(crate) struct Budget {
     task: usize,
 }
 
-impl Budget {
+impl StepBudget {
     /// Begins anew if the languages have begun another task; whether they have.
     pub(crate) fn begin_task(&mut self, task: usize) -> bool {
         let is_new = self.task != task;

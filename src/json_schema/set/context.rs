@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::arena::{Set, SetArena, SetExpr};
 use super::base::BaseLanguages;
-use super::budget::{Budget, STEPS_PER_NAME, STEPS_PER_WORK_UNIT};
+use super::budget::{STEPS_PER_NAME, STEPS_PER_WORK_UNIT, StepBudget};
 use super::member_formula::MemberFormulas;
 use super::memo::SetMemo;
 use super::object_set::ObjectSet;
@@ -50,7 +50,7 @@ pub(crate) struct Sets<'d> {
     pub(crate) written: WrittenItems,
     pub(crate) memo: SetMemo,
     pub(crate) unfolding: Unfolding,
-    pub(crate) budget: Budget,
+    pub(crate) budget: StepBudget,
     arena: SetArena,
 }
 
@@ -110,7 +110,7 @@ impl<'d> Sets<'d> {
             written: WrittenItems::default(),
             memo: SetMemo::default(),
             unfolding: Unfolding::default(),
-            budget: Budget::default(),
+            budget: StepBudget::default(),
             arena: SetArena::new(),
         };
         this.languages.budget.set_max_work(options.work / STEPS_PER_WORK_UNIT);

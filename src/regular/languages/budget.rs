@@ -10,7 +10,7 @@ pub(super) const PARTS_PER_MICROSECOND: usize = 8;
 /// for every 16 entries that are combined, and 1 for every 32 operands of a union or an intersection
 /// that is built.
 #[derive(Clone, Debug)]
-pub(crate) struct Budget {
+pub(crate) struct StateBudget {
     /// The most states that the arena may hold.
     pub(super) max_states: usize,
     /// Work units since the task began.
@@ -21,7 +21,7 @@ pub(crate) struct Budget {
     tasks: usize,
 }
 
-impl Budget {
+impl StateBudget {
     pub(super) fn new(max_states: usize) -> Self {
         Self { max_states, work: 0, max_work: usize::MAX, tasks: 0 }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::arena::{Arena, Checkpoint};
-use super::budget::Budget;
+use super::budget::StateBudget;
 use super::dfa::Dfa;
 use super::expression::{Expression, Language, UNBOUNDED, VariableDefinition};
 use super::memo::Memo;
@@ -53,7 +53,7 @@ pub struct Languages {
     /// Scratch space of `derivative::combine`.
     pub(super) row_buffer: Vec<Language>,
     pub(super) memo: Memo,
-    pub(crate) budget: Budget,
+    pub(crate) budget: StateBudget,
 }
 
 impl Default for Languages {
@@ -80,7 +80,7 @@ impl Languages {
             has_stepwise_automata: false,
             row_buffer: Vec::new(),
             memo: Memo::default(),
-            budget: Budget::new(Self::DEFAULT_LIMIT),
+            budget: StateBudget::new(Self::DEFAULT_LIMIT),
         };
         let empty = this.intern(Expression::Set(ByteSet::EMPTY));
         // The empty string is the empty set repeated any number of times.

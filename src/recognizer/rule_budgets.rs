@@ -1,4 +1,4 @@
-//! Budgets of tokens: parts of a grammar that at most so many tokens may spell.
+//! Rule budgets: parts of a grammar that at most so many tokens may spell.
 //!
 //! A frame of [`Point::Budget`](super::point::Point::Budget) carries the tokens that its part has
 //! left. A token is counted when its first byte inside the part is read, at most once: the frame is

@@ -1,4 +1,4 @@
-//! Masks within budgets of tokens.
+//! Masks under rule budgets.
 //!
 //! Each token that is read changes the budgets that are open, so no configuration inside such a part
 //! comes twice. Far from the limit the mask does not depend on them: it is that of the *widened*
@@ -23,7 +23,7 @@ use crate::recognizer::ConfigId;
 
 impl MaskBuilder<'_> {
     /// The mask of a configuration in a grammar with budgets, where every byte is a token.
-    pub(super) fn mask_within_budgets(&mut self, id: ConfigId) -> Result<Arc<PackedMask>> {
+    pub(super) fn mask_under_rule_budgets(&mut self, id: ConfigId) -> Result<Arc<PackedMask>> {
         let (widened, left) = self.recognizer.widened(id)?;
         if widened == id {
             let (composed, uncertain) = self.compose(id)?;
