@@ -16,9 +16,17 @@ pub(super) struct UncertainTokens {
     pub(super) with_comma: Vec<u32>,
     /// Tokens that are uncertain whatever is captured.
     pub(super) tokens: Vec<u32>,
-    /// The most tokens that close the open budgets of tokens after any token of the mask; `None` if
-    /// that is not known, or if a budget might not suffice.
-    pub(super) closing: Option<u64>,
+}
+
+/// A mask put together from those of terminals.
+#[derive(Debug)]
+pub(super) struct ComposedMask {
+    /// In which uncertain tokens are allowed.
+    pub(super) mask: PackedMask,
+    pub(super) uncertain: UncertainTokens,
+    /// The most tokens that close the open rule budgets after any token of the mask; `None` if that is
+    /// not known, or if a budget might not suffice.
+    pub(super) closing_tokens: Option<u64>,
 }
 
 /// Computes masks; borrows a constraint's memory for a while.
@@ -47,7 +55,8 @@ impl<'a> MaskBuilder<'a> {
         } else if self.recognizer.program.has_budgets() {
             return self.mask_under_rule_budgets(id);
         } else {
-            self.compose(id)?
+            let ComposedMask { mask, uncertain, .. } = self.compose(id)?;
+            (mask, uncertain)
         };
         let mask = Arc::new(self.without_rejected(id, mask, uncertain)?);
         self.cache.insert(id, &mask);
@@ -83,7 +92,7 @@ impl<'a> MaskBuilder<'a> {
         walked?;
         let commas = &self.cache.terminals.shared.capture_tokens(vocabulary).commas;
         let with_comma = tokens.iter().copied().filter(|&token| commas.contains(token)).collect();
-        let uncertain = UncertainTokens { with_comma, ..UncertainTokens::default() };
+        let uncertain = UncertainTokens { with_comma, tokens: Vec::new() };
         mask.tokens = tokens.into();
         Ok((mask, uncertain))
     }

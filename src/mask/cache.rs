@@ -23,8 +23,8 @@ pub(crate) struct MaskCache {
     pub(super) items_after: FxHashMap<(PointId, StackId), Arc<[Item]>>,
     /// The tokens of sets that exclude some.
     pub(super) complements: FxHashMap<TokenSpan, Arc<TokenMask>>,
-    /// By widened configuration: see [`UncertainTokens::closing`](super::builder::UncertainTokens).
-    pub(super) closing: FxHashMap<ConfigId, Option<u64>>,
+    /// By widened configuration: see [`ComposedMask::closing_tokens`](super::builder::ComposedMask).
+    pub(super) closing_tokens: FxHashMap<ConfigId, Option<u64>>,
     /// The tokens in which something may depend on a captured key that is no JSON string, once
     /// they were asked for.
     key_tokens: Option<TokenMask>,
@@ -47,7 +47,7 @@ impl MaskCache {
             hot: HotMasks::default(),
             items_after: FxHashMap::default(),
             complements: FxHashMap::default(),
-            closing: FxHashMap::default(),
+            closing_tokens: FxHashMap::default(),
             key_tokens: None,
             entry_bytes: 0,
         }
@@ -90,7 +90,7 @@ impl MaskCache {
     pub(crate) fn memory_bytes(&self) -> usize {
         self.terminals.memory_bytes()
             + self.entry_bytes
-            + (self.masks.len() + self.closing.len()) * 128
+            + (self.masks.len() + self.closing_tokens.len()) * 128
     }
 
     /// Starts again with nothing remembered.
@@ -99,7 +99,7 @@ impl MaskCache {
         self.masks = FxHashMap::default();
         self.items_after = FxHashMap::default();
         self.complements = FxHashMap::default();
-        self.closing = FxHashMap::default();
+        self.closing_tokens = FxHashMap::default();
         self.entry_bytes = 0;
         self.hot.forget();
     }

@@ -20,7 +20,7 @@
 use std::mem;
 use std::sync::Arc;
 
-use super::builder::{MaskBuilder, UncertainTokens};
+use super::builder::{ComposedMask, MaskBuilder, UncertainTokens};
 use super::cursor_sets::{CursorSetId, NO_CURSORS, TOKEN_STARTS};
 use super::packed_mask::{MaskBase, PackedMask};
 use super::split::SplitEnds;
@@ -57,7 +57,7 @@ impl TerminalExits {
 
 impl MaskBuilder<'_> {
     /// The mask of a configuration, in which uncertain tokens are allowed.
-    pub(super) fn compose(&mut self, id: ConfigId) -> Result<(PackedMask, UncertainTokens)> {
+    pub(super) fn compose(&mut self, id: ConfigId) -> Result<ComposedMask> {
         let mut mask = PackedMask::default();
         let mut tokens = self.special_tokens(id, &mut mask)?;
         let mut uncertain = UncertainTokens::default();
@@ -65,12 +65,12 @@ impl MaskBuilder<'_> {
             self.recognizer.items(id).iter().map(|&item| (item, TOKEN_STARTS)).collect();
         let mut next = Vec::new();
         let counts_tokens = self.recognizer.program.has_budgets();
-        let mut closing = Some(0);
+        let mut closing_tokens = Some(0);
         while !round.is_empty() {
             for &(item, cursors) in &round {
-                if counts_tokens && let Some(known) = closing {
+                if counts_tokens && let Some(known) = closing_tokens {
                     let more = self.recognizer.closing_tokens(self.vocabulary, item)?;
-                    closing = more.map(|more| more.max(known));
+                    closing_tokens = more.map(|more| more.max(known));
                 }
                 match self.recognizer.program.point(item.point) {
                     Point::KeyChoice(choice) => {
@@ -104,9 +104,8 @@ impl MaskBuilder<'_> {
             let commas = &self.cache.terminals.shared.capture_tokens(self.vocabulary).commas;
             uncertain.with_comma.extend(tokens.iter().filter(|&&token| commas.contains(token)));
         }
-        uncertain.closing = closing;
         mask.tokens = tokens.into();
-        Ok((mask, uncertain))
+        Ok(ComposedMask { mask, uncertain, closing_tokens })
     }
 
     /// Adds the terminals that a point leads to, from some exits, to a round.

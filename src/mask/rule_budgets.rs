@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use super::builder::MaskBuilder;
+use super::builder::{ComposedMask, MaskBuilder};
 use super::packed_mask::PackedMask;
 use crate::error::Result;
 use crate::recognizer::ConfigId;
@@ -26,20 +26,20 @@ impl MaskBuilder<'_> {
     pub(super) fn mask_under_rule_budgets(&mut self, id: ConfigId) -> Result<Arc<PackedMask>> {
         let (widened, left) = self.recognizer.widened(id)?;
         if widened == id {
-            let (composed, uncertain) = self.compose(id)?;
-            self.cache.closing.insert(id, uncertain.closing);
-            let (mask, uncertain) = match uncertain.closing {
-                Some(_) => (composed, uncertain),
+            let ComposedMask { mask, uncertain, closing_tokens } = self.compose(id)?;
+            self.cache.closing_tokens.insert(id, closing_tokens);
+            let (mask, uncertain) = match closing_tokens {
+                Some(_) => (mask, uncertain),
                 None => self.mask_by_walk(id)?,
             };
             let mask = Arc::new(self.without_rejected(id, mask, uncertain)?);
             self.cache.insert(id, &mask);
             return Ok(mask);
         }
-        if !self.cache.closing.contains_key(&widened) {
+        if !self.cache.closing_tokens.contains_key(&widened) {
             self.mask(widened)?;
         }
-        let closing = self.cache.closing.get(&widened).copied().flatten();
+        let closing = self.cache.closing_tokens.get(&widened).copied().flatten();
         let mask = if closing.is_some_and(|closing| closing < left.into()) {
             self.mask(widened)?
         } else {

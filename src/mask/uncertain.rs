@@ -25,7 +25,7 @@ impl MaskBuilder<'_> {
         &mut self,
         id: ConfigId,
         mut mask: PackedMask,
-        UncertainTokens { with_comma, mut tokens, .. }: UncertainTokens,
+        UncertainTokens { with_comma, mut tokens }: UncertainTokens,
     ) -> Result<PackedMask> {
         if self.recognizer.program.has_captures() {
             self.add_capture_dependent(id, &mask, with_comma, &mut tokens)?;

@@ -54,8 +54,8 @@ pub(super) struct Liveness {
     /// By stack: the most tokens that may be spent above it; `None` if it cannot be completed.
     rooms: FxHashMap<StackId, Option<u64>>,
     /// By stack: the tokens that close its unbounded budgets.
-    closing: FxHashMap<StackId, Option<u64>>,
-    /// By choice of names: the most tokens of a name and what follows it.
+    closing_tokens: FxHashMap<StackId, Option<u64>>,
+    /// By key choice: the most tokens of a key and what follows it.
     longest_keys: FxHashMap<u32, u64>,
     /// By configuration: whether tokens complete it, as searches have found.
     pub(super) configurations: FxHashMap<ConfigId, bool>,
@@ -88,7 +88,7 @@ impl Liveness {
             cuts: FxHashMap::default(),
             points: FxHashMap::default(),
             rooms: FxHashMap::default(),
-            closing: FxHashMap::default(),
+            closing_tokens: FxHashMap::default(),
             longest_keys: FxHashMap::default(),
             configurations: FxHashMap::default(),
         })
@@ -385,12 +385,12 @@ impl LivenessCheck<'_> {
     /// `None` without one.
     fn closing_of_stack(&mut self, stack: StackId) -> Result<Option<u64>> {
         let stacks = self.stacks;
-        self.known.closing.insert(BOTTOM, None);
-        for at in unknown_stacks(stacks, stack, |at| self.known.closing.contains_key(&at)) {
+        self.known.closing_tokens.insert(BOTTOM, None);
+        for at in unknown_stacks(stacks, stack, |at| self.known.closing_tokens.contains_key(&at)) {
             let mut most: Option<u64> = None;
             for &frame in stacks.frames(at) {
                 let tokens = self.frame_tokens(frame)?;
-                let closing = match self.known.closing[&frame.below] {
+                let closing = match self.known.closing_tokens[&frame.below] {
                     _ if tokens == NEVER => continue,
                     Some(below) => Some(below.saturating_add(tokens)),
                     // Nothing has to be closed after the last unbounded budget.
@@ -398,9 +398,9 @@ impl LivenessCheck<'_> {
                 };
                 most = most.max(closing);
             }
-            self.known.closing.insert(at, most);
+            self.known.closing_tokens.insert(at, most);
         }
-        Ok(self.known.closing[&stack])
+        Ok(self.known.closing_tokens[&stack])
     }
 
     /// The fewest tokens from a frame's return to the end of the rule that it returns to.
