@@ -51,4 +51,4 @@ pub(super) mod walk;
 pub(crate) use exit_tails::{ExitTails, TokenExit, TrieId, new_trie_id};
 pub(crate) use repeats::{RepeatExits, RepeatSplit, is_prefix_free};
 pub(super) use token_split::SplitDraft;
-pub(crate) use token_split::{SplitEnds, SplitKey, SplitStart, TokenSplit, word_bytes};
+pub(crate) use token_split::{SplitEnds, SplitKey, SplitStart, SplitState, TokenSplit, word_bytes};

@@ -11,7 +11,7 @@ mod prebuilt;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::split::{
-    ExitTails, RepeatExits, SplitDraft, SplitEnds, SplitKey, SplitStart, TokenSplit,
+    ExitTails, RepeatExits, SplitDraft, SplitEnds, SplitKey, SplitStart, SplitState, TokenSplit,
 };
 use crate::error::Result;
 use crate::limits::Limits;
@@ -135,7 +135,7 @@ impl SplitCache {
             if let Some(split) = self.copied(vocabulary, languages, start)? {
                 return Ok(Some(split));
             }
-            draft = self.around_text(vocabulary, languages, (start.state, start.ends))?;
+            draft = self.around_text(vocabulary, languages, start.split_state())?;
         }
         let draft = match draft {
             Some(draft) => draft,
@@ -150,11 +150,11 @@ impl SplitCache {
         &self,
         vocabulary: &Vocabulary,
         languages: &mut Languages,
-        start @ SplitStart { state, ends, .. }: SplitStart,
+        start: SplitStart,
     ) -> Result<Option<TokenSplit>> {
-        let (tables, from) = (self.tables(vocabulary), (state, ends));
+        let (tables, from) = (self.tables(vocabulary), start.split_state());
         if self.strategies.has(Strategy::FarBounds)
-            && let Some((free, far)) = widening::without_far_bounds(languages, state)?
+            && let Some((free, far)) = widening::without_far_bounds(languages, start.state)?
             && let Some(longer) = tables.longer_tokens(vocabulary, far)
             && let Some(known) =
                 self.split(vocabulary, languages, SplitStart { state: free, ..start })?
@@ -163,7 +163,7 @@ impl SplitCache {
             return derive(tables, vocabulary, languages, from, &known, &difference).map(Some);
         }
         if self.strategies.has(Strategy::CommonSuccessor)
-            && let Some(usual) = usual_successor(languages, state)?
+            && let Some(usual) = usual_successor(languages, start.state)?
             && let Some(known) =
                 self.split(vocabulary, languages, SplitStart { state: usual, ..start })?
             && known.exits.len() <= MAX_COPIED_EXITS
@@ -183,11 +183,11 @@ impl SplitCache {
         &self,
         vocabulary: &Vocabulary,
         languages: &mut Languages,
-        from: (Language, SplitEnds),
+        from: SplitState,
     ) -> Result<Option<SplitDraft>> {
         let tables = self.tables(vocabulary);
         if self.strategies.has(Strategy::OrdinaryText)
-            && let Some(ordinary) = ordinary_text::ordinary_text(languages, from.0)?
+            && let Some(ordinary) = ordinary_text::ordinary_text(languages, from.state)?
         {
             let text = match ordinary.text {
                 Some(state) => {
@@ -330,7 +330,7 @@ fn derive(
     tables: &SplitTables,
     vocabulary: &Vocabulary,
     languages: &mut Languages,
-    from: (Language, SplitEnds),
+    from: SplitState,
     known: &TokenSplit,
     difference: &Difference<'_>,
 ) -> Result<TokenSplit> {
@@ -368,7 +368,7 @@ mod tests {
                     exits: &known.exits,
                     word_bytes: known.word_bytes,
                 };
-                let (from, difference) = ((start.state, start.ends), Difference::Tokens(longer));
+                let (from, difference) = (start.split_state(), Difference::Tokens(longer));
                 derive_split(tables, vocabulary, l, from, base, &difference).map(Some)
             });
         }

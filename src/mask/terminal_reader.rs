@@ -230,7 +230,7 @@ impl TerminalReader<'_> {
             let repeat = self.repeat_split(ahead.unit, cursor.node)?;
             found.bases.push(MaskBase::Repeat(Arc::clone(&repeat), ahead.max));
             query.state = ahead.rest;
-            self.read_after_repeat(query, (repeat, ahead.unit), ahead.condition, found)?;
+            self.read_after_repeat(query, repeat, ahead.unit, ahead.condition, found)?;
             if !ahead.may_be_absent || ahead.rest == Language::EPSILON {
                 return Ok(());
             }
@@ -319,7 +319,8 @@ impl TerminalReader<'_> {
     fn read_after_repeat(
         &mut self,
         query: TerminalQuery,
-        (repeat, unit): (Arc<RepeatSplit>, Language),
+        repeat: Arc<RepeatSplit>,
+        unit: Language,
         condition: RepeatCondition,
         found: &mut TerminalTokensBuilder,
     ) -> Result<()> {

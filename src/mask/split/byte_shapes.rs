@@ -76,26 +76,28 @@ impl ShapeTrie {
         if alone { vocabulary.trie().find(before).map(|node| node as u32) } else { None }
     }
 
-    /// Reads all tokens below a node of shapes that begin with `first` behind it; `at` is that node,
-    /// and below `node` of the trie of bytes stand the same tokens.
+    /// Reads all tokens below a node of shapes that begin with `first` behind it; `shape_node` is
+    /// that node, and below `byte_node` of the trie `bytes` stand the same tokens.
     pub(in crate::mask) fn walk_children(
         &self,
         vocabulary: &Vocabulary,
         walk: &mut TokenWalk<'_>,
-        (at, bytes, node): (usize, GroupedTrie<'_>, u32),
+        shape_node: usize,
+        bytes: GroupedTrie<'_>,
+        byte_node: u32,
         first: ByteSet,
     ) -> Result<()> {
         for class in classes() {
             deadline::check()?;
             if walk.states.is_uniform(StateTable::START, class)? {
                 if first.contains(class)
-                    && let Some(child) = self.trie.child(at, class)
+                    && let Some(child) = self.trie.child(shape_node, class)
                 {
                     self.walk_below(vocabulary, walk, child, bytes)?;
                 }
             } else {
                 let first = first.intersection(&members(class));
-                for child in bytes.trie.children(node as usize, first.bits()) {
+                for child in bytes.trie.children(byte_node as usize, first.bits()) {
                     walk.read_subtree(bytes, child)?;
                 }
             }

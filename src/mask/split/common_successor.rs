@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use super::SplitEnds;
+use super::SplitState;
 use super::split_tables::SplitTables;
 use super::state_table::StateTable;
 use crate::deadline;
@@ -46,13 +46,13 @@ pub(in crate::mask) fn differing_tokens(
     tables: &SplitTables,
     vocabulary: &Vocabulary,
     languages: &mut Languages,
-    (state, ends): (Language, SplitEnds),
+    from: SplitState,
     other: Language,
     most: usize,
 ) -> Result<Option<Vec<u32>>> {
     let trie = vocabulary.trie();
     let nodes = trie.nodes();
-    let mut states = StateTable::new(languages, state, ends, tables.strategies);
+    let mut states = StateTable::new(languages, from, tables.strategies);
     let other = states.number(other);
     let mut starts = Vec::new();
     let mut differing = 0;
@@ -120,10 +120,9 @@ mod tests {
         ];
         for pattern in patterns {
             compared.all_states(pattern, |tables, vocabulary, l, start| {
-                let SplitStart { state, ends, .. } = start;
-                let Some(usual) = usual_successor(l, state)? else { return Ok(None) };
+                let Some(usual) = usual_successor(l, start.state)? else { return Ok(None) };
                 let known = plain_split(vocabulary, l, SplitStart { state: usual, ..start })?;
-                let from = (state, ends);
+                let from = start.split_state();
                 let tokens = differing_tokens(tables, vocabulary, l, from, usual, usize::MAX)?;
                 let tokens = tokens.unwrap();
                 let (inside, exits, word_bytes) =

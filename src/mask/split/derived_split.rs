@@ -10,7 +10,7 @@
 //! more.
 
 use super::split_tables::SplitTables;
-use super::{SplitDraft, SplitEnds, TokenExit};
+use super::{SplitDraft, SplitState, TokenExit};
 use crate::deadline;
 use crate::error::Result;
 use crate::regular::{ByteSet, Language, Languages};
@@ -50,7 +50,7 @@ pub(in crate::mask) fn derive_split(
     tables: &SplitTables,
     vocabulary: &Vocabulary,
     languages: &mut Languages,
-    from: (Language, SplitEnds),
+    from: SplitState,
     base: BaseSplit<'_>,
     difference: &Difference<'_>,
 ) -> Result<SplitDraft> {

@@ -7,7 +7,7 @@
 //! are read, from the state behind the last ordinary character.
 
 use super::SplitDraft;
-use super::SplitEnds;
+use super::SplitState;
 use super::character_boundaries::NodeMarks;
 use super::derived_split::{BaseSplit, Difference, Subtree, derive_split};
 use super::split_tables::SplitTables;
@@ -15,7 +15,7 @@ use super::state_table::StateTable;
 use crate::error::Result;
 #[cfg(test)]
 use crate::regular::ordinary_text;
-use crate::regular::{Language, Languages, OrdinaryText};
+use crate::regular::{Languages, OrdinaryText};
 use crate::vocabulary::{TokenMask, Vocabulary};
 
 /// The split of a state for which most characters are ordinary. `text`: the tokens that are texts of
@@ -24,7 +24,7 @@ pub(in crate::mask) fn split_by_ordinary_text(
     tables: &SplitTables,
     vocabulary: &Vocabulary,
     languages: &mut Languages,
-    (state, ends): (Language, SplitEnds),
+    from: SplitState,
     ordinary: &OrdinaryText,
     text: Option<&TokenMask>,
 ) -> Result<Option<SplitDraft>> {
@@ -43,7 +43,7 @@ pub(in crate::mask) fn split_by_ordinary_text(
     marks.mark(&later, 1);
     // Much may stand below them, but by bytes nothing is read sooner.
     let read = marks.uppermost(trie, usize::MAX).unwrap_or_default();
-    let mut states = StateTable::new(languages, state, ends, tables.strategies);
+    let mut states = StateTable::new(languages, from, tables.strategies);
     let base = ordinary.base.map(|base| states.number(base));
     let mut subtrees = Vec::with_capacity(read.len());
     for (node, _) in read {
@@ -62,7 +62,7 @@ pub(in crate::mask) fn split_by_ordinary_text(
         }
         subtrees.push(Subtree { node, before: states.state(before) });
     }
-    let (from, base) = ((state, ends), BaseSplit::without_exits(text));
+    let base = BaseSplit::without_exits(text);
     derive_split(tables, vocabulary, languages, from, base, &Difference::Subtrees(subtrees))
         .map(Some)
 }
@@ -72,11 +72,11 @@ pub(in crate::mask) fn split_by_ordinary_text(
 mod tests {
     use std::sync::Arc;
 
-    use super::super::SplitStart;
     use super::super::testing::{Compared, TestTokens};
     use super::super::walk::plain_split;
+    use super::super::{SplitEnds, SplitStart};
     use super::*;
-    use crate::regular::{EcmaPatterns, spelled};
+    use crate::regular::{EcmaPatterns, Language, spelled};
 
     #[test]
     fn reading_what_is_not_ordinary_is_a_plain_walk() {
@@ -135,7 +135,7 @@ mod tests {
                         }
                         None => None,
                     };
-                    let (from, chars) = ((state, start.ends), chars.as_ref());
+                    let (from, chars) = (start.split_state(), chars.as_ref());
                     split_by_ordinary_text(tables, vocabulary, l, from, &ordinary, chars)
                 });
             }

@@ -9,7 +9,7 @@
 use smallvec::SmallVec;
 
 use super::SplitDraft;
-use super::SplitEnds;
+use super::SplitState;
 use super::character_boundaries::{CharacterPosition, NodeMarks};
 use super::derived_split::{BaseSplit, Difference, Subtree, derive_split};
 use super::split_tables::SplitTables;
@@ -128,10 +128,10 @@ pub(in crate::mask) fn split_of_self_loop(
     tables: &SplitTables,
     vocabulary: &Vocabulary,
     languages: &mut Languages,
-    (looping_state, ends): (Language, SplitEnds),
+    from: SplitState,
     most: usize,
 ) -> Result<Option<SplitDraft>> {
-    let Some(exits) = LoopExits::of(languages, looping_state)? else { return Ok(None) };
+    let Some(exits) = LoopExits::of(languages, from.state)? else { return Ok(None) };
     let (trie, boundaries) = (vocabulary.trie(), &tables.boundaries);
     // By node: 1 + the index into `states` of the state from which it is read; 0 is no mark.
     let mut marks = NodeMarks::new(trie);
@@ -145,12 +145,11 @@ pub(in crate::mask) fn split_of_self_loop(
     }
     let Some(nodes) = marks.uppermost(trie, most) else { return Ok(None) };
     let second_states = exits.second_states.iter().map(|second| second.state);
-    let states: SmallVec<[Language; 4]> =
-        [looping_state].into_iter().chain(second_states).collect();
+    let states: SmallVec<[Language; 4]> = [from.state].into_iter().chain(second_states).collect();
     let subtree = |(node, mark)| Subtree { node, before: states[usize::from(mark) - 1] };
     let difference = Difference::Subtrees(nodes.into_iter().map(subtree).collect());
     let base = BaseSplit::without_exits(boundaries.text());
-    derive_split(tables, vocabulary, languages, (looping_state, ends), base, &difference).map(Some)
+    derive_split(tables, vocabulary, languages, from, base, &difference).map(Some)
 }
 
 #[cfg(test)]
@@ -192,7 +191,7 @@ mod tests {
             "([^\"e0]|ee|0c?a)*\"".to_owned(),
         ] {
             compared.all_states(&pattern, |tables, vocabulary, l, start| {
-                let from = (start.state, start.ends);
+                let from = start.split_state();
                 split_of_self_loop(tables, vocabulary, l, from, usize::MAX)
             });
         }

@@ -6,11 +6,11 @@ use super::byte_groups::{EdgeBytes, groups_below};
 use super::byte_shapes::ShapeTrie;
 use super::character_boundaries::CharacterBoundaries;
 use super::walk::{GroupedTrie, TokenWalk};
-use super::{SplitDraft, SplitEnds, SplitStart};
+use super::{SplitDraft, SplitStart, SplitState};
 use crate::deadline;
 use crate::error::Result;
 use crate::mask::strategies::{Strategies, Strategy};
-use crate::regular::{Language, Languages};
+use crate::regular::Languages;
 use crate::vocabulary::{IndexReader, Trie, Vocabulary};
 
 /// The tokens of most characters that are listed.
@@ -86,7 +86,7 @@ impl SplitTables {
         &self,
         vocabulary: &'a Vocabulary,
         languages: &'a mut Languages,
-        from: (Language, SplitEnds),
+        from: SplitState,
     ) -> TokenWalk<'a> {
         TokenWalk::new(vocabulary, languages, from, self.longest, self.strategies)
     }
@@ -99,14 +99,14 @@ impl SplitTables {
         languages: &mut Languages,
         start: SplitStart,
     ) -> Result<SplitDraft> {
-        let SplitStart { state, node, ends } = start;
-        let first = languages.first_bytes(state)?;
-        let mut walk = self.walk(vocabulary, languages, (state, ends));
+        let node = start.node;
+        let first = languages.first_bytes(start.state)?;
+        let mut walk = self.walk(vocabulary, languages, start.split_state());
         let bytes = self.bytes(vocabulary);
         if self.strategies.has(Strategy::ByteShapes)
             && let Some(at) = self.shapes.same_node(vocabulary, node)
         {
-            self.shapes.walk_children(vocabulary, &mut walk, (at, bytes, node), first)?;
+            self.shapes.walk_children(vocabulary, &mut walk, at, bytes, node, first)?;
             return Ok(walk.finish());
         }
         for child in bytes.trie.children(node as usize, first.bits()) {

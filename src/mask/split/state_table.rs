@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::byte_classes::uniform_classes;
 use super::byte_groups::self_loop_groups;
-use super::{SplitEnds, word_bytes};
+use super::{SplitEnds, SplitState, word_bytes};
 use crate::error::Result;
 use crate::mask::strategies::{Strategies, Strategy};
 use crate::regular::computed_parts;
@@ -36,8 +36,7 @@ impl<'a> StateTable<'a> {
 
     pub(in crate::mask) fn new(
         languages: &'a mut Languages,
-        start: Language,
-        ends: SplitEnds,
+        start: SplitState,
         strategies: Strategies,
     ) -> Self {
         let mut this = Self {
@@ -46,13 +45,13 @@ impl<'a> StateTable<'a> {
             ids: FxHashMap::default(),
             next: Vec::new(),
             accepting: Vec::new(),
-            ends,
+            ends: start.ends,
             strategies,
             word_bytes: Vec::new(),
             uniform: Vec::new(),
             self_loops: Vec::new(),
         };
-        this.number(start);
+        this.number(start.state);
         this
     }
 

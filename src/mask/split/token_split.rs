@@ -15,12 +15,26 @@ pub(crate) enum SplitEnds {
     OutsideWords,
 }
 
+/// The state of a terminal, and the ends that its split has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SplitState {
+    pub(crate) state: Language,
+    pub(crate) ends: SplitEnds,
+}
+
 /// The state of a terminal and the node of the vocabulary's trie below which tokens are split.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SplitStart {
     pub(crate) state: Language,
     pub(crate) node: u32,
     pub(crate) ends: SplitEnds,
+}
+
+impl SplitStart {
+    /// The same without the node.
+    pub(crate) fn split_state(self) -> SplitState {
+        SplitState { state: self.state, ends: self.ends }
+    }
 }
 
 /// The key of a split in the cache that all constraints of a compiler share.

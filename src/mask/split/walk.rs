@@ -5,10 +5,10 @@
 //! terminal on its way is an exit.
 
 use super::state_table::StateTable;
-use super::{SplitDraft, SplitEnds, TokenExit};
+use super::{SplitDraft, SplitState, TokenExit};
 use crate::error::Result;
 use crate::mask::strategies::Strategies;
-use crate::regular::{Language, Languages};
+use crate::regular::Languages;
 use crate::vocabulary::{TokenMask, Trie, Vocabulary};
 
 /// Nodes of the smallest subtree that is tested for skipping; below that, the test costs as much as the
@@ -44,13 +44,13 @@ impl<'a> TokenWalk<'a> {
     pub(in crate::mask) fn new(
         vocabulary: &'a Vocabulary,
         languages: &'a mut Languages,
-        (state, ends): (Language, SplitEnds),
+        from: SplitState,
         longest: u16,
         strategies: Strategies,
     ) -> Self {
         Self {
             vocabulary,
-            states: StateTable::new(languages, state, ends, strategies),
+            states: StateTable::new(languages, from, strategies),
             path: vec![(StateTable::START, 0); usize::from(longest) + 1],
             depth: 0,
             ends: Vec::new(),
@@ -241,7 +241,7 @@ pub(in crate::mask) fn plain_split(
 ) -> Result<SplitDraft> {
     use super::byte_groups::{EdgeBytes, groups_below};
     let trie = vocabulary.trie();
-    let from = (start.state, start.ends);
+    let from = start.split_state();
     let longest = trie.nodes().iter().map(|node| node.depth).max().unwrap_or(0);
     let mut walk = TokenWalk::new(vocabulary, languages, from, longest, Strategies::NONE);
     let nodes = GroupedTrie { trie, groups_below: &groups_below(trie, EdgeBytes::Plain) };
