@@ -44,7 +44,7 @@ impl Constraint {
 
     /// About how many bytes its memory takes now.
     pub fn cache_bytes(&self) -> usize {
-        self.memories.bytes()
+        self.memories.memory_bytes()
     }
 }
 

@@ -100,7 +100,7 @@ impl MemoryPool {
     }
 
     /// Approximate size of all memories, in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.lock().iter().map(|memory| memory.lock().memory_bytes()).sum()
     }
 

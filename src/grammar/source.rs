@@ -99,7 +99,7 @@ pub(crate) trait Source: Send + fmt::Debug {
     fn is_item(&self, tag: SourceTag) -> bool;
 
     /// The approximate number of bytes that the remembered texts take, for the memory limit.
-    fn bytes(&self) -> usize;
+    fn memory_bytes(&self) -> usize;
 
     /// Whether some array made so far must hold two equal items, so that its end depends on the
     /// items that were read.

@@ -82,7 +82,7 @@ impl MaskCache {
 
     /// Remembers the mask of a configuration.
     pub(super) fn insert(&mut self, id: ConfigId, mask: &Arc<PackedMask>) {
-        self.entry_bytes += mask.bytes();
+        self.entry_bytes += mask.memory_bytes();
         self.masks.insert(id, Arc::clone(mask));
     }
 

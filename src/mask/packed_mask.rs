@@ -103,7 +103,7 @@ impl TokenList {
     }
 
     /// Approximate memory, in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         let mask = self.mask.as_ref().map_or(0, |mask| size_of_val(mask.words()));
         size_of_val(&*self.tokens) + mask
     }
@@ -185,7 +185,7 @@ impl PackedMask {
     }
 
     /// Approximate memory, in bytes, shared sets and lists not counted.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         size_of::<Self>() + size_of_val(&*self.tokens) + size_of_val(&*self.excluded) + 32
     }
 }

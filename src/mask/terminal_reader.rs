@@ -108,7 +108,7 @@ impl TerminalReader<'_> {
             self.cache.add_trie(*id, || trie.clone());
         }
         let exits = self.cache.cursor_sets.intern(&mut tokens.exits.to_vec());
-        self.cache.token_bytes += tokens.bytes();
+        self.cache.token_bytes += tokens.memory_bytes();
         self.cache.tokens.insert((query, cursors), (Arc::clone(&tokens), exits));
         Ok((tokens, exits))
     }

@@ -95,14 +95,14 @@ impl TerminalTokens {
     }
 
     /// Approximate memory, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let gathered = self.tries.iter().map(|(_, tokens)| match tokens {
-            TokenTrie::Gathered(trie) => trie.bytes(),
+            TokenTrie::Gathered(trie) => trie.memory_bytes(),
             // The vocabulary's, or shared with others.
             _ => size_of::<(TrieId, TokenTrie)>(),
         });
         let exits = self.exits.len() * size_of::<TrieCursor>() + gathered.sum::<usize>();
-        let lists = self.lists.iter().map(TokenList::bytes).sum::<usize>();
+        let lists = self.lists.iter().map(TokenList::memory_bytes).sum::<usize>();
         let tokens = lists + size_of_val(&*self.with_comma) + size_of_val(&*self.uncertain);
         size_of::<Self>() + tokens + exits
     }

@@ -229,7 +229,7 @@ impl Program {
     /// Approximate memory, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let tables = self.tables.borrow();
-        let source = tables.answers.source.as_ref().map_or(0, |source| source.bytes());
+        let source = tables.answers.source.as_ref().map_or(0, |source| source.memory_bytes());
         tables.points.memory_bytes() + tables.answers.memory + source
     }
 

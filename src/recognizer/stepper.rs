@@ -112,7 +112,7 @@ impl Recognizer {
     /// Approximate memory, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.program.memory_bytes()
-            + self.languages.bytes()
+            + self.languages.memory_bytes()
             + self.stacks.memory_bytes()
             + self.configurations.memory_bytes()
             + self.texts.memory_bytes()

@@ -209,12 +209,12 @@ impl Trie {
     }
 
     /// The memory that the trie takes, in bytes, about.
-    pub(crate) fn bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let nodes = self.nodes.capacity() * size_of::<TrieNode>();
         nodes
             + self.ids.capacity() * size_of::<u32>()
             + size_of_val(&*self.roots)
-            + self.child_index.bytes()
+            + self.child_index.memory_bytes()
     }
 
     /// The nodes in preorder; node 0 is the root.

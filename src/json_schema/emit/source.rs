@@ -424,11 +424,11 @@ impl Source for SchemaSource {
         self.schemas[self.of_tag(tag)].with_dependent(|_, emitter| emitter.is_item(tag))
     }
 
-    fn bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         let bytes = |schema: &OpenSchema| {
             schema.with_dependent(|_, emitter| {
                 let sets = &emitter.sets;
-                size_of_val(emitter) + sets.languages.bytes() + sets.written.bytes()
+                size_of_val(emitter) + sets.languages.memory_bytes() + sets.written.memory_bytes()
             })
         };
         self.schemas.iter().map(bytes).sum()

@@ -102,7 +102,7 @@ impl WrittenItems {
     }
 
     /// Approximate memory, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        self.texts.bytes() + self.added.len() * 64 + self.excluded.len() * 48
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.texts.memory_bytes() + self.added.len() * 64 + self.excluded.len() * 48
     }
 }

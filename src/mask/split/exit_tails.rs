@@ -65,8 +65,8 @@ impl ExitTails {
         }
     }
 
-    pub(in crate::mask) fn bytes(&self) -> usize {
-        self.trie.bytes() + size_of_val(&*self.nodes)
+    pub(in crate::mask) fn memory_bytes(&self) -> usize {
+        self.trie.memory_bytes() + size_of_val(&*self.nodes)
     }
 }
 

@@ -217,9 +217,9 @@ impl RepeatSplit {
         (0..self.upto.len() as u32).for_each(|units| _ = self.mask(units));
     }
 
-    pub(crate) fn bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let masks = self.masks.iter().filter(|mask| mask.get().is_some()).count();
-        size_of_val(&*self.inside) + masks * self.vocabulary_len / 8 + self.exits.bytes()
+        size_of_val(&*self.inside) + masks * self.vocabulary_len / 8 + self.exits.memory_bytes()
     }
 }
 

@@ -78,8 +78,8 @@ impl TokenSplit {
         Self { inside, tails, exits, word_bytes, node: 0 }
     }
 
-    pub(in crate::mask) fn bytes(&self) -> usize {
-        size_of_val(self.inside.words()) + self.tails.bytes() + size_of_val(&*self.exits)
+    pub(in crate::mask) fn memory_bytes(&self) -> usize {
+        size_of_val(self.inside.words()) + self.tails.memory_bytes() + size_of_val(&*self.exits)
     }
 }
 

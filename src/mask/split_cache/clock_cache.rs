@@ -97,11 +97,11 @@ const COUNT_EVERY: usize = 512;
 const MAX_SPARED: usize = 64;
 
 fn split_bytes(split: Option<&TokenSplit>) -> usize {
-    SMALL_BYTES + split.map_or(0, TokenSplit::bytes)
+    SMALL_BYTES + split.map_or(0, TokenSplit::memory_bytes)
 }
 
 fn terminal_tokens_bytes(key: &TerminalKey, tokens: &TerminalTokens) -> usize {
-    SMALL_BYTES + tokens.bytes() + size_of_val(&*key.cursors)
+    SMALL_BYTES + tokens.memory_bytes() + size_of_val(&*key.cursors)
 }
 
 impl ClockCache {
@@ -159,7 +159,7 @@ impl ClockCache {
         split: Arc<RepeatSplit>,
         limit: usize,
     ) {
-        self.repeat_bytes += split.bytes();
+        self.repeat_bytes += split.memory_bytes();
         if self.repeat_splits.insert(key, split) {
             self.note(AnyKey::RepeatSplit(key), SMALL_BYTES, limit);
         }
@@ -195,7 +195,8 @@ impl ClockCache {
         self.uncounted += 1;
         if self.uncounted > COUNT_EVERY {
             self.uncounted = 0;
-            self.repeat_bytes = self.repeat_splits.values().map(|(_, split)| split.bytes()).sum();
+            self.repeat_bytes =
+                self.repeat_splits.values().map(|(_, split)| split.memory_bytes()).sum();
         }
         let mut spared = 0;
         while self.bytes.saturating_add(self.repeat_bytes) > limit {
@@ -228,7 +229,7 @@ impl ClockCache {
                 .remove(key)
                 .map_or(0, |tokens| terminal_tokens_bytes(key, &tokens)),
             AnyKey::RepeatSplit(key) => {
-                let bytes = self.repeat_splits.remove(key).map_or(0, |split| split.bytes());
+                let bytes = self.repeat_splits.remove(key).map_or(0, |split| split.memory_bytes());
                 self.repeat_bytes = self.repeat_bytes.saturating_sub(bytes);
                 SMALL_BYTES
             }

@@ -261,7 +261,7 @@ impl TextSets {
     }
 
     /// About how many bytes all sets take.
-    pub(crate) fn bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.read().bytes
     }
 
@@ -372,6 +372,6 @@ mod tests {
             set = sets.with(set, format!("text {i}").as_bytes());
         }
         assert_eq!(sets.len(set), 10_000);
-        assert!(sets.bytes() < 20_000_000, "{} bytes", sets.bytes());
+        assert!(sets.memory_bytes() < 20_000_000, "{} bytes", sets.memory_bytes());
     }
 }

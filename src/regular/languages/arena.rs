@@ -265,12 +265,12 @@ impl Arena {
     }
 
     /// Approximate memory in bytes, without what is shared.
-    pub(crate) fn bytes(&self) -> usize {
-        self.states.bytes()
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.states.memory_bytes()
             + self.ids.capacity() * (size_of::<(u32, Language)>() + 1)
             + self.exprs.own.capacity() * size_of::<Expression>()
             + self.exprs.own.len() * 32
-            + self.rows.bytes()
+            + self.rows.memory_bytes()
             + self.firsts.own.capacity() * size_of::<ByteSet>()
             + self.prints.own.capacity() * size_of::<u128>()
     }

@@ -107,8 +107,9 @@ impl Languages {
     }
 
     /// Approximate memory in bytes.
-    pub fn bytes(&self) -> usize {
-        self.arena.bytes() + self.memo.common_successors.capacity() * BYTES_PER_COMMON_SUCCESSOR
+    pub fn memory_bytes(&self) -> usize {
+        self.arena.memory_bytes()
+            + self.memo.common_successors.capacity() * BYTES_PER_COMMON_SUCCESSOR
     }
 
     /// The id of an expression, which is new or was interned before.
@@ -253,6 +254,6 @@ mod tests {
         assert!(l.known_row(both).is_none());
         assert_eq!(*l.row(both).unwrap(), expected);
         assert!(l.matches(both, b"6666").unwrap() && !l.matches(both, b"666").unwrap());
-        assert!(l.bytes() < 3 << 24);
+        assert!(l.memory_bytes() < 3 << 24);
     }
 }

@@ -65,7 +65,7 @@ impl ChildIndex {
     }
 
     /// The memory that the index takes, in bytes, about.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         /// Key, value and control byte of a hash table at its usual load.
         const ENTRY_BYTES: usize = 56;
         self.nodes.len() * ENTRY_BYTES + self.children.len() * size_of::<u32>()

@@ -142,16 +142,16 @@ impl ExitsByByte {
         found
     }
 
-    pub(in crate::mask) fn bytes(&self) -> usize {
+    pub(in crate::mask) fn memory_bytes(&self) -> usize {
         let exit_groups: usize = self.exit_groups.values().map(Vec::len).sum();
         let sorted = self.sorted();
-        let sorted = sorted.values().map(|l| l.tails.bytes() + size_of_val(&*l.runs));
+        let sorted = sorted.values().map(|l| l.tails.memory_bytes() + size_of_val(&*l.runs));
         let by_class = self.by_class.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = by_class.values().map(|class| {
             let listed: usize = class.by_byte.values().map(Vec::capacity).sum();
             (listed + class.before.capacity()) * size_of::<(u32, RepeatRun)>()
         });
-        let all = self.all.get().map_or(0, |tails| tails.bytes());
+        let all = self.all.get().map_or(0, |tails| tails.memory_bytes());
         exit_groups * size_of::<ExitGroup>() + sorted.sum::<usize>() + waiting.sum::<usize>() + all
     }
 }

@@ -45,7 +45,7 @@ impl Rows {
         }
     }
 
-    pub(crate) fn bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.own.len() * (BLOCK * size_of::<StoredRow>() + size_of::<Vec<StoredRow>>())
     }
 

@@ -54,7 +54,7 @@ impl ExpressionStates {
         self.copies.iter_mut().chain(&mut self.own)
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         (self.copies.capacity() + self.own.capacity()) * size_of::<ExpressionState>()
             + size_of_val(&*self.moved)
     }
