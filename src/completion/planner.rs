@@ -328,7 +328,7 @@ impl<'a> CompletionPlanner<'a> {
     /// Tokens of one byte each in the place of longer ones.
     fn single_bytes(&self, tokens: &[u32]) -> Vec<u32> {
         let trie = self.vocabulary.trie();
-        let of_byte = |&byte: &u8| trie.first(byte).and_then(|node| trie.tokens(node).first());
+        let of_byte = |&byte: &u8| trie.root_child(byte).and_then(|node| trie.tokens(node).first());
         let mut bytes = Vec::new();
         for &token in tokens {
             match self.vocabulary.token_bytes(token) {

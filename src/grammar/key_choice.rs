@@ -137,7 +137,7 @@ impl KeyChoice {
     /// The transition from a trie node by one byte.
     pub(crate) fn step(&self, node: u32, byte: u8) -> KeyStep {
         let child = match node {
-            0 => self.trie.first(byte),
+            0 => self.trie.root_child(byte),
             _ => self.trie.child(node as usize, byte),
         };
         match child {

@@ -332,7 +332,7 @@ impl Recognizer {
         let mut path = vec![table.add(items, &mut [])];
         let mut next = Vec::new();
         for byte in self.first_bytes(items)?.iter() {
-            let Some(mut node) = trie.first(byte) else { continue };
+            let Some(mut node) = trie.root_child(byte) else { continue };
             let end = nodes[node].subtree_end as usize;
             while node < end {
                 let at = nodes[node];

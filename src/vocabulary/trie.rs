@@ -250,7 +250,7 @@ impl Trie {
     }
 
     /// The child of the root with this byte. O(1).
-    pub fn first(&self, byte: u8) -> Option<usize> {
+    pub fn root_child(&self, byte: u8) -> Option<usize> {
         match self.roots[usize::from(byte)] {
             NO_NODE => None,
             node => Some(node as usize),
@@ -272,7 +272,7 @@ impl Trie {
         byte: impl Fn(usize) -> Option<u8>,
         found: &mut dyn FnMut(u32, usize),
     ) {
-        let mut node = byte(at).and_then(|first| self.first(first));
+        let mut node = byte(at).and_then(|first| self.root_child(first));
         let mut end = at + 1;
         while let Some(here) = node {
             if let Some(&token) = self.tokens(here).first() {

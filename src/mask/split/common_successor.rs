@@ -57,7 +57,7 @@ pub(in crate::mask) fn differing_tokens(
     let mut starts = Vec::new();
     let mut differing = 0;
     for byte in 0..=u8::MAX {
-        let Some(node) = trie.first(byte) else { continue };
+        let Some(node) = trie.root_child(byte) else { continue };
         if states.step(StateTable::START, byte)? != states.step(other, byte)? {
             starts.push(node);
             differing += nodes[node].subtree_end as usize - node;

@@ -122,14 +122,14 @@ impl RepeatSplit {
             for class in classes() {
                 if walk.is_uniform(unit, class)? {
                     if first.contains(class)
-                        && let Some(at) = tables.shapes.trie().first(class)
+                        && let Some(at) = tables.shapes.trie().root_child(class)
                     {
                         walk.below(Some(&tables.shapes), 0, at)?;
                     }
                     continue;
                 }
                 for byte in first.iter().filter(|&byte| class_of(byte) == class) {
-                    if let Some(at) = vocabulary.trie().first(byte) {
+                    if let Some(at) = vocabulary.trie().root_child(byte) {
                         walk.below(None, 0, at)?;
                     }
                 }
