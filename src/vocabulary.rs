@@ -11,7 +11,7 @@
 //! let tokens = ["{", "}", "\"a\"", ":", "1"].map(|t| Some(t.as_bytes().to_vec()));
 //! let vocab = Vocabulary::from_tokens(tokens.to_vec(), &[(5, "<|end|>")], &[5])?;
 //! assert_eq!(vocab.decode(&[0, 2, 3, 4, 1, 5]), br#"{"a":1}"#);
-//! assert_eq!(vocab.special("<|end|>"), Some(5));
+//! assert_eq!(vocab.token_named("<|end|>"), Some(5));
 //! assert_eq!(vocab.token_bytes(5), None);
 //! # Ok::<(), maskwright::Error>(())
 //! ```
@@ -125,7 +125,8 @@ impl Vocabulary {
     ///
     /// The end tokens of a tokenizer.json are those that `generation_config.json`, `config.json`
     /// and `tokenizer_config.json` beside it name and, unless there is a `generation_config.json`,
-    /// special tokens that are known to end a text or a turn (`<|im_end|>`, `</s>`);
+    /// special tokens that are known to end a text or a turn (`<|    /// The id of a special or added token by its name, such as `<|im_end|>`. Added tokens may be text, so
+    /// that|>`, `</s>`);
     /// [`with_end_tokens`](Self::with_end_tokens) overrides them.
     ///
     /// Errors as the reader of the format does, and name the file.
@@ -368,10 +369,10 @@ impl Vocabulary {
         }
     }
 
-    /// The id of a special token by its name, such as `<|im_end|>`. Finds added tokens that are
-    /// text as well, so that a grammar can name `<tool_call>`. Of several tokens with one name,
+    /// The id of a special or added token by its name, such as `<|im_end|>`. Added tokens may be
+    /// text, so that a grammar can name `<tool_call>`. Of several tokens with one name,
     /// the first that the file lists. O(1).
-    pub fn special(&self, name: &str) -> Option<u32> {
+    pub fn token_named(&self, name: &str) -> Option<u32> {
         self.ids.get(name).copied()
     }
 
@@ -509,7 +510,7 @@ mod tests {
         let vocab = Vocabulary::from_tokens(tokens(&["a", "b"]), &special, &[2]).unwrap();
         let vocab = vocab.with_logits_width(3).unwrap();
         assert_eq!((vocab.len(), vocab.end_tokens()), (3, &[2][..]));
-        assert_eq!((vocab.special("<image>"), vocab.special("<pad>")), (None, Some(1)));
+        assert_eq!((vocab.token_named("<image>"), vocab.token_named("<pad>")), (None, Some(1)));
         assert_eq!((vocab.is_special(3), vocab.token_name(3).as_ref()), (false, "token 3"));
     }
 

@@ -30,7 +30,7 @@ impl<'a> Slots<'a> {
 pub(super) fn special_token(piece: &Piece, vocabulary: &Vocabulary) -> Option<u32> {
     match piece {
         Piece::Token { token: name } | Piece::Tag { tag: name } => {
-            vocabulary.special(name).filter(|&id| vocabulary.is_special(id))
+            vocabulary.token_named(name).filter(|&id| vocabulary.is_special(id))
         }
         _ => None,
     }
@@ -42,7 +42,7 @@ pub(super) fn text<'a>(piece: &'a Piece, vocabulary: &Vocabulary) -> Option<&'a 
     match piece {
         Piece::Text(text) => Some(text),
         Piece::Token { token } => {
-            vocabulary.special(token).filter(|&id| !vocabulary.is_special(id)).map(|_| &**token)
+            vocabulary.token_named(token).filter(|&id| !vocabulary.is_special(id)).map(|_| &**token)
         }
         Piece::Tag { tag } => special_token(piece, vocabulary).is_none().then_some(tag),
         _ => None,

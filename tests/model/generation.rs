@@ -312,7 +312,7 @@ fn tiny_chats_and_stops() {
     let engine = Engine::load(&ModelOptions::default()).unwrap();
     let model = engine.model();
     assert_eq!(model.name(), "tiny");
-    let end = model.vocabulary().special("<|end|>").unwrap();
+    let end = model.vocabulary().token_named("<|end|>").unwrap();
     assert_eq!(model.vocabulary().end_tokens(), [end]);
     assert_eq!(model.vocabulary().len(), model.config().vocab_size);
     let prompt = "Name: Ann. Age: 31.";

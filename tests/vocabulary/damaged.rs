@@ -75,7 +75,7 @@ fn a_gguf_vocabulary() {
     ];
     assert_eq!(text, expected);
     assert_eq!(vocab.end_tokens(), [1, 8]);
-    assert_eq!(vocab.special("<tool>"), Some(5));
+    assert_eq!(vocab.token_named("<tool>"), Some(5));
     assert!(!vocab.strips_leading_space());
     assert!(!vocab.is_special(6));
     let vocab = Vocabulary::from_gguf(&gguf(2, "gpt2")).unwrap();

@@ -70,7 +70,7 @@ fn tiktoken() {
         for special in bpe.special_tokens() {
             let ids = bpe.encode_with_special_tokens(special);
             assert_eq!(ids.len(), 1);
-            assert_eq!(vocab.special(special), Some(ids[0]));
+            assert_eq!(vocab.token_named(special), Some(ids[0]));
         }
     }
 }
@@ -101,7 +101,7 @@ fn public_tiktoken_files_are_recognised() {
         let bytes = |id| (id != 50_256).then(|| bpe.decode_bytes(&[id]).unwrap());
         let vocab = Vocabulary::from_tiktoken(&tiktoken_file(bytes, len)).unwrap();
         assert_eq!(vocab.end_tokens(), [50_256]);
-        assert_eq!(vocab.special("<|endoftext|>"), Some(50_256));
+        assert_eq!(vocab.token_named("<|endoftext|>"), Some(50_256));
         for text in texts() {
             spells(&vocab, &bpe.encode_ordinary(&text), &text, false);
         }

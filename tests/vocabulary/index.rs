@@ -79,7 +79,7 @@ fn told(vocabulary: &Vocabulary) -> impl PartialEq + std::fmt::Debug + use<> {
     let bytes: Vec<_> =
         ids.clone().map(|id| vocabulary.token_bytes(id).map(<[u8]>::to_vec)).collect();
     let names: Vec<_> = ids.map(|id| vocabulary.token_name(id).into_owned()).collect();
-    let special = ["<|endoftext|>", "<tool>", "nothing"].map(|name| vocabulary.special(name));
+    let special = ["<|endoftext|>", "<tool>", "nothing"].map(|name| vocabulary.token_named(name));
     let flags = (vocabulary.end_tokens().to_vec(), vocabulary.strips_leading_space());
     (bytes, names, special, flags, vocabulary.trie().clone())
 }

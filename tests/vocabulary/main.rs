@@ -57,7 +57,7 @@ fn real_files_load() {
         assert_eq!(names, end, "{}", path.display());
         assert_eq!(vocab.strips_leading_space(), strips, "{}", path.display());
         for &id in vocab.end_tokens() {
-            assert_eq!(vocab.special(&vocab.token_name(id)), Some(id));
+            assert_eq!(vocab.token_named(&vocab.token_name(id)), Some(id));
             assert!(vocab.is_special(id) && vocab.token_bytes(id).is_none());
         }
         holds_every_text_token(vocab.trie(), &vocab);
@@ -142,7 +142,7 @@ fn added_tokens_that_are_not_special_are_text() {
     for (path, name, id) in cases {
         let Some(path) = shared(path) else { return };
         let vocab = Vocabulary::from_file(path).unwrap();
-        assert_eq!(vocab.special(name), Some(id));
+        assert_eq!(vocab.token_named(name), Some(id));
         assert_eq!(vocab.token_bytes(id), Some(name.as_bytes()));
         let node = vocab.trie().find(name.as_bytes()).unwrap();
         assert!(vocab.trie().tokens(node).contains(&id));

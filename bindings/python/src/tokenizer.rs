@@ -121,7 +121,7 @@ impl Tokenizer {
 
     /// The id of a special or added token by its name.
     fn special(&self, name: &str) -> Option<u32> {
-        self.vocabulary.special(name)
+        self.vocabulary.token_named(name)
     }
 
     /// Whether a token writes no text.

@@ -186,7 +186,8 @@ fn of_file(path: &Path, vocabulary: &Vocabulary) -> Result<EncodeMethod> {
         let tokenizer = Tokenizer::from_bytes(&file).map_err(|error| error.in_file(path))?;
         return Ok(EncodeMethod::Own(Box::new(tokenizer)));
     }
-    let known = PATTERNS.into_iter().find(|&(name, id, ..)| vocabulary.special(name) == Some(id));
+    let known =
+        PATTERNS.into_iter().find(|&(name, id, ..)| vocabulary.token_named(name) == Some(id));
     // A GGUF file has merges, but no pattern.
     match known.filter(|_| !file.starts_with(b"GGUF")) {
         Some((_, _, whose, pattern)) => {

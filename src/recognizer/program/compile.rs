@@ -152,7 +152,7 @@ pub(crate) fn resolve_tokens(grammar: Grammar, vocabulary: &Vocabulary) -> Resul
 pub(crate) fn find_token(vocabulary: &Vocabulary, token: &SpecialToken) -> Result<u32> {
     let (found, message, help) = match token {
         SpecialToken::Name(name) => (
-            vocabulary.special(name).or_else(|| {
+            vocabulary.token_named(name).or_else(|| {
                 let trie = vocabulary.trie();
                 let ids = trie.find(name.as_bytes()).map(|node| trie.tokens(node));
                 ids.and_then(|ids| ids.iter().copied().min())

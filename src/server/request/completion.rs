@@ -118,7 +118,8 @@ fn with_suffix(
     suffix: &str,
     vocabulary: &Vocabulary,
 ) -> Result<Vec<Prompt>, ApiError> {
-    let has_all = |names: &&[&str; 3]| names.iter().all(|name| vocabulary.special(name).is_some());
+    let has_all =
+        |names: &&[&str; 3]| names.iter().all(|name| vocabulary.token_named(name).is_some());
     let Some([before, after, fill]) = INFILL_TOKENS.iter().find(has_all) else {
         let message = "is not supported: this model has no tokens for infill; leave it out";
         return Err(ApiError::field("suffix", message));

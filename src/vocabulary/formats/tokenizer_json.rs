@@ -369,7 +369,7 @@ mod tests {
         ];
         assert_eq!(text, expected);
         assert_eq!(vocab.end_tokens(), [7]);
-        assert_eq!(vocab.special("<tool_call>"), Some(8));
+        assert_eq!(vocab.token_named("<tool_call>"), Some(8));
         assert!(!vocab.is_special(8) && vocab.is_special(7));
         assert_eq!(vocab.token_name(8), "<tool_call>");
     }
