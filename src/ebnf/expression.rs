@@ -52,7 +52,7 @@ pub(super) enum RuleAttribute {
     Temperature(Temperature),
     Capture(Arc<str>),
     Ignored,
-    Parts(Box<RuleExpr>),
+    CaptureFrom(Box<RuleExpr>),
 }
 
 /// A part that depends on the parameter of a rule.
@@ -138,7 +138,7 @@ impl RuleExpr {
                     RuleAttribute::Temperature(temperature) => format!("{temperature:?}"),
                     RuleAttribute::Capture(name) => format!("{name:?}"),
                     RuleAttribute::Ignored => String::new(),
-                    RuleAttribute::Parts(parts) => parts.structure_key(),
+                    RuleAttribute::CaptureFrom(parts) => parts.structure_key(),
                 };
                 format!("<{attribute}:{}>", inner.structure_key())
             }
@@ -172,7 +172,7 @@ impl RuleExpr {
                 | RuleExprKind::And(items) => {
                     todo.extend(items);
                 }
-                RuleExprKind::Attributed(item, RuleAttribute::Parts(parts)) => {
+                RuleExprKind::Attributed(item, RuleAttribute::CaptureFrom(parts)) => {
                     todo.extend([&**item, &**parts]);
                 }
                 RuleExprKind::Repeat(item, ..)

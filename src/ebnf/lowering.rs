@@ -280,9 +280,9 @@ impl RuleLowering<'_> {
                     RuleAttribute::Temperature(temperature) => Attribute::Temperature(*temperature),
                     RuleAttribute::Capture(name) => Attribute::Capture(Arc::clone(name)),
                     RuleAttribute::Ignored => Attribute::Ignored,
-                    RuleAttribute::Parts(parts) => {
+                    RuleAttribute::CaptureFrom(parts) => {
                         let lowered = self.expression(parts)?;
-                        Attribute::Parts(self.node(lowered, parts.at))
+                        Attribute::CaptureFrom(self.node(lowered, parts.at))
                     }
                 };
                 Lowered::Node(self.builder.attributed(node, attribute))

@@ -96,7 +96,7 @@ impl Grammar {
     pub(crate) fn without_captures(mut self) -> Self {
         for node in &mut self.nodes {
             if let Node::Attributed { node: part, attribute } = node
-                && attribute.is_of_captures()
+                && attribute.affects_captures_only()
             {
                 *node = Node::Sequence([*part].into());
             }

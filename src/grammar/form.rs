@@ -120,15 +120,16 @@ pub enum Attribute {
     Capture(Arc<str>),
     /// The text is cut off the end of an enclosing capture's text (ignored text such as blanks).
     Ignored,
-    /// Captures are taken from a parse of the same text by this node, not by the attributed one.
-    Parts(NodeId),
+    /// Captures are found by parsing the text with this node, which has the same language, instead of the
+    /// attributed one.
+    CaptureFrom(NodeId),
 }
 
 impl Attribute {
     /// Whether it only affects which captures are reported, not which texts and tokens are allowed.
-    pub(crate) fn is_of_captures(&self) -> bool {
+    pub(crate) fn affects_captures_only(&self) -> bool {
         match self {
-            Self::Capture(_) | Self::Ignored | Self::Parts(_) => true,
+            Self::Capture(_) | Self::Ignored | Self::CaptureFrom(_) => true,
             Self::MaxTokens(_) | Self::Temperature(_) => false,
         }
     }
@@ -136,7 +137,7 @@ impl Attribute {
     /// The same for a copy of the grammar in which nodes have other ids.
     pub(crate) fn with_nodes(&self, copy: impl FnOnce(NodeId) -> NodeId) -> Self {
         match self {
-            Self::Parts(parts) => Self::Parts(copy(*parts)),
+            Self::CaptureFrom(parts) => Self::CaptureFrom(copy(*parts)),
             other => other.clone(),
         }
     }

@@ -135,7 +135,7 @@ impl RegularReader<'_> {
                 Attribute::MaxTokens(_) => Err(self.error(rule, "counts tokens")),
                 Attribute::Temperature(_) => Err(self.error(rule, "has a temperature")),
                 Attribute::Capture(_) => Err(self.error(rule, "has a capture")),
-                Attribute::Ignored | Attribute::Parts(_) => self.node(node, rule, depth),
+                Attribute::Ignored | Attribute::CaptureFrom(_) => self.node(node, rule, depth),
             },
             Node::Special(_) => Err(self.error(rule, "names a special token")),
             &Node::Hole(hole) => self.hole(hole, rule),

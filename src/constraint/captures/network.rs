@@ -196,7 +196,9 @@ impl NetworkCompiler {
         let end = self.push(State::End);
         let node = match (self.grammar.node(id), part) {
             (_, Part::Whole) => id,
-            (&Node::Attributed { attribute: Attribute::Parts(parts), .. }, Part::Inner) => parts,
+            (&Node::Attributed { attribute: Attribute::CaptureFrom(parts), .. }, Part::Inner) => {
+                parts
+            }
             (&(Node::Repeat { node, .. } | Node::Attributed { node, .. }), Part::Inner) => node,
             // Only these have an inner part.
             _ => id,
@@ -254,7 +256,9 @@ impl NetworkCompiler {
                     Attribute::MaxTokens(most) => RuleKind::MaxTokens(most),
                     Attribute::Capture(name) => RuleKind::Capture(name),
                     Attribute::Ignored => RuleKind::Ignored,
-                    Attribute::Parts(_) => RuleKind::Whole(Terminal::Regular(self.language(node)?)),
+                    Attribute::CaptureFrom(_) => {
+                        RuleKind::Whole(Terminal::Regular(self.language(node)?))
+                    }
                 };
                 let rule = self.part(id, Part::Inner, kind);
                 self.push(State::Call { rule, next })

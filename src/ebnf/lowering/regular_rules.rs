@@ -282,7 +282,7 @@ impl<'a> RegularRules<'a> {
             }
             RuleExprKind::Attributed(inner, attribute) => {
                 let (message, help) = match attribute {
-                    RuleAttribute::Ignored | RuleAttribute::Parts(_) => {
+                    RuleAttribute::Ignored | RuleAttribute::CaptureFrom(_) => {
                         return self.expression(languages, inner);
                     }
                     RuleAttribute::MaxTokens(_) => (

@@ -334,7 +334,7 @@ impl<'a> LarkLowering<'a> {
             let suffix = self.expr(suffix, LarkContext::Terminal)?;
             let parts = vec![before.with(capture), suffix.with(stop_capture)];
             let parts = RuleExpr::new(at, RuleExprKind::Sequence(parts));
-            item = item.with(Some(RuleAttribute::Parts(Box::new(parts))));
+            item = item.with(Some(RuleAttribute::CaptureFrom(Box::new(parts))));
         }
         let item = with_attributes(item, &attributes);
         Ok(if is_terminal { item } else { self.with_ignored_behind(item) })
