@@ -42,7 +42,7 @@ impl<'a> TerminalReader<'a> {
         read_whole: TokensReadWhole<'_>,
     ) -> Vec<TrieCursor> {
         let inside = |cursor: &TrieCursor| cursor.node != 0 && cursor.is_shareable();
-        let gathers = self.cache.shared.strategies().has(Strategy::Gather);
+        let gathers = self.cache.shared.strategies().has(Strategy::GatheredCursors);
         if !gathers
             || cursors.iter().filter(|&cursor| inside(cursor)).count() < MIN_GATHERED_CURSORS
         {

@@ -23,13 +23,13 @@ pub enum Strategy {
     /// Keeps the split of a wide terminal state.
     Splits,
     /// Walks a list of literals for a while before its split is made.
-    ShortWalks,
+    ListWalks,
     /// Reads repeats of a unit by how many units each token has.
     Repeats,
     /// Reads JSON strings as repeats of characters with a condition.
     JsonTexts,
     /// Finds the tokens that leave a repeat below one node of bytes instead of one of shapes.
-    BorderNodes,
+    ByteExitNodes,
     /// Makes what nearly every constraint needs in advance.
     Prebuilt,
     /// Drops bounds of repeats that no token can reach.
@@ -41,9 +41,9 @@ pub enum Strategy {
     /// Reads strings with a few exclusions as if without, and checks the tokens that end as one.
     Exclusions,
     /// Merges many places inside tokens into one trie of token suffixes.
-    Gather,
+    GatheredCursors,
     /// Shares what a terminal allows between constraints.
-    SharedReadings,
+    SharedTerminalTokens,
     /// Keeps whole masks of configurations that are asked for often.
     HotMasks,
     /// Checks of the tokens with a comma only those in which a second text can depend on a first.
@@ -62,17 +62,17 @@ impl Strategy {
         Self::CommonSuccessor,
         Self::FarBounds,
         Self::Splits,
-        Self::ShortWalks,
+        Self::ListWalks,
         Self::Repeats,
         Self::JsonTexts,
-        Self::BorderNodes,
+        Self::ByteExitNodes,
         Self::Prebuilt,
         Self::Widening,
         Self::MaxRepeats,
         Self::WordEnds,
         Self::Exclusions,
-        Self::Gather,
-        Self::SharedReadings,
+        Self::GatheredCursors,
+        Self::SharedTerminalTokens,
         Self::HotMasks,
         Self::CommaFilter,
         Self::ItemLookup,
@@ -88,17 +88,17 @@ impl Strategy {
             Self::CommonSuccessor => "common_successor",
             Self::FarBounds => "far_bounds",
             Self::Splits => "splits",
-            Self::ShortWalks => "short_walks",
+            Self::ListWalks => "list_walks",
             Self::Repeats => "repeats",
             Self::JsonTexts => "json_texts",
-            Self::BorderNodes => "border_nodes",
+            Self::ByteExitNodes => "byte_exit_nodes",
             Self::Prebuilt => "prebuilt",
             Self::Widening => "widening",
             Self::MaxRepeats => "max_repeats",
             Self::WordEnds => "word_ends",
             Self::Exclusions => "exclusions",
-            Self::Gather => "gather",
-            Self::SharedReadings => "shared_readings",
+            Self::GatheredCursors => "gathered_cursors",
+            Self::SharedTerminalTokens => "shared_terminal_tokens",
             Self::HotMasks => "hot_masks",
             Self::CommaFilter => "comma_filter",
             Self::ItemLookup => "item_lookup",
@@ -123,7 +123,7 @@ impl std::str::FromStr for Strategy {
 pub struct Strategies(u32);
 
 impl Strategies {
-    /// No strategy: masks by their definition, as far as that is a matter of strategies.
+    /// No strategy: every mask is computed by its definition.
     pub const NONE: Self = Self(0);
     /// All strategies.
     pub const ALL: Self = Self(u32::MAX);

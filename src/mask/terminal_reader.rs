@@ -82,7 +82,7 @@ impl TerminalReader<'_> {
         }
         let from = Arc::clone(self.cache.cursor_sets.cursors(cursors));
         let is_shareable = query.is_shareable
-            && self.cache.shared.strategies().has(Strategy::SharedReadings)
+            && self.cache.shared.strategies().has(Strategy::SharedTerminalTokens)
             && from.iter().all(TrieCursor::is_shareable);
         let key = is_shareable.then(|| {
             let TerminalQuery { state, is_json_string, continuation, ends, .. } = query;
@@ -278,7 +278,7 @@ impl TerminalReader<'_> {
         cursor: TrieCursor,
         found: &mut TerminalTokensBuilder,
     ) -> Result<bool> {
-        if self.cache.shared.strategies().has(Strategy::ShortWalks)
+        if self.cache.shared.strategies().has(Strategy::ListWalks)
             && structure::is_string_list(self.languages, query.state)
             && self.walk_within_budget(query, cursor, found)?
         {

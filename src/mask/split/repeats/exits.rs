@@ -126,7 +126,7 @@ impl ExitsByByte {
         for &ExitGroup { tokens, run } in self.exit_groups.get(&class).into_iter().flatten() {
             let from = self.top + usize::from(run.bytes);
             if let ExitTokens::BelowShape(node) = tokens
-                && tables.strategies.has(Strategy::BorderNodes)
+                && tables.strategies.has(Strategy::ByteExitNodes)
                 && let Some(before) = tables.shapes.same_parent(vocabulary, node)
             {
                 found.before.push((before, run));
