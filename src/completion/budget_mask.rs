@@ -23,7 +23,7 @@ use crate::error::Result;
 use crate::mask::{MaskBase, MaskBuilder, MaskCache, PackedMask};
 use crate::recognizer::{ACCEPT, CaptureMode, ConfigId, Item, NO_TEXT, Point, TokenSpan};
 use crate::regular::Language;
-use crate::regular::automaton::Slack;
+use crate::regular::automaton::CompletionGrowth;
 use crate::regular::computed_parts;
 use crate::regular::span;
 use crate::regular::witness;
@@ -121,11 +121,7 @@ impl<'a> BudgetMaskBuilder<'a> {
                     item.state,
                 )
             {
-                if self.planner.recognizer.program.has_budgets() {
-                    self.allow_each((id, left), &mask, &mut allow)?;
-                } else {
-                    self.allow_by_slack((item, left), &mask, &mut allow)?;
-                }
+                self.allow_by_growth((item, left), &mask, &mut allow)?;
                 continue;
             }
             let Some(stack) = self.planner.recognizer.stack_after_token(item.stack)? else {
@@ -142,28 +138,9 @@ impl<'a> BudgetMaskBuilder<'a> {
         Ok(())
     }
 
-    /// Allows the tokens of a mask that stay inside a terminal and leave little enough, each read by itself.
-    fn allow_each(
-        &mut self,
-        (id, left): (ConfigId, u32),
-        mask: &PackedMask,
-        allow: &mut impl FnMut(u32),
-    ) -> Result<()> {
-        let mut tokens = Vec::new();
-        for base in mask.bases().iter().filter(|base| base.is_at_token_start()) {
-            base.append_tokens(&mut tokens);
-        }
-        for token in tokens {
-            if self.rest_after(id, token)? < left {
-                allow(token);
-            }
-        }
-        Ok(())
-    }
-
-    /// Allows the tokens of a mask that stay inside a terminal with infinitely many states and leave little
-    /// enough, judged by their length: the states to which they lead are too many to visit.
-    fn allow_by_slack(
+    /// Allows the tokens of a mask that stay inside a terminal whose states are without end and leave
+    /// little enough, as their length tells: the states to which they lead are too many to visit.
+    fn allow_by_growth(
         &mut self,
         (item, left): (Item, u32),
         mask: &PackedMask,
@@ -178,13 +155,13 @@ impl<'a> BudgetMaskBuilder<'a> {
         }
         // The states that are met are so many that none is kept.
         let mark = self.planner.recognizer.languages.mark();
-        let allowed = self.allow_slack_of(item.state, &tokens, left as usize, after, allow);
+        let allowed = self.allow_growth_of(item.state, &tokens, left as usize, after, allow);
         self.planner.recognizer.languages.release(mark);
         allowed
     }
 
     /// Allows those of some tokens that leave no more to be written than fits.
-    fn allow_slack_of(
+    fn allow_growth_of(
         &mut self,
         from: Language,
         tokens: &[u32],
@@ -192,7 +169,7 @@ impl<'a> BudgetMaskBuilder<'a> {
         after: usize,
         allow: &mut impl FnMut(u32),
     ) -> Result<()> {
-        let mut slacks: FxHashMap<Language, Option<Slack>> = FxHashMap::default();
+        let mut growths: FxHashMap<Language, Option<CompletionGrowth>> = FxHashMap::default();
         for &token in tokens {
             let Some(text) = self.planner.vocabulary.token_bytes(token) else { continue };
             let unescaped_from =
@@ -201,10 +178,10 @@ impl<'a> BudgetMaskBuilder<'a> {
             for read in 0..=text.len() {
                 if read >= unescaped_from {
                     let languages = &self.planner.recognizer.languages;
-                    let slack = slacks
+                    let growth = growths
                         .entry(state)
-                        .or_insert_with(|| computed_parts::slack(languages, state));
-                    most = slack.map(|slack| slack.base + slack.by_byte * (text.len() - read));
+                        .or_insert_with(|| computed_parts::completion_growth(languages, state));
+                    most = growth.map(|growth| growth.base + growth.per_byte * (text.len() - read));
                 }
                 if most.is_some() || read == text.len() {
                     break;

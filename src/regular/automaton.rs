@@ -1,6 +1,6 @@
-//! The interface of automata that compute their states, for languages that no expression names as
-//! shortly: the multiples of a number, numbers in exponent form, the texts that are regular
-//! expressions.
+//! [`Automaton`]: languages whose automaton is computed state by state, because an expression for them
+//! would be too large or does not exist: multiples of a number, numbers with exponents, the texts that
+//! are regular expressions.
 
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
@@ -28,12 +28,12 @@ pub(crate) struct OrdinaryChars {
     pub(crate) base: Option<AutomatonState>,
 }
 
-/// A bound on the growth of the shortest rest: after another text without a backslash it has at
-/// most `base` bytes, and `by_byte` more for each byte of the text.
+/// A bound on the growth of the shortest completion: after another text without a backslash it has at
+/// most `base` bytes, and `per_byte` more for each byte of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slack {
+pub(crate) struct CompletionGrowth {
     pub(crate) base: usize,
-    pub(crate) by_byte: usize,
+    pub(crate) per_byte: usize,
 }
 
 /// A deterministic automaton over bytes that computes its states.
@@ -49,7 +49,7 @@ pub(crate) trait Automaton: Debug + Send + Sync {
 
     /// The bytes with a successor from which strings are accepted; `None` if that takes as long as
     /// a step with each byte.
-    fn first(&self, _state: &[i64]) -> Option<ByteSet> {
+    fn first_bytes(&self, _state: &[i64]) -> Option<ByteSet> {
         None
     }
 
@@ -77,25 +77,23 @@ pub(crate) trait Automaton: Debug + Send + Sync {
         self.is_infinite_state()
     }
 
-    /// Whether the state stands between two characters of an automaton whose strings are all
-    /// texts.
-    fn is_between(&self, _state: &[i64]) -> bool {
+    /// Whether the state is between two characters, in an automaton over characters.
+    fn is_at_character_boundary(&self, _state: &[i64]) -> bool {
         false
     }
 
-    /// A short text from a state to acceptance, if it takes no search.
-    fn rest(&self, _state: &[i64]) -> Option<Vec<u8>> {
+    /// A short string that completes a state, if it takes no search.
+    fn completion(&self, _state: &[i64]) -> Option<Vec<u8>> {
         None
     }
 
-    /// A bound on the growth of the shortest rest, if one is known.
-    fn slack(&self, _state: &[i64]) -> Option<Slack> {
+    /// A bound on how much longer the shortest completion gets while a text is read, if one is known.
+    fn completion_growth(&self, _state: &[i64]) -> Option<CompletionGrowth> {
         None
     }
 
-    /// Estimate of the length of a shortest rest. Searches look at small ones first; nothing else
-    /// depends on it.
-    fn effort(&self, _state: &[i64]) -> u32 {
+    /// Estimated length of a shortest completion. It only orders searches.
+    fn completion_estimate(&self, _state: &[i64]) -> u32 {
         1
     }
 }

@@ -230,10 +230,10 @@ impl Automaton for NumberListAutomaton {
         (ending != Ending::None || next.is_some()).then(|| part.state(ending, next.as_deref()))
     }
 
-    fn first(&self, state: &[i64]) -> Option<ByteSet> {
+    fn first_bytes(&self, state: &[i64]) -> Option<ByteSet> {
         let read = read_state(state)?;
         let mut first = match read.2 {
-            Some(stored) => self.literals.first(stored)?,
+            Some(stored) => self.literals.first_bytes(stored)?,
             None => ByteSet::EMPTY,
         };
         for byte in *b".0" {
@@ -257,17 +257,17 @@ impl Automaton for NumberListAutomaton {
         self.literals.is_stepwise()
     }
 
-    fn rest(&self, state: &[i64]) -> Option<Vec<u8>> {
+    fn completion(&self, state: &[i64]) -> Option<Vec<u8>> {
         let (_, ending, stored) = read_state(state)?;
         match (ending, stored) {
             (Ending::Zeros, _) => Some(Vec::new()),
             // No stored literal ends with its point.
             (Ending::Point, _) => Some(b"0".to_vec()),
-            (Ending::None, stored) => self.literals.rest(stored?),
+            (Ending::None, stored) => self.literals.completion(stored?),
         }
     }
 
-    fn effort(&self, state: &[i64]) -> u32 {
+    fn completion_estimate(&self, state: &[i64]) -> u32 {
         u32::from(!self.accepts(state))
     }
 }

@@ -135,7 +135,7 @@ impl SpelledTexts {
         let escaped = |byte: u8| self.spelling == Spelling::Any || is_escaped(byte.into());
         let mut open: Vec<(AutomatonState, Vec<u8>)> = vec![(inner.into(), Vec::new())];
         while let Some((state, read)) = open.pop() {
-            let first = self.inner.first(&state).unwrap_or(ByteSet::ALL);
+            let first = self.inner.first_bytes(&state).unwrap_or(ByteSet::ALL);
             for byte in first.iter().filter(|&byte| escaped(byte)) {
                 let Some(next) = self.inner.step(&state, byte) else { continue };
                 let text = [&read[..], &[byte]].concat();
@@ -242,9 +242,9 @@ impl Automaton for SpelledTexts {
         self.leads_on(next, inner).then(|| next.state(inner))
     }
 
-    fn first(&self, state: &[i64]) -> Option<ByteSet> {
+    fn first_bytes(&self, state: &[i64]) -> Option<ByteSet> {
         let (SpellingState::Plain, inner) = SpellingState::read(state)? else { return None };
-        let mut first = self.inner.first(inner)?;
+        let mut first = self.inner.first_bytes(inner)?;
         (0..b' ').chain([b'"', b'\\']).for_each(|byte| first.remove(byte));
         if !self.next(inner).is_empty() {
             first.insert(b'\\');
@@ -260,12 +260,12 @@ impl Automaton for SpelledTexts {
         self.inner.is_stepwise()
     }
 
-    fn rest(&self, state: &[i64]) -> Option<Vec<u8>> {
+    fn completion(&self, state: &[i64]) -> Option<Vec<u8>> {
         let (mut state, mut rest) = (AutomatonState::from(state), Vec::new());
         loop {
             let (place, inner) = SpellingState::read(&state)?;
             if place == SpellingState::Plain {
-                self.inner.rest(inner)?.into_iter().for_each(|byte| escape(byte, &mut rest));
+                self.inner.completion(inner)?.into_iter().for_each(|byte| escape(byte, &mut rest));
                 return Some(rest);
             }
             // Any byte leads to the end of the escape.

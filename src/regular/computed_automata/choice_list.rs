@@ -355,7 +355,7 @@ impl Automaton for StringAutomaton {
         Some([next as i64].into())
     }
 
-    fn first(&self, state: &[i64]) -> Option<ByteSet> {
+    fn first_bytes(&self, state: &[i64]) -> Option<ByteSet> {
         let node = self.set.node(address(state));
         Some(node.transitions().map(|transition| transition.inp).collect())
     }
@@ -373,7 +373,7 @@ impl Automaton for StringAutomaton {
         true
     }
 
-    fn rest(&self, state: &[i64]) -> Option<Vec<u8>> {
+    fn completion(&self, state: &[i64]) -> Option<Vec<u8>> {
         let start = address(state);
         if self.set.fst_type() == TEXTS_WITH_LENGTHS {
             return Some(self.least_rest(start));
@@ -408,7 +408,7 @@ impl Automaton for StringAutomaton {
         Some(rest)
     }
 
-    fn effort(&self, state: &[i64]) -> u32 {
+    fn completion_estimate(&self, state: &[i64]) -> u32 {
         u32::from(!self.accepts(state))
     }
 }

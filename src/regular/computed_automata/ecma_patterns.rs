@@ -30,7 +30,7 @@ use self::state::{ClassPosition, OpenEscape, PatternState, SyntaxPosition};
 use self::transition::SYNTAX_CHARACTERS;
 use super::json_escapes::CharAutomaton;
 use crate::regular::ByteSet;
-use crate::regular::automaton::{AutomatonState, OrdinaryChars, Slack};
+use crate::regular::automaton::{AutomatonState, CompletionGrowth, OrdinaryChars};
 use crate::regular::syntax::identifiers::{PART, START, is_group_name_char};
 
 /// The patterns of ECMA-262.
@@ -112,7 +112,7 @@ impl CharAutomaton for EcmaPatterns {
         Some(OrdinaryChars { bytes, later, beyond, base: Some(state.write()) })
     }
 
-    fn slack(&self, state: &[i64]) -> Option<Slack> {
+    fn completion_growth(&self, state: &[i64]) -> Option<CompletionGrowth> {
         let state = PatternState::decode(state);
         let counted = match &state.mode {
             // A number, or what may become one, refers to many groups.
@@ -124,17 +124,17 @@ impl CharAutomaton for EcmaPatterns {
         };
         // What was asked for may be asked for anew: names that were begun, digits of a count. A
         // byte opens a group, a class, a count or half a pair.
-        let (names, effort) = (state.names.len(), state.effort() as usize);
-        let rest = state.rest().len();
-        Some(Slack { base: 2 * rest + 4 * effort + counted + names + 16, by_byte: 8 })
+        let (names, estimate) = (state.names.len(), state.completion_estimate() as usize);
+        let rest = state.completion().len();
+        Some(CompletionGrowth { base: 2 * rest + 4 * estimate + counted + names + 16, per_byte: 8 })
     }
 
-    fn rest(&self, state: &[i64]) -> String {
-        PatternState::decode(state).rest()
+    fn completion(&self, state: &[i64]) -> String {
+        PatternState::decode(state).completion()
     }
 
-    fn effort(&self, state: &[i64]) -> u32 {
-        PatternState::decode(state).effort()
+    fn completion_estimate(&self, state: &[i64]) -> u32 {
+        PatternState::decode(state).completion_estimate()
     }
 }
 
@@ -306,7 +306,7 @@ mod tests {
         for _ in 0..3_000 {
             let (mut text, mut state) = (String::new(), PatternState::start());
             // How long the rest can become, from places without a backslash after them.
-            let mut bounds: Vec<(usize, Slack)> = Vec::new();
+            let mut bounds: Vec<(usize, CompletionGrowth)> = Vec::new();
             for _ in 0..draw(25) {
                 let piece = pieces[draw(pieces.len())];
                 if let Some(next) = piece.chars().try_fold(state.clone(), PatternState::after) {
@@ -317,18 +317,20 @@ mod tests {
                     if piece.contains('\\') {
                         bounds.clear();
                     }
-                    let rest = state.clone().rest();
+                    let rest = state.clone().completion();
                     let bytes = rest.len() + rest.matches('\\').count();
-                    for (from, slack) in &bounds {
-                        let most = slack.base + slack.by_byte * (text.len() - from);
-                        assert!(bytes <= most, "{text:?} {rest:?} {slack:?}");
+                    for (from, growth) in &bounds {
+                        let most = growth.base + growth.per_byte * (text.len() - from);
+                        assert!(bytes <= most, "{text:?} {rest:?} {growth:?}");
                     }
                     bounds.extend(
-                        EcmaPatterns.slack(&state.write()).map(|slack| (text.len(), slack)),
+                        EcmaPatterns
+                            .completion_growth(&state.write())
+                            .map(|growth| (text.len(), growth)),
                     );
                 }
             }
-            let rest = state.clone().rest();
+            let rest = state.clone().completion();
             let end = rest.chars().try_fold(state.clone(), PatternState::after);
             assert!(end.is_some_and(|end| end.accepts()), "{text:?} {state:?} {rest:?}");
             text.push_str(&rest);

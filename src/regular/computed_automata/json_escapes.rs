@@ -11,7 +11,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::regular::automaton::{Automaton, AutomatonState, OrdinaryChars, Slack};
+use crate::regular::automaton::{Automaton, AutomatonState, CompletionGrowth, OrdinaryChars};
 use crate::regular::{ByteSet, Language, Languages};
 
 /// A deterministic automaton over characters that computes its states. From every state that it
@@ -44,16 +44,16 @@ pub(crate) trait CharAutomaton: Debug + Send + Sync {
         None
     }
 
-    /// A bound on the growth of the shortest rest, if one is known.
-    fn slack(&self, _state: &[i64]) -> Option<Slack> {
+    /// A bound on how much longer the shortest completion gets while a text is read, if one is known.
+    fn completion_growth(&self, _state: &[i64]) -> Option<CompletionGrowth> {
         None
     }
 
-    /// A short text from a state to acceptance.
-    fn rest(&self, state: &[i64]) -> String;
+    /// A short text that completes a state.
+    fn completion(&self, state: &[i64]) -> String;
 
-    /// Estimate of its number of characters.
-    fn effort(&self, state: &[i64]) -> u32;
+    /// Estimate of the number of its characters.
+    fn completion_estimate(&self, state: &[i64]) -> u32;
 }
 
 /// The spellings, in a JSON string without its quotes, of the texts that an automaton accepts: all
@@ -379,7 +379,7 @@ impl Automaton for JsonEscapes {
         }
     }
 
-    fn first(&self, state: &[i64]) -> Option<ByteSet> {
+    fn first_bytes(&self, state: &[i64]) -> Option<ByteSet> {
         // Costs as much as 256 steps, but interns none of the successors.
         match SpellingPosition::read(state)? {
             (SpellingPosition::Surrogate(_), _) => Some(ByteSet::single(b'\\')),
@@ -398,12 +398,12 @@ impl Automaton for JsonEscapes {
         Some(ordinary)
     }
 
-    fn slack(&self, state: &[i64]) -> Option<Slack> {
+    fn completion_growth(&self, state: &[i64]) -> Option<CompletionGrowth> {
         // Known between characters only: within one, the characters that may follow are no longer free.
         let (SpellingPosition::Between, inner) = SpellingPosition::read(state)? else {
             return None;
         };
-        self.inner.slack(inner)
+        self.inner.completion_growth(inner)
     }
 
     fn is_live(&self, _: &[i64]) -> Option<bool> {
@@ -415,11 +415,11 @@ impl Automaton for JsonEscapes {
         true
     }
 
-    fn is_between(&self, state: &[i64]) -> bool {
+    fn is_at_character_boundary(&self, state: &[i64]) -> bool {
         SpellingPosition::read(state).is_some_and(|(place, _)| place == SpellingPosition::Between)
     }
 
-    fn rest(&self, state: &[i64]) -> Option<Vec<u8>> {
+    fn completion(&self, state: &[i64]) -> Option<Vec<u8>> {
         let (place, inner) = SpellingPosition::read(state)?;
         let after = |c: char| self.inner.step(inner, c);
         let (mut text, inner) = match place {
@@ -441,7 +441,7 @@ impl Automaton for JsonEscapes {
             }
         };
         // Canonical spellings are among all.
-        for c in self.inner.rest(&inner).chars() {
+        for c in self.inner.completion(&inner).chars() {
             match SHORT_ESCAPES.iter().find(|(short, _)| *short == c) {
                 Some(&(_, letter)) => text.extend([b'\\', letter]),
                 None if c < ' ' => text.extend(format!("\\u{:04x}", u32::from(c)).bytes()),
@@ -451,9 +451,9 @@ impl Automaton for JsonEscapes {
         Some(text)
     }
 
-    fn effort(&self, state: &[i64]) -> u32 {
+    fn completion_estimate(&self, state: &[i64]) -> u32 {
         let Some((place, inner)) = SpellingPosition::read(state) else { return 1 };
-        self.inner.effort(inner)
+        self.inner.completion_estimate(inner)
             + match place {
                 SpellingPosition::Between => 0,
                 SpellingPosition::Utf8(_, missing) | SpellingPosition::Alike(missing, ..) => {
@@ -505,12 +505,12 @@ mod tests {
             self.1 && as_last && self.0.iter().any(holds)
         }
 
-        fn rest(&self, state: &[i64]) -> String {
+        fn completion(&self, state: &[i64]) -> String {
             let first = self.0.first().and_then(|&(first, _)| char::from_u32(first));
             first.filter(|_| state == [0]).map(String::from).unwrap_or_default()
         }
 
-        fn effort(&self, state: &[i64]) -> u32 {
+        fn completion_estimate(&self, state: &[i64]) -> u32 {
             u32::from(state == [0])
         }
     }

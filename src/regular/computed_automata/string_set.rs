@@ -67,7 +67,7 @@ impl Automaton for StringSet {
         (first < last).then(|| after.into())
     }
 
-    fn first(&self, state: &[i64]) -> Option<ByteSet> {
+    fn first_bytes(&self, state: &[i64]) -> Option<ByteSet> {
         let (_, mut texts, read) = self.at(state);
         let mut first = ByteSet::EMPTY;
         while let Some(text) = texts.first() {
@@ -87,7 +87,7 @@ impl Automaton for StringSet {
         true
     }
 
-    fn effort(&self, state: &[i64]) -> u32 {
+    fn completion_estimate(&self, state: &[i64]) -> u32 {
         let (_, texts, read) = self.at(state);
         texts.iter().map(|text| (text.len() - read) as u32).min().unwrap_or(u32::MAX)
     }

@@ -305,7 +305,7 @@ impl Automaton for TextSets {
         })?
     }
 
-    fn first(&self, state: &[i64]) -> Option<ByteSet> {
+    fn first_bytes(&self, state: &[i64]) -> Option<ByteSet> {
         self.look(state, RadixNodes::first_bytes)
     }
 
@@ -317,7 +317,7 @@ impl Automaton for TextSets {
         true
     }
 
-    fn effort(&self, state: &[i64]) -> u32 {
+    fn completion_estimate(&self, state: &[i64]) -> u32 {
         let left = self.look(state, |nodes, TextPlace { node, read }| {
             nodes.nodes[node as usize].shortest - read
         });

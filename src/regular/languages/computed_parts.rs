@@ -7,7 +7,7 @@
 use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
 use super::subexpressions::subexpressions;
-use crate::regular::automaton::{Automaton, RunningAutomaton, Slack};
+use crate::regular::automaton::{Automaton, CompletionGrowth, RunningAutomaton};
 
 /// Whether an automaton with infinitely many states occurs in it.
 pub(crate) fn has_infinite_state_automaton(languages: &Languages, x: Language) -> bool {
@@ -105,11 +105,11 @@ pub(crate) fn leading_automaton(
     }
 }
 
-/// A bound on the growth of the shortest rest of a text, if an automaton reads it and knows one.
-pub(crate) fn slack(languages: &Languages, x: Language) -> Option<Slack> {
+/// A bound on the growth of the shortest completion of a text, if an automaton reads it and knows one.
+pub(crate) fn completion_growth(languages: &Languages, x: Language) -> Option<CompletionGrowth> {
     let (RunningAutomaton { automaton, state }, rest) = leading_automaton(languages, x)?;
-    let mut slack = automaton.slack(&state)?;
+    let mut growth = automaton.completion_growth(&state)?;
     // Quotes and the like.
-    slack.base += languages.arena.properties(rest).distance as usize;
-    matches!(languages.arena.expr(rest), Expression::Set(_)).then_some(slack)
+    growth.base += languages.arena.properties(rest).distance as usize;
+    matches!(languages.arena.expr(rest), Expression::Set(_)).then_some(growth)
 }

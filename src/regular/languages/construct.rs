@@ -346,7 +346,9 @@ fn is_known_subset(languages: &Languages, x: Language, wide: Language, depth: u3
     }
     match (languages.arena.expr(x), languages.arena.expr(wide)) {
         (Expression::Repeat(a, ..), Expression::Repeat(b, ..)) if a == b => true,
-        (Expression::Computed(running), _) if running.automaton.is_between(&running.state) => {
+        (Expression::Computed(running), _)
+            if running.automaton.is_at_character_boundary(&running.state) =>
+        {
             languages.texts_by_automaton.get(running.automaton.name()) == Some(&wide)
         }
         (Expression::Intersect(xs), _) if depth < MAX_SUBSET_DEPTH => {

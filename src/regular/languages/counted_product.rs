@@ -201,7 +201,7 @@ impl Automaton for CountedProduct {
         Some(self.is_live_at(state, place, count))
     }
 
-    fn effort(&self, state: &[i64]) -> u32 {
+    fn completion_estimate(&self, state: &[i64]) -> u32 {
         let (state, place, count) = read(state);
         match place {
             0 => self.units_left(state, count).unwrap_or(u32::MAX),

@@ -272,7 +272,7 @@ fn derive_row(languages: &mut Languages, x: Language) -> (Row, ByteSet) {
         }
         Expression::Computed(RunningAutomaton { automaton, state }) => {
             let mut row = [Language::EMPTY; 256];
-            for byte in automaton.first(&state).unwrap_or(ByteSet::ALL).iter() {
+            for byte in automaton.first_bytes(&state).unwrap_or(ByteSet::ALL).iter() {
                 if let Some(state) = automaton.step(&state, byte) {
                     row[usize::from(byte)] = languages.automaton(automaton.clone(), state);
                 }

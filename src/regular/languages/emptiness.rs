@@ -119,7 +119,7 @@ fn has_known_rest(languages: &mut Languages, x: Language) -> Result<bool> {
     }
     let rest = xs.iter().find_map(|&part| match languages.arena.expr(part) {
         Expression::Computed(running) if running.automaton.is_infinite_state() => {
-            Some((part, running.automaton.rest(&running.state)?))
+            Some((part, running.automaton.completion(&running.state)?))
         }
         _ => None,
     });

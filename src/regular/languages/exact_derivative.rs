@@ -139,7 +139,7 @@ fn structural_first_bytes(languages: &Languages, x: Language, depth: u32) -> Opt
         Expression::Intersect(_) => {
             structural_first_bytes(languages, unit_of_every_prefix(languages, x)?, depth)
         }
-        Expression::Computed(RunningAutomaton { automaton, state }) => automaton.first(state),
+        Expression::Computed(RunningAutomaton { automaton, state }) => automaton.first_bytes(state),
         Expression::Complement(_) | Expression::Variable(_) | Expression::Unescaped(_) => None,
     }
 }

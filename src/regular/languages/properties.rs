@@ -26,7 +26,7 @@ pub(crate) struct Properties {
     /// `has_boolean` is false.
     pub(crate) live: Option<bool>,
     /// Length of a shortest string, saturating. Exact where `has_boolean` is false:
-    /// `lengths::some_length` and `computed_parts::slack` rely on that. Elsewhere an estimate that
+    /// `lengths::some_length` and `computed_parts::completion_growth` rely on that. Elsewhere an estimate that
     /// only orders searches (an intersection takes the sum over its parts).
     pub(crate) distance: u32,
 }
@@ -138,7 +138,11 @@ impl Properties {
                 let nullable = running.automaton.accepts(&running.state);
                 let live =
                     if nullable { Some(true) } else { running.automaton.is_live(&running.state) };
-                let distance = if nullable { 0 } else { running.automaton.effort(&running.state) };
+                let distance = if nullable {
+                    0
+                } else {
+                    running.automaton.completion_estimate(&running.state)
+                };
                 let is_finite = running.automaton.is_finite();
                 Self { nullable, has_boolean: true, is_finite, live, distance, ..Self::default() }
             }

@@ -63,7 +63,7 @@ impl Automaton for TableAutomaton {
         Some([self.table.step(index(state), byte)?.into()].into())
     }
 
-    fn first(&self, state: &[i64]) -> Option<ByteSet> {
+    fn first_bytes(&self, state: &[i64]) -> Option<ByteSet> {
         Some(self.table.first(index(state)))
     }
 
@@ -72,7 +72,7 @@ impl Automaton for TableAutomaton {
         Some(true)
     }
 
-    fn effort(&self, state: &[i64]) -> u32 {
+    fn completion_estimate(&self, state: &[i64]) -> u32 {
         self.table.shortest_length(index(state))
     }
 }

@@ -81,7 +81,7 @@ fn find(languages: &mut Languages, x: Language, wanted: WitnessKind) -> Result<O
                 part => part.map(|part| part.repeat(min as usize).into()),
             },
             Expression::Computed(running) if wanted == WitnessKind::Short => {
-                match running.automaton.rest(&running.state) {
+                match running.automaton.completion(&running.state) {
                     Some(rest) => Some(rest.into()),
                     None => search(languages, at, wanted)?,
                 }

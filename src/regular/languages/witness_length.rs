@@ -44,7 +44,7 @@ pub(crate) fn short_length_memoized(
             Expression::Union(xs) => xs.iter().filter_map(of).min(),
             Expression::Repeat(part, min, _) => of(part).map(|least| least.saturating_mul(*min)),
             // Near enough: there may be a shorter one.
-            Expression::Computed(running) => match running.automaton.rest(&running.state) {
+            Expression::Computed(running) => match running.automaton.completion(&running.state) {
                 Some(rest) => Some(rest.len() as u32),
                 None => search_length(languages, at, known)?,
             },

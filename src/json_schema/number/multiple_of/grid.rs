@@ -392,7 +392,7 @@ impl Automaton for Literals {
         Some(self.read(state).is_some_and(|digits| self.needed(&digits).is_some()))
     }
 
-    fn effort(&self, state: &[i64]) -> u32 {
+    fn completion_estimate(&self, state: &[i64]) -> u32 {
         let Some(digits) = self.read(state) else { return 1 };
         match digits.phase {
             // Where digits before the point may go on for ever, those after it come to an end.

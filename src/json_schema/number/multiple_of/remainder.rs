@@ -92,7 +92,7 @@ impl Automaton for RemainderAutomaton {
         Some(true)
     }
 
-    fn effort(&self, state: &[i64]) -> u32 {
+    fn completion_estimate(&self, state: &[i64]) -> u32 {
         let &[WHOLE, mut remainder, _] = state else { return 1 };
         // With this many digits more, some number of those that are possible is a multiple.
         let (mut digits, mut most) = (0, 1i64);

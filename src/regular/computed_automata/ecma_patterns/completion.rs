@@ -16,7 +16,7 @@ impl PatternState {
     }
 
     /// Estimate of the number of characters that complete the pattern.
-    pub(crate) fn effort(&self) -> u32 {
+    pub(crate) fn completion_estimate(&self) -> u32 {
         // `(?<name>)`
         let named = |text: &Vec<u32>| text.len() as u32 + 5;
         let wanted: u32 = self.wanted.iter().map(named).sum();
@@ -117,7 +117,7 @@ impl PatternState {
     }
 
     /// A short text that completes the pattern.
-    pub(crate) fn rest(mut self) -> String {
+    pub(crate) fn completion(mut self) -> String {
         let mut text = String::new();
         while !self.accepts() {
             let between = matches!(
