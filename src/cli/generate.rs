@@ -24,7 +24,7 @@ use crate::cli::args::generation::{GenerationArgs, at_least_one};
 use crate::cli::args::model::ModelArgs;
 use crate::cli::args::sampling::SamplingArgs;
 use crate::cli::args::tools;
-use crate::cli::args::tools::{MessagePrinter, ToolArgs, Unasked};
+use crate::cli::args::tools::{MessagePrinter, ToolArgs, UnaskedReasoningOutput};
 use crate::cli::input;
 use crate::cli::outcome::Outcome;
 
@@ -92,7 +92,11 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         ..Request::text(&prompt)
     };
     // Several texts are listed whole.
-    let unasked = if args.n_best.is_some() { Unasked::Text } else { Unasked::Told };
+    let unasked = if args.n_best.is_some() {
+        UnaskedReasoningOutput::Text
+    } else {
+        UnaskedReasoningOutput::Separate
+    };
     let (tools, constraint) = (&args.tools, &args.constraint);
     let protocol = tools.apply(&engine, &compiler, constraint, unasked, &mut request)?;
     let request = args.generation.apply(request, &defaults);

@@ -50,7 +50,7 @@ pub(super) type Points = SmallVec<[(PointId, u32); 2]>;
 
 /// One alternative to go on at a point.
 #[derive(Clone, Debug, Default)]
-struct Alternative {
+struct ByteAlternative {
     /// Its own bytes.
     fixed: u64,
     /// The points it goes through.
@@ -62,7 +62,7 @@ struct Alternative {
     pick: u32,
 }
 
-impl Alternative {
+impl ByteAlternative {
     fn new(fixed: u64, then: &[(PointId, u32)]) -> Self {
         Self { fixed, then: SmallVec::from_slice(then), ..Self::default() }
     }
@@ -72,7 +72,7 @@ impl Alternative {
 struct Derivation {
     points: Vec<PointId>,
     ids: FxHashMap<PointId, usize>,
-    alternatives: Vec<Vec<Alternative>>,
+    alternatives: Vec<Vec<ByteAlternative>>,
     bytes: Vec<u64>,
 }
 
@@ -162,7 +162,7 @@ impl<'a> LeastDerivations<'a> {
     fn settle(&mut self, derivation: &Derivation) -> Vec<Unmade> {
         let Derivation { points, ids, alternatives, bytes } = derivation;
         // The first of the least: the same each time.
-        let best: Vec<Option<&Alternative>> = alternatives
+        let best: Vec<Option<&ByteAlternative>> = alternatives
             .iter()
             .map(|all| all.iter().min_by_key(|one| self.cost(one, ids, bytes)))
             .collect();
@@ -238,7 +238,7 @@ impl<'a> LeastDerivations<'a> {
 
     fn cost(
         &self,
-        alternative: &Alternative,
+        alternative: &ByteAlternative,
         ids: &FxHashMap<PointId, usize>,
         bytes: &[u64],
     ) -> u64 {
@@ -256,7 +256,7 @@ impl<'a> LeastDerivations<'a> {
     fn derivation(&mut self, start: PointId) -> Result<Derivation> {
         let mut points = vec![start];
         let mut ids = FxHashMap::from_iter([(start, 0)]);
-        let mut alternatives: Vec<Vec<Alternative>> = Vec::new();
+        let mut alternatives: Vec<Vec<ByteAlternative>> = Vec::new();
         let mut before: Vec<SmallVec<[usize; 4]>> = vec![SmallVec::new()];
         while let Some(&point) = points.get(alternatives.len()) {
             deadline::check()?;
@@ -293,25 +293,25 @@ impl<'a> LeastDerivations<'a> {
         Ok(this)
     }
 
-    fn alternatives(&mut self, point: PointId) -> Result<Vec<Alternative>> {
+    fn alternatives(&mut self, point: PointId) -> Result<Vec<ByteAlternative>> {
         Ok(match self.recognizer.program.point(point) {
-            Point::Sentinel => vec![Alternative::default()],
+            Point::Sentinel => vec![ByteAlternative::default()],
             Point::Regular { language, next } => {
                 match witness_length::short_length(
                     &mut self.recognizer.languages,
                     language,
                     self.plans.max_bytes,
                 )? {
-                    Some(bytes) => vec![Alternative::new(bytes, &[(next, 1)])],
+                    Some(bytes) => vec![ByteAlternative::new(bytes, &[(next, 1)])],
                     None => Vec::new(),
                 }
             }
-            Point::Special { next, .. } => vec![Alternative::new(1, &[(next, 1)])],
+            Point::Special { next, .. } => vec![ByteAlternative::new(1, &[(next, 1)])],
             Point::Call { rule, next } => {
                 let text = self.completion(rule)?;
                 vec![match (text, self.recognizer.program.entry(rule)) {
-                    (Some(text), _) => Alternative::new(text.len() as u64, &[(next, 1)]),
-                    (None, Some(entry)) => Alternative::new(0, &[(entry, 1), (next, 1)]),
+                    (Some(text), _) => ByteAlternative::new(text.len() as u64, &[(next, 1)]),
+                    (None, Some(entry)) => ByteAlternative::new(0, &[(entry, 1), (next, 1)]),
                     (None, None) => {
                         let least = self.recognizer.program.least_bytes(rule);
                         let bytes = match self.plans.assumption {
@@ -320,36 +320,40 @@ impl<'a> LeastDerivations<'a> {
                                 least.saturating_mul(SPELLED_BOUND_FACTOR)
                             }
                         };
-                        Alternative {
+                        ByteAlternative {
                             unmade: Some(Unmade::Rule(rule)),
-                            ..Alternative::new(bytes, &[(next, 1)])
+                            ..ByteAlternative::new(bytes, &[(next, 1)])
                         }
                     }
                 }]
             }
             Point::Fork(branches) => {
                 let branches = self.recognizer.program.branches_to_shortest(point, branches);
-                let to =
-                    |branch| Alternative { pick: branch, ..Alternative::new(0, &[(branch, 1)]) };
+                let to = |branch| ByteAlternative {
+                    pick: branch,
+                    ..ByteAlternative::new(0, &[(branch, 1)])
+                };
                 branches.into_iter().map(to).collect()
             }
             Point::Repeat { body, min, next, .. } => match min {
-                0 => vec![Alternative::new(0, &[(next, 1)])],
-                _ => vec![Alternative::new(0, &[(body, min), (next, 1)])],
+                0 => vec![ByteAlternative::new(0, &[(next, 1)])],
+                _ => vec![ByteAlternative::new(0, &[(body, min), (next, 1)])],
             },
-            Point::Budget { body, next, .. } => vec![Alternative::new(0, &[(body, 1), (next, 1)])],
+            Point::Budget { body, next, .. } => {
+                vec![ByteAlternative::new(0, &[(body, 1), (next, 1)])]
+            }
             Point::KeyChoice(choice) => {
                 let keys_left = self.recognizer.program.shortest_keys(choice, 0).into_iter();
                 keys_left
                     .map(|(rank, text, target)| match target {
-                        Some(point) => Alternative {
+                        Some(point) => ByteAlternative {
                             pick: rank,
-                            ..Alternative::new(text.len() as u64, &[(point, 1)])
+                            ..ByteAlternative::new(text.len() as u64, &[(point, 1)])
                         },
-                        None => Alternative {
+                        None => ByteAlternative {
                             pick: rank,
                             unmade: Some(Unmade::Key(choice, rank)),
-                            ..Alternative::new(text.len() as u64 + 1, &[])
+                            ..ByteAlternative::new(text.len() as u64 + 1, &[])
                         },
                     })
                     .collect()
@@ -362,8 +366,8 @@ impl<'a> LeastDerivations<'a> {
                     return Ok(captured(&self.recognizer.program, tag, None, bytes, &[]));
                 }
                 let item = self.item_that_differs(tag, (language, &[]))?;
-                let item =
-                    item.map(|item| Alternative::new(item.text.len() as u64, &[(item.next, 1)]));
+                let item = item
+                    .map(|item| ByteAlternative::new(item.text.len() as u64, &[(item.next, 1)]));
                 item.into_iter().collect()
             }
             Point::Capture { language, tag } => {
@@ -480,9 +484,9 @@ fn captured(
     text: Option<Arc<[u8]>>,
     fixed: u64,
     body: &[(PointId, u32)],
-) -> Vec<Alternative> {
+) -> Vec<ByteAlternative> {
     let is_approximate = text.is_none();
-    let mut alternative = Alternative { is_approximate, ..Alternative::new(fixed, body) };
+    let mut alternative = ByteAlternative { is_approximate, ..ByteAlternative::new(fixed, body) };
     match program.capture_target(tag, text.as_deref()) {
         CaptureTarget::At(point) => alternative.then.push((point, 1)),
         CaptureTarget::Refused => return Vec::new(),

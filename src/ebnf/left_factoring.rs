@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::expression::{RuleExpr, RuleExprKind};
 
 /// An alternative as the parts of its sequence, with its byte offset.
-struct Alternative {
+struct FactoredAlternative {
     at: usize,
     parts: VecDeque<RuleExpr>,
 }
@@ -30,8 +30,8 @@ impl RuleExpr {
             RuleExprKind::Choice(items) => {
                 let parts = items.into_iter().map(Self::left_factored);
                 let alternatives = parts.flat_map(Self::alternatives);
-                let alternatives =
-                    alternatives.map(|part| Alternative { at: part.at, parts: part.parts() });
+                let alternatives = alternatives
+                    .map(|part| FactoredAlternative { at: part.at, parts: part.parts() });
                 Self::factored_choice(at, alternatives.collect())
             }
             kind => Self::new(at, kind),
@@ -55,8 +55,8 @@ impl RuleExpr {
     }
 
     /// The choice of alternatives, grouped by their first parts.
-    fn factored_choice(at: usize, alternatives: Vec<Alternative>) -> Self {
-        let mut groups: Vec<(usize, Option<Self>, Vec<Alternative>)> = Vec::new();
+    fn factored_choice(at: usize, alternatives: Vec<FactoredAlternative>) -> Self {
+        let mut groups: Vec<(usize, Option<Self>, Vec<FactoredAlternative>)> = Vec::new();
         let mut by_head: FxHashMap<String, usize> = FxHashMap::default();
         for mut alternative in alternatives {
             let head = alternative.parts.pop_front();

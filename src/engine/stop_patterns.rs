@@ -34,10 +34,10 @@ const MAX_DFA_BYTES: usize = 32 << 20;
 const MAX_NFA_BYTES: usize = 8 << 20;
 
 /// A state of [`StopPatterns`].
-type State = u32;
+type StopState = u32;
 
 /// The state from which no match follows.
-const DEAD: State = u32::MAX;
+const DEAD: StopState = u32::MAX;
 
 /// The stops of a request.
 #[derive(Debug, Default)]
@@ -46,13 +46,13 @@ pub(crate) struct StopPatterns {
     classes: Vec<u8>,
     class_count: usize,
     /// By state, then by class: the state after it.
-    next: Vec<State>,
+    next: Vec<StopState>,
     /// By state: the first stop that ends in it.
     stops: Vec<Option<u32>>,
     /// By state: whether a match may end beyond it.
     goes_on: Vec<bool>,
     /// The state of a search that begins at the start of the text, after a line break, and elsewhere.
-    starts: [State; 3],
+    starts: [StopState; 3],
 }
 
 impl StopPatterns {
@@ -97,7 +97,7 @@ impl StopPatterns {
         size_of_val(&*self.next) + size_of_val(&*self.stops) + size_of_val(&*self.goes_on)
     }
 
-    fn step(&self, state: State, byte: u8) -> State {
+    fn step(&self, state: StopState, byte: u8) -> StopState {
         let class = usize::from(self.classes[usize::from(byte)]);
         self.next[state as usize * self.class_count + class]
     }
@@ -133,7 +133,7 @@ fn check(regex: &str) -> Result<()> {
 /// A DFA while its states are numbered.
 struct Table<'d> {
     dfa: &'d dense::DFA<Vec<u32>>,
-    ids: HashMap<StateID, State>,
+    ids: HashMap<StateID, StopState>,
     states: Vec<StateID>,
 }
 
@@ -154,7 +154,7 @@ impl Table<'_> {
         let representatives: Vec<u8> =
             dfa.byte_classes().representatives(..).filter_map(|unit| unit.as_u8()).collect();
         let class_count = representatives.len();
-        let mut next: Vec<State> = Vec::new();
+        let mut next: Vec<StopState> = Vec::new();
         let mut at = 0;
         while let Some(&state) = table.states.get(at) {
             for &byte in &representatives {
@@ -168,13 +168,13 @@ impl Table<'_> {
         let mut before = vec![Vec::new(); stops.len()];
         for (edge, &target) in next.iter().enumerate() {
             if target != DEAD {
-                before[target as usize].push((edge / class_count) as State);
+                before[target as usize].push((edge / class_count) as StopState);
             }
         }
-        let ends = |&state: &State| stops[state as usize].is_some();
+        let ends = |&state: &StopState| stops[state as usize].is_some();
         let mut live = vec![false; stops.len()];
         let mut goes_on = vec![false; stops.len()];
-        let mut open: Vec<State> = (0..stops.len() as State).filter(ends).collect();
+        let mut open: Vec<StopState> = (0..stops.len() as StopState).filter(ends).collect();
         open.iter().for_each(|&state| live[state as usize] = true);
         while let Some(state) = open.pop() {
             for &state in &before[state as usize] {
@@ -193,10 +193,10 @@ impl Table<'_> {
         Ok(StopPatterns { classes, class_count, next, stops, goes_on, starts })
     }
 
-    fn number(&mut self, state: StateID) -> State {
+    fn number(&mut self, state: StateID) -> StopState {
         *self.ids.entry(state).or_insert_with(|| {
             self.states.push(state);
-            self.states.len() as State - 1
+            self.states.len() as StopState - 1
         })
     }
 
@@ -225,8 +225,8 @@ pub(crate) struct StopMatch {
 pub(crate) struct StopSearches {
     patterns: Arc<StopPatterns>,
     /// Each with its beginning, oldest first; no two in one state.
-    live: Vec<(usize, State)>,
-    after: Vec<(usize, State)>,
+    live: Vec<(usize, StopState)>,
+    after: Vec<(usize, StopState)>,
     /// The byte that was read last.
     before: Option<u8>,
 }

@@ -61,14 +61,14 @@ pub(crate) enum Layout {
     /// A line for each member or item; the value begins at this depth.
     Indented(Indentation, u32),
     /// An object or array in a style of its own, with what ends it.
-    Styled(End),
+    Styled(StyleEndId),
     /// A value in such an object or array, with what ends it.
-    StyledValue(End),
+    StyledValue(StyleEndId),
 }
 
 /// The text behind a value in a style, by its number in the emitter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct End(pub(crate) u32);
+pub(crate) struct StyleEndId(pub(crate) u32);
 
 impl Layout {
     /// The layouts of a whole text that are one style, the shortest first.

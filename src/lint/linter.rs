@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 
 use super::effects;
 use super::finding::{Finding, FindingKind};
-use crate::json_schema::document::draft::{Holds, holds};
+use crate::json_schema::document::draft::{SubschemaPosition, subschema_position};
 use crate::json_schema::document::references::References;
 use crate::json_schema::document::{Document, Value, ValueId};
 use crate::json_schema::options::Options;
@@ -91,14 +91,19 @@ impl<'d> Linter<'d> {
             self.mistakes(schema, role, dialect);
         }
         for (keyword, value) in members.iter().filter(|(keyword, _)| !ignored.contains(keyword)) {
-            match (holds(keyword), document.value(value)) {
-                (Some(Holds::Map), Value::Object(map)) => {
+            match (subschema_position(keyword), document.value(value)) {
+                (Some(SubschemaPosition::Map), Value::Object(map)) => {
                     map.iter().for_each(|(_, child)| self.schema(child, keyword));
                 }
-                (Some(Holds::List | Holds::SchemaOrList), Value::Array(items)) => {
+                (
+                    Some(SubschemaPosition::List | SubschemaPosition::SchemaOrList),
+                    Value::Array(items),
+                ) => {
                     items.iter().for_each(|&child| self.schema(child, keyword));
                 }
-                (Some(Holds::Schema | Holds::SchemaOrList), _) => self.schema(value, keyword),
+                (Some(SubschemaPosition::Schema | SubschemaPosition::SchemaOrList), _) => {
+                    self.schema(value, keyword)
+                }
                 _ => {}
             }
         }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::finding::FindingKind;
 use super::linter::{Linter, REFINING_KEYWORDS};
-use crate::json_schema::document::draft::{Holds, holds};
+use crate::json_schema::document::draft::{SubschemaPosition, subschema_position};
 use crate::json_schema::document::hints::nearest;
 use crate::json_schema::document::{Members, Value, ValueId};
 use crate::json_schema::options::Strictness;
@@ -159,14 +159,19 @@ impl<'d> Linter<'d> {
                     .then(|| self.references.resolve(document, value).ok())
                     .flatten();
                 open.extend(target.map(|target| (target, same)));
-                match (holds(keyword), document.value(value)) {
-                    (Some(Holds::Map), Value::Object(map)) => {
+                match (subschema_position(keyword), document.value(value)) {
+                    (Some(SubschemaPosition::Map), Value::Object(map)) => {
                         open.extend(map.iter().map(|(_, child)| (child, same)));
                     }
-                    (Some(Holds::List | Holds::SchemaOrList), Value::Array(items)) => {
+                    (
+                        Some(SubschemaPosition::List | SubschemaPosition::SchemaOrList),
+                        Value::Array(items),
+                    ) => {
                         open.extend(items.iter().map(|&item| (item, same)));
                     }
-                    (Some(Holds::Schema | Holds::SchemaOrList), _) => open.push((value, same)),
+                    (Some(SubschemaPosition::Schema | SubschemaPosition::SchemaOrList), _) => {
+                        open.push((value, same))
+                    }
                     _ => {}
                 }
             }

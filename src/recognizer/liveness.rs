@@ -109,7 +109,7 @@ const MAX_VISITED_POINTS: usize = 4_000;
 const MAX_CUT_BYTES: u64 = 4_096;
 
 /// A way from a point to the end of its rule.
-struct Alternative {
+struct TokenAlternative {
     /// Tokens of its own.
     own: u64,
     /// The points that it goes through, each with a number of times.
@@ -118,7 +118,7 @@ struct Alternative {
     budget: u32,
 }
 
-impl Alternative {
+impl TokenAlternative {
     fn new(own: u64, then: &[(PointId, u32)]) -> Self {
         Self { own, then: SmallVec::from_slice(then), budget: UNBOUNDED_BUDGET }
     }
@@ -143,7 +143,7 @@ impl LivenessCheck<'_> {
         let mut reached = vec![point];
         let mut ids = FxHashMap::from_iter([(point, 0)]);
         let mut before: Vec<SmallVec<[usize; 4]>> = vec![SmallVec::new()];
-        let mut all: Vec<Vec<Alternative>> = Vec::new();
+        let mut all: Vec<Vec<TokenAlternative>> = Vec::new();
         while let Some(&at) = reached.get(all.len()) {
             deadline::check()?;
             let alternatives = self.alternatives(at)?;
@@ -172,7 +172,7 @@ impl LivenessCheck<'_> {
                 Some(&id) => tokens[id],
                 None => self.known.points.get(&point).copied().unwrap_or(NEVER),
             };
-            let cost = |one: &Alternative| {
+            let cost = |one: &TokenAlternative| {
                 let mut sum = one.own;
                 for (i, &(next, times)) in one.then.iter().enumerate() {
                     let all = of(next).saturating_mul(times.into());
@@ -239,36 +239,39 @@ impl LivenessCheck<'_> {
         Ok(self.known.cuts[&language])
     }
 
-    fn alternatives(&mut self, point: PointId) -> Result<Vec<Alternative>> {
+    fn alternatives(&mut self, point: PointId) -> Result<Vec<TokenAlternative>> {
         let program = self.program;
-        let one = |next: PointId| Alternative::new(0, &[(next, 1)]);
+        let one = |next: PointId| TokenAlternative::new(0, &[(next, 1)]);
         Ok(match program.point(point) {
-            Point::Sentinel => vec![Alternative::new(0, &[])],
+            Point::Sentinel => vec![TokenAlternative::new(0, &[])],
             Point::Regular { language, next } => {
-                vec![Alternative::new(self.language_tokens(language)?, &[(next, 1)])]
+                vec![TokenAlternative::new(self.language_tokens(language)?, &[(next, 1)])]
             }
-            Point::Special { next, .. } => vec![Alternative::new(1, &[(next, 1)])],
+            Point::Special { next, .. } => vec![TokenAlternative::new(1, &[(next, 1)])],
             Point::Call { rule, next } => {
                 let mut ways = Vec::new();
                 if self.known.has_every_byte()
                     && let Some(text) = program.completion(rule, self.languages)?
                 {
-                    ways.push(Alternative::new(text.len() as u64, &[(next, 1)]));
+                    ways.push(TokenAlternative::new(text.len() as u64, &[(next, 1)]));
                 }
                 if program.entry(rule).is_none() {
                     program.expand(rule, self.languages)?;
                 }
                 let entry = program.entry(rule);
-                ways.extend(entry.map(|entry| Alternative::new(0, &[(entry, 1), (next, 1)])));
+                ways.extend(entry.map(|entry| TokenAlternative::new(0, &[(entry, 1), (next, 1)])));
                 ways
             }
             Point::Fork(branches) => program.branches(branches).into_iter().map(one).collect(),
             Point::Repeat { min: 0, next, .. } => vec![one(next)],
             Point::Repeat { body, min, next, .. } => {
-                vec![Alternative::new(0, &[(body, min), (next, 1)])]
+                vec![TokenAlternative::new(0, &[(body, min), (next, 1)])]
             }
             Point::Budget { body, max, next } => {
-                vec![Alternative { budget: max, ..Alternative::new(0, &[(body, 1), (next, 1)]) }]
+                vec![TokenAlternative {
+                    budget: max,
+                    ..TokenAlternative::new(0, &[(body, 1), (next, 1)])
+                }]
             }
             Point::KeyChoice(choice) => {
                 let mut alternatives = Vec::new();
@@ -277,7 +280,7 @@ impl LivenessCheck<'_> {
                     let own = self.language_tokens(name)?;
                     if own < NEVER {
                         let next = program.after_key(choice, rank, self.languages)?;
-                        alternatives.push(Alternative::new(own, &[(next, 1)]));
+                        alternatives.push(TokenAlternative::new(own, &[(next, 1)]));
                     }
                 }
                 alternatives
@@ -285,11 +288,13 @@ impl LivenessCheck<'_> {
             Point::Capture { language, tag } => {
                 let own = self.language_tokens(language)?;
                 let next = program.after_capture(tag, None, self.languages)?;
-                next.map(|next| Alternative::new(own, &[(next, 1)])).into_iter().collect()
+                next.map(|next| TokenAlternative::new(own, &[(next, 1)])).into_iter().collect()
             }
             Point::Scope { body, tag } => {
                 let next = program.after_capture(tag, None, self.languages)?;
-                next.map(|next| Alternative::new(0, &[(body, 1), (next, 1)])).into_iter().collect()
+                next.map(|next| TokenAlternative::new(0, &[(body, 1), (next, 1)]))
+                    .into_iter()
+                    .collect()
             }
         })
     }

@@ -20,7 +20,7 @@ pub(crate) enum TokenKind {
 
 /// The span of a token's bytes.
 #[derive(Clone, Copy, Debug)]
-struct TokenSpan {
+struct TokenBytesSpan {
     start: u32,
     len: u16,
     kind: TokenKind,
@@ -30,7 +30,7 @@ struct TokenSpan {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TokenTable {
     bytes: Vec<u8>,
-    spans: Vec<TokenSpan>,
+    spans: Vec<TokenBytesSpan>,
 }
 
 impl TokenTable {
@@ -51,7 +51,7 @@ impl TokenTable {
             return Err(Error::new(ErrorKind::Vocabulary, message).with_help(help));
         };
         self.bytes.extend_from_slice(bytes);
-        self.spans[id as usize] = TokenSpan { start: start as u32, len, kind };
+        self.spans[id as usize] = TokenBytesSpan { start: start as u32, len, kind };
         Ok(())
     }
 
@@ -63,7 +63,7 @@ impl TokenTable {
             return Err(Error::new(ErrorKind::Vocabulary, message).with_help(help));
         }
         if id as usize >= self.spans.len() {
-            let missing = TokenSpan { start: 0, len: 0, kind: TokenKind::Missing };
+            let missing = TokenBytesSpan { start: 0, len: 0, kind: TokenKind::Missing };
             self.spans.resize(id as usize + 1, missing);
         }
         Ok(())
@@ -105,9 +105,9 @@ impl TokenTable {
                 _ => return None,
             };
             let fits = start as usize + usize::from(len) <= bytes.len();
-            fits.then_some(TokenSpan { start, len, kind })
+            fits.then_some(TokenBytesSpan { start, len, kind })
         };
-        let spans: Option<Vec<TokenSpan>> = starts.zip(lens).zip(kinds).map(span).collect();
+        let spans: Option<Vec<TokenBytesSpan>> = starts.zip(lens).zip(kinds).map(span).collect();
         Some(Self { spans: spans.filter(|spans| spans.len() <= MAX_IDS as usize)?, bytes })
     }
 

@@ -53,12 +53,12 @@ pub(crate) struct ToolArgs {
     reasoning_budget: Option<usize>,
 }
 
-/// Reasoning that nobody asked for.
+/// Output of reasoning that nobody asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unasked {
-    /// It is reported separately from the text.
-    Told,
-    /// It is text.
+pub(crate) enum UnaskedReasoningOutput {
+    /// Apart from the text.
+    Separate,
+    /// As text.
     Text,
 }
 
@@ -75,7 +75,7 @@ impl ToolArgs {
         engine: &Engine,
         compiler: &Compiler,
         constraint: &ConstraintArgs,
-        unasked: Unasked,
+        unasked: UnaskedReasoningOutput,
         request: &mut Request,
     ) -> Result<Protocol> {
         let mut protocol = Protocol::default().of_model(engine);
@@ -112,7 +112,7 @@ impl ToolArgs {
         } else if begins_inside_reasoning(engine, request)? {
             protocol = protocol.with_reasoning(engine, request, None, None)?;
             is_unasked = true;
-        } else if unasked == Unasked::Told {
+        } else if unasked == UnaskedReasoningOutput::Separate {
             let formats = MessageFormats::default();
             let is_constrained = constraint.is_given();
             let unasked = UnaskedReasoning { is_constrained, declines: false };

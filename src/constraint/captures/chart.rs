@@ -21,7 +21,7 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::input::{Input, Symbol};
-use super::network::{Network, NetworkRuleId, RuleKind, State, StateId, Terminal};
+use super::network::{Network, NetworkRuleId, NetworkState, RuleKind, StateId, Terminal};
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regular::{Language, Languages};
@@ -162,12 +162,12 @@ impl ChartBuilder<'_, '_> {
         let network = self.chart.network;
         let rule = network.rule_of[item.state as usize];
         match &network.states[item.state as usize] {
-            State::Fork(branches) => {
+            NetworkState::Fork(branches) => {
                 for &state in branches {
                     self.add(position, EarleyItem { state, ..item })?;
                 }
             }
-            &State::Read { terminal, next } => {
+            &NetworkState::Read { terminal, next } => {
                 let run = self.read(terminal, position)?;
                 if run.is_open {
                     self.chart.open.insert((rule, item.origin));
@@ -176,7 +176,7 @@ impl ChartBuilder<'_, '_> {
                     self.add(end, EarleyItem { state: next, ..item })?;
                 }
             }
-            State::Token { tokens, next } => match self.chart.input.token(position) {
+            NetworkState::Token { tokens, next } => match self.chart.input.token(position) {
                 Some((token, end)) if tokens.contains(token) => {
                     self.add(end, EarleyItem { state: *next, ..item })?;
                 }
@@ -187,10 +187,10 @@ impl ChartBuilder<'_, '_> {
                     }
                 }
             },
-            &State::Call { rule, next } => {
+            &NetworkState::Call { rule, next } => {
                 self.wait(rule, position, EarleyItem { state: next, ..item })?;
             }
-            &State::Iteration { body, min, max } => {
+            &NetworkState::Iteration { body, min, max } => {
                 if item.iterations >= min {
                     self.complete(rule, item.origin, position)?;
                 }
@@ -204,7 +204,7 @@ impl ChartBuilder<'_, '_> {
                     self.wait(body, position, EarleyItem { iterations, ..item })?;
                 }
             }
-            State::End => self.complete(rule, item.origin, position)?,
+            NetworkState::End => self.complete(rule, item.origin, position)?,
         }
         Ok(())
     }

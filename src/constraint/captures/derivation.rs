@@ -18,7 +18,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::chart::Chart;
-use super::network::{Network, NetworkRuleId, RuleKind, State, StateId};
+use super::network::{Network, NetworkRuleId, NetworkState, RuleKind, StateId};
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -177,12 +177,12 @@ impl<'a> Derivation<'a> {
         let finish = PathStep { to: None, call: None };
         let mut steps = Vec::new();
         match &self.network.states[at.state as usize] {
-            State::Fork(branches) => {
+            NetworkState::Fork(branches) => {
                 steps.extend(
                     branches.iter().rev().map(|&state| going_to(PathState { state, ..at })),
                 );
             }
-            &State::Read { terminal, next } => {
+            &NetworkState::Read { terminal, next } => {
                 let Some(run) = self.chart.run(terminal, at.position) else { return steps };
                 let ends = run.ends.iter().take_while(|&&end| end <= last);
                 steps.extend(ends.map(|&position| {
@@ -192,7 +192,7 @@ impl<'a> Derivation<'a> {
                     steps.push(finish);
                 }
             }
-            State::Token { tokens, next } => match self.chart.input.token(at.position) {
+            NetworkState::Token { tokens, next } => match self.chart.input.token(at.position) {
                 Some((token, end)) if tokens.contains(token) && end <= last => {
                     steps.push(going_to(PathState { state: *next, position: end, ..at }));
                 }
@@ -203,10 +203,10 @@ impl<'a> Derivation<'a> {
                     }
                 }
             },
-            &State::Call { rule, next } => {
+            &NetworkState::Call { rule, next } => {
                 self.calls(goal, rule, at, PathState { state: next, ..at }, &mut steps);
             }
-            &State::Iteration { body, min, max } => {
+            &NetworkState::Iteration { body, min, max } => {
                 if at.iterations >= min && goal.to == Some(at.position) {
                     steps.push(finish);
                 }
@@ -219,7 +219,7 @@ impl<'a> Derivation<'a> {
                     steps.retain(|next| next.call.is_none_or(reads));
                 }
             }
-            State::End => {
+            NetworkState::End => {
                 if goal.to == Some(at.position) {
                     steps.push(finish);
                 }

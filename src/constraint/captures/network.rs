@@ -36,7 +36,7 @@ pub(super) enum Terminal {
 
 /// A state of a rule's automaton, with its edges.
 #[derive(Clone, Debug)]
-pub(super) enum State {
+pub(super) enum NetworkState {
     /// Goes on at any of these; the first counts where several lead to the end.
     Fork(Box<[StateId]>),
     Read {
@@ -101,7 +101,7 @@ pub(super) struct NetworkRule {
 /// A grammar as automata.
 #[derive(Debug, Default)]
 pub(super) struct Network {
-    pub(super) states: Vec<State>,
+    pub(super) states: Vec<NetworkState>,
     /// By state: the rule that it belongs to.
     pub(super) rule_of: Vec<NetworkRuleId>,
     pub(super) rules: Vec<NetworkRule>,
@@ -130,7 +130,7 @@ impl Network {
         for rule in 0..compiler.network.rules.len() {
             let body = compiler.grammar.rule(RuleId::new(rule)).body();
             compiler.rule = rule as NetworkRuleId;
-            let end = compiler.push(State::End);
+            let end = compiler.push(NetworkState::End);
             compiler.network.rules[rule].start = compiler.compile(body, end)?;
         }
         while let Some((rule, node, part)) = compiler.todo.pop() {
@@ -140,7 +140,8 @@ impl Network {
         let NetworkCompiler { mut network, grammar, .. } = compiler;
         let mut calls: Vec<Vec<RuleId>> = vec![Vec::new(); network.rules.len()];
         for (state, &rule) in network.states.iter().zip(&network.rule_of) {
-            if let State::Call { rule: callee, .. } | State::Iteration { body: callee, .. } = state
+            if let NetworkState::Call { rule: callee, .. }
+            | NetworkState::Iteration { body: callee, .. } = state
             {
                 calls[rule as usize].push(RuleId::new(*callee as usize));
             }
@@ -154,7 +155,7 @@ impl Network {
 
 /// The part of a node that a rule is made for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Part {
+enum CompiledPart {
     /// The node itself: a choice or a repeat within a sequence.
     Whole,
     /// The node that it repeats, or that its attribute applies to.
@@ -165,22 +166,22 @@ struct NetworkCompiler {
     grammar: Grammar,
     network: Network,
     /// Rules of parts that are not compiled yet.
-    todo: Vec<(NetworkRuleId, NodeId, Part)>,
+    todo: Vec<(NetworkRuleId, NodeId, CompiledPart)>,
     /// The rules of parts.
-    parts: FxHashMap<(NodeId, Part), NetworkRuleId>,
+    parts: FxHashMap<(NodeId, CompiledPart), NetworkRuleId>,
     /// The rule that is being compiled.
     rule: NetworkRuleId,
 }
 
 impl NetworkCompiler {
-    fn push(&mut self, state: State) -> StateId {
+    fn push(&mut self, state: NetworkState) -> StateId {
         self.network.states.push(state);
         self.network.rule_of.push(self.rule);
         self.network.states.len() as StateId - 1
     }
 
     /// The rule of a part.
-    fn part(&mut self, node: NodeId, part: Part, kind: RuleKind) -> NetworkRuleId {
+    fn part(&mut self, node: NodeId, part: CompiledPart, kind: RuleKind) -> NetworkRuleId {
         if let Some(&known) = self.parts.get(&(node, part)) {
             return known;
         }
@@ -192,14 +193,17 @@ impl NetworkCompiler {
     }
 
     /// The first state of the rule of a part.
-    fn part_body(&mut self, id: NodeId, part: Part) -> Result<StateId> {
-        let end = self.push(State::End);
+    fn part_body(&mut self, id: NodeId, part: CompiledPart) -> Result<StateId> {
+        let end = self.push(NetworkState::End);
         let node = match (self.grammar.node(id), part) {
-            (_, Part::Whole) => id,
-            (&Node::Attributed { attribute: Attribute::CaptureFrom(parts), .. }, Part::Inner) => {
-                parts
+            (_, CompiledPart::Whole) => id,
+            (
+                &Node::Attributed { attribute: Attribute::CaptureFrom(parts), .. },
+                CompiledPart::Inner,
+            ) => parts,
+            (&(Node::Repeat { node, .. } | Node::Attributed { node, .. }), CompiledPart::Inner) => {
+                node
             }
-            (&(Node::Repeat { node, .. } | Node::Attributed { node, .. }), Part::Inner) => node,
             // Only these have an inner part.
             _ => id,
         };
@@ -207,7 +211,7 @@ impl NetworkCompiler {
     }
 
     fn is_end(&self, state: StateId) -> bool {
-        matches!(self.network.states[state as usize], State::End)
+        matches!(self.network.states[state as usize], NetworkState::End)
     }
 
     /// The state that reads `node` and goes on at `next`.
@@ -215,14 +219,16 @@ impl NetworkCompiler {
         Ok(match self.grammar.node(id).clone() {
             Node::Regular(Language::EPSILON) => next,
             Node::Regular(language) | Node::JsonString(language) => {
-                self.push(State::Read { terminal: Terminal::Regular(language), next })
+                self.push(NetworkState::Read { terminal: Terminal::Regular(language), next })
             }
-            Node::Hole(hole) => self.push(State::Read { terminal: Terminal::Hole(hole), next }),
+            Node::Hole(hole) => {
+                self.push(NetworkState::Read { terminal: Terminal::Hole(hole), next })
+            }
             Node::Special(tokens) => {
                 let tokens = token_ids(&tokens);
-                self.push(State::Token { tokens, next })
+                self.push(NetworkState::Token { tokens, next })
             }
-            Node::Call(rule) => self.push(State::Call { rule: rule.index() as u32, next }),
+            Node::Call(rule) => self.push(NetworkState::Call { rule: rule.index() as u32, next }),
             Node::Sequence(parts) => {
                 let mut next = next;
                 for &part in parts.iter().rev() {
@@ -237,18 +243,18 @@ impl NetworkCompiler {
                 for &part in &parts {
                     branches.push(self.compile(part, next)?);
                 }
-                self.push(State::Fork(branches.into()))
+                self.push(NetworkState::Fork(branches.into()))
             }
             Node::Repeat { node, min, max } if self.is_end(next) => {
                 let body = match *self.grammar.node(node) {
                     Node::Call(rule) => rule.index() as u32,
-                    _ => self.part(id, Part::Inner, RuleKind::Plain),
+                    _ => self.part(id, CompiledPart::Inner, RuleKind::Plain),
                 };
-                self.push(State::Iteration { body, min, max })
+                self.push(NetworkState::Iteration { body, min, max })
             }
             Node::Choice(_) | Node::Repeat { .. } => {
-                let rule = self.part(id, Part::Whole, RuleKind::Plain);
-                self.push(State::Call { rule, next })
+                let rule = self.part(id, CompiledPart::Whole, RuleKind::Plain);
+                self.push(NetworkState::Call { rule, next })
             }
             Node::Attributed { node, attribute } => {
                 let kind = match attribute {
@@ -260,8 +266,8 @@ impl NetworkCompiler {
                         RuleKind::Whole(Terminal::Regular(self.language(node)?))
                     }
                 };
-                let rule = self.part(id, Part::Inner, kind);
-                self.push(State::Call { rule, next })
+                let rule = self.part(id, CompiledPart::Inner, kind);
+                self.push(NetworkState::Call { rule, next })
             }
             Node::KeyChoice(_) | Node::Capture(..) | Node::Scope(..) => {
                 return Err(made_on_demand());

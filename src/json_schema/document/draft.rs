@@ -188,9 +188,9 @@ pub(crate) fn constrains(keyword: &str) -> bool {
     refers || matches!(keyword, QUOTE_FROM | CHOICES_FROM) || Vocabularies::of(keyword).is_some()
 }
 
-/// The schemas that the value of a keyword holds.
+/// The place of schemas in the value of a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Holds {
+pub(crate) enum SubschemaPosition {
     /// One schema.
     Schema,
     /// An array of schemas.
@@ -201,8 +201,8 @@ pub(crate) enum Holds {
     SchemaOrList,
 }
 
-/// The schemas that a keyword of any draft holds, if it holds any.
-pub(crate) fn holds(keyword: &str) -> Option<Holds> {
+/// The place of schemas in the value of a keyword of any draft, if it holds any.
+pub(crate) fn subschema_position(keyword: &str) -> Option<SubschemaPosition> {
     Some(match keyword {
         "additionalProperties"
         | "additionalItems"
@@ -214,11 +214,11 @@ pub(crate) fn holds(keyword: &str) -> Option<Holds> {
         | "if"
         | "then"
         | "else"
-        | "contentSchema" => Holds::Schema,
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Holds::List,
+        | "contentSchema" => SubschemaPosition::Schema,
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => SubschemaPosition::List,
         "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas"
-        | "dependencies" => Holds::Map,
-        "items" => Holds::SchemaOrList,
+        | "dependencies" => SubschemaPosition::Map,
+        "items" => SubschemaPosition::SchemaOrList,
         _ => return None,
     })
 }

@@ -1,6 +1,6 @@
 //! Hints for malformed schemas: the help that goes with an error says what to write instead.
 
-use super::draft::{Holds, holds};
+use super::draft::{SubschemaPosition, subschema_position};
 use crate::json_schema::document::{Document, Value, ValueId};
 
 /// The types that a schema may name (Validation, section 6.1.1).
@@ -79,7 +79,7 @@ pub(crate) fn instead(document: &Document, at: ValueId) -> Option<String> {
         None => (document.key(parent)?, document.parent(parent)?),
     };
     // A name, where names stand: the value is a schema.
-    let by_name = document.key(schema).and_then(holds) == Some(Holds::Map)
+    let by_name = document.key(schema).and_then(subschema_position) == Some(SubschemaPosition::Map)
         && document.parent(schema).is_some_and(|around| document.members(around).is_some());
     if by_name {
         return schema_instead(document, at, keyword, schema);
@@ -138,7 +138,7 @@ pub(crate) fn instead(document: &Document, at: ValueId) -> Option<String> {
         ("properties", Value::Array(_)) => {
             Some("write an object with a schema for each name: `{\"…\": {\"type\": \"…\"}}`".into())
         }
-        _ if holds(keyword).is_some() => schema_instead(document, at, keyword, schema),
+        _ if subschema_position(keyword).is_some() => schema_instead(document, at, keyword, schema),
         _ => None,
     }
 }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 
 use super::METASCHEMAS;
-use super::draft::{Draft, Holds, SchemaDialect, Vocabularies, holds};
+use super::draft::{Draft, SchemaDialect, SubschemaPosition, Vocabularies, subschema_position};
 use super::hints;
 use super::uri::{join, percent_decoded};
 use crate::error::{ErrorKind, Result};
@@ -457,14 +457,20 @@ impl IdentifierIndex {
                 self.dynamic.entry(root()).or_default().push((name.into(), schema));
             }
             for (keyword, value) in members.iter() {
-                match (holds(keyword), document.value(value)) {
-                    (Some(Holds::Map), Value::Object(map)) => {
+                match (subschema_position(keyword), document.value(value)) {
+                    (Some(SubschemaPosition::Map), Value::Object(map)) => {
                         open.extend(map.iter().map(|(_, child)| child));
                     }
-                    (Some(Holds::List | Holds::SchemaOrList), Value::Array(items)) => {
+                    (
+                        Some(SubschemaPosition::List | SubschemaPosition::SchemaOrList),
+                        Value::Array(items),
+                    ) => {
                         open.extend(items.iter().copied());
                     }
-                    (Some(Holds::Schema | Holds::SchemaOrList), Value::Object(_)) => {
+                    (
+                        Some(SubschemaPosition::Schema | SubschemaPosition::SchemaOrList),
+                        Value::Object(_),
+                    ) => {
                         open.push(value);
                     }
                     _ => {}

@@ -21,7 +21,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{NodeId, Origin, SpecialToken};
 use crate::json_schema::document::canonical_text::canonical;
 use crate::json_schema::document::{Document, Value, ValueId};
-use crate::json_schema::layout::{End, Layout};
+use crate::json_schema::layout::{Layout, StyleEndId};
 use crate::json_schema::options::Options;
 use crate::json_schema::punctuation::Punctuation;
 use crate::json_schema::read::{json_of_python, python_word};
@@ -71,7 +71,7 @@ impl Emitter<'_> {
     }
 
     /// A sign and what ends the value behind it, in parts.
-    fn sign_parts(&mut self, text: &str, end: End) -> Vec<SignPart> {
+    fn sign_parts(&mut self, text: &str, end: StyleEndId) -> Vec<SignPart> {
         let gap = self.sign_gap();
         let text = [text, &**self.signs.ends.get(end.0)].concat();
         let key = self.any_key(&text);
@@ -93,16 +93,20 @@ impl Emitter<'_> {
         self.builder.sequence(nodes)
     }
 
-    fn sign_node(&mut self, text: &str, end: End) -> Option<NodeId> {
+    fn sign_node(&mut self, text: &str, end: StyleEndId) -> Option<NodeId> {
         let parts = self.sign_parts(text, end);
         (!parts.is_empty()).then(|| self.nodes_of(parts))
     }
 
     /// The signs of an object or array with this end.
-    pub(super) fn styled_punctuation(&mut self, style: &Notation, end: End) -> PunctuationNodes {
+    pub(super) fn styled_punctuation(
+        &mut self,
+        style: &Notation,
+        end: StyleEndId,
+    ) -> PunctuationNodes {
         let end = self.signs.ends.get(end.0).clone();
         Punctuation::styled(style, &end, |text| {
-            let parts = self.sign_parts(text, End::default());
+            let parts = self.sign_parts(text, StyleEndId::default());
             self.nodes_of(parts)
         })
     }
@@ -112,7 +116,7 @@ impl Emitter<'_> {
         match (layout, self.style()) {
             (Layout::Styled(_), Some(style)) => {
                 let end = style.member_end(key.unwrap_or(ANY_KEY));
-                Layout::StyledValue(End(self.signs.ends.id(end.into())))
+                Layout::StyledValue(StyleEndId(self.signs.ends.id(end.into())))
             }
             _ => layout.inside(),
         }
@@ -122,7 +126,7 @@ impl Emitter<'_> {
     pub(super) fn item_layout(&mut self, layout: Layout) -> Layout {
         match (layout, self.style()) {
             (Layout::Styled(_), Some(style)) => {
-                Layout::StyledValue(End(self.signs.ends.id(style.item_end.as_str().into())))
+                Layout::StyledValue(StyleEndId(self.signs.ends.id(style.item_end.as_str().into())))
             }
             _ => layout.inside(),
         }
@@ -171,7 +175,7 @@ impl Emitter<'_> {
     pub(super) fn arguments(&mut self, set: Set) -> Result<Option<NodeId>> {
         let shape = self.sets.shape(set)?;
         let name = self.name(set);
-        let layout = Layout::Styled(End::default());
+        let layout = Layout::Styled(StyleEndId::default());
         let mut ways = Vec::new();
         for object in &self.sets.gather(&shape.objects)? {
             ways.extend(self.object(object, &name, layout)?);
@@ -185,7 +189,7 @@ impl Emitter<'_> {
     }
 
     /// The ways to write a value of a shape that has neither arrays nor objects, with its end.
-    pub(super) fn styled_scalars(&mut self, shape: &Shape, end: End) -> Result<Vec<NodeId>> {
+    pub(super) fn styled_scalars(&mut self, shape: &Shape, end: StyleEndId) -> Result<Vec<NodeId>> {
         let Some(style) = self.style() else { return Ok(Vec::new()) };
         let signs = &style.values;
         let mut booleans = Vec::new();
@@ -215,7 +219,7 @@ impl Emitter<'_> {
             let node = match signs.written {
                 // With the text at its end, since it may be empty.
                 Written::Text => {
-                    let mut parts = self.sign_parts(&signs.open, End::default());
+                    let mut parts = self.sign_parts(&signs.open, StyleEndId::default());
                     parts.push(SignPart::Text(values));
                     parts.extend(self.sign_parts(&signs.close, end));
                     let joined = joined(&mut self.sets.languages, parts);
@@ -291,8 +295,8 @@ impl Emitter<'_> {
         Ok(compact::compacted(languages, text, Some(unit)).unwrap_or(text))
     }
 
-    fn between_signs(&mut self, signs: &ValueSign, end: End, value: NodeId) -> NodeId {
-        let open = self.sign_node(&signs.open, End::default());
+    fn between_signs(&mut self, signs: &ValueSign, end: StyleEndId, value: NodeId) -> NodeId {
+        let open = self.sign_node(&signs.open, StyleEndId::default());
         let close = self.sign_node(&signs.close, end);
         self.builder.sequence(open.into_iter().chain([value]).chain(close))
     }
@@ -303,7 +307,7 @@ impl Emitter<'_> {
         shape: &Shape,
         objects: &[ObjectSet],
         name: &Origin,
-        end: End,
+        end: StyleEndId,
     ) -> Result<Vec<NodeId>> {
         let Some(style) = self.style() else { return Ok(Vec::new()) };
         let mut ways = self.styled_scalars(shape, end)?;
@@ -340,13 +344,13 @@ impl Emitter<'_> {
     }
 
     /// The layout of an object or array in the style whose last sign goes on with what ends it.
-    fn layout_within(&mut self, signs: &ValueSign, end: End) -> Layout {
+    fn layout_within(&mut self, signs: &ValueSign, end: StyleEndId) -> Layout {
         let end = [&signs.close, &**self.signs.ends.get(end.0)].concat();
-        Layout::Styled(End(self.signs.ends.id(end.into())))
+        Layout::Styled(StyleEndId(self.signs.ends.id(end.into())))
     }
 
     fn behind_sign(&mut self, signs: &ValueSign, node: NodeId) -> NodeId {
-        let open = self.sign_node(&signs.open, End::default());
+        let open = self.sign_node(&signs.open, StyleEndId::default());
         self.builder.sequence(open.into_iter().chain([node]))
     }
 

@@ -8,7 +8,9 @@
 use rustc_hash::FxHashSet;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::json_schema::document::draft::{Draft, Holds, SchemaDialect, holds};
+use crate::json_schema::document::draft::{
+    Draft, SchemaDialect, SubschemaPosition, subschema_position,
+};
 use crate::json_schema::document::hints::TYPES;
 use crate::json_schema::document::{Value, ValueId};
 use crate::json_schema::keywords::choices_from::named_texts;
@@ -144,18 +146,23 @@ fn visit_schemas(
                     }
                 }
             }
-            match (holds(keyword), sets.document.value(value)) {
-                (Some(Holds::Map), Value::Object(map)) => {
+            match (subschema_position(keyword), sets.document.value(value)) {
+                (Some(SubschemaPosition::Map), Value::Object(map)) => {
                     let schemas = map.iter().map(|(_, child)| child);
                     // The older `dependencies` may list keys.
                     let array =
                         |child: &ValueId| matches!(sets.document.value(*child), Value::Array(_));
                     open.extend(schemas.filter(|child| !array(child)));
                 }
-                (Some(Holds::List | Holds::SchemaOrList), Value::Array(items)) => {
+                (
+                    Some(SubschemaPosition::List | SubschemaPosition::SchemaOrList),
+                    Value::Array(items),
+                ) => {
                     open.extend(items.iter().copied());
                 }
-                (Some(Holds::Schema | Holds::SchemaOrList), _) => open.push(value),
+                (Some(SubschemaPosition::Schema | SubschemaPosition::SchemaOrList), _) => {
+                    open.push(value)
+                }
                 _ => {}
             }
         }

@@ -48,7 +48,7 @@ pub(crate) struct ArgumentReading {
     style: Arc<Notation>,
     sets: Arc<ArgumentSets>,
     candidates: Candidates,
-    phase: Phase,
+    phase: ReadingPhase,
     /// The open objects and arrays, the object of all arguments first.
     frames: Vec<Frame>,
     /// The value that is being read, if it is no object or array in the style.
@@ -94,9 +94,9 @@ enum FrameKind {
 
 /// The part of a text that is being read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Phase {
+enum ReadingPhase {
     /// A sign, of which so many characters were read.
-    Sign(Vec<char>, usize, Then),
+    Sign(Vec<char>, usize, AfterSign),
     /// The signs before the next member or item, or the end.
     Between,
     /// A key, with the beginning of the sign behind it.
@@ -111,7 +111,7 @@ enum Phase {
 
 /// The part behind a sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Then {
+enum AfterSign {
     Between,
     Key,
     Item,
@@ -143,7 +143,7 @@ impl ArgumentReading {
             style,
             sets,
             candidates,
-            phase: Phase::Sign(begin, 0, Then::Between),
+            phase: ReadingPhase::Sign(begin, 0, AfterSign::Between),
             frames: vec![root],
             value: None,
             doubts: 0,
@@ -173,9 +173,9 @@ impl ArgumentReading {
     pub(crate) fn may_end(&self) -> bool {
         let is_open = self.frames.len() == 1 && self.style.object.end.is_empty();
         match &self.phase {
-            Phase::Done => true,
-            Phase::Between => is_open,
-            Phase::Sign(sign, 0, Then::Between) => is_open && *sign == [GAP],
+            ReadingPhase::Done => true,
+            ReadingPhase::Between => is_open,
+            ReadingPhase::Sign(sign, 0, AfterSign::Between) => is_open && *sign == [GAP],
             _ => false,
         }
     }
@@ -185,9 +185,9 @@ impl ArgumentReading {
         if !self.may_end() {
             return None;
         }
-        if self.phase != Phase::Done {
+        if self.phase != ReadingPhase::Done {
             self.push("}");
-            self.phase = Phase::Done;
+            self.phase = ReadingPhase::Done;
         }
         Some(self)
     }
@@ -213,40 +213,40 @@ impl ArgumentReading {
     }
 
     fn step_into(mut self, part: ReadPart<'_>, next: &mut Vec<Self>) {
-        match (std::mem::replace(&mut self.phase, Phase::Done), part) {
-            (Phase::Done, ReadPart::Char(c)) if c.is_ascii_whitespace() => next.push(self),
-            (Phase::Done, _) | (Phase::Key(_), ReadPart::Special(_)) => {}
-            (Phase::Sign(sign, at, then), _) => self.step_sign((sign, at, then), part, next),
-            (Phase::Between, _) => {
-                self.phase = Phase::Between;
+        match (std::mem::replace(&mut self.phase, ReadingPhase::Done), part) {
+            (ReadingPhase::Done, ReadPart::Char(c)) if c.is_ascii_whitespace() => next.push(self),
+            (ReadingPhase::Done, _) | (ReadingPhase::Key(_), ReadPart::Special(_)) => {}
+            (ReadingPhase::Sign(sign, at, then), _) => self.step_sign((sign, at, then), part, next),
+            (ReadingPhase::Between, _) => {
+                self.phase = ReadingPhase::Between;
                 let ended = self.may_end().then(|| self.clone()).and_then(Self::into_ended);
                 self.between().into_iter().for_each(|one| one.step_into(part, next));
                 if let Some(ended) = ended {
                     ended.step_into(part, next);
                 }
             }
-            (Phase::Key(mut key), ReadPart::Char(c)) => {
+            (ReadingPhase::Key(mut key), ReadPart::Char(c)) => {
                 key.push(c);
                 match key.strip_suffix(self.style.object.named.as_str()).map(str::to_owned) {
                     Some(key) => next.extend(self.value_of(&key)),
                     None => {
-                        self.phase = Phase::Key(key);
+                        self.phase = ReadingPhase::Key(key);
                         next.push(self);
                     }
                 }
             }
-            (Phase::Text { held, is_begun, end, strip }, ReadPart::Char(c)) => {
+            (ReadingPhase::Text { held, is_begun, end, strip }, ReadPart::Char(c)) => {
                 next.push(self.text(c, (held, is_begun), end, strip));
             }
-            (Phase::Text { held, end, strip, .. }, ReadPart::Special(name)) => {
+            (ReadingPhase::Text { held, end, strip, .. }, ReadPart::Special(name)) => {
                 self.end_text(&held, end, strip, name, next);
             }
-            (Phase::Json { value, kind, end }, ReadPart::Char(c)) => {
+            (ReadingPhase::Json { value, kind, end }, ReadPart::Char(c)) => {
                 self.json(c, value, kind, end, next);
             }
-            (Phase::Json { value, end, .. }, ReadPart::Special(_)) => {
+            (ReadingPhase::Json { value, end, .. }, ReadPart::Special(_)) => {
                 if value.is_bare() {
-                    self.sign(&end, Then::AfterValue).step_into(part, next);
+                    self.sign(&end, AfterSign::AfterValue).step_into(part, next);
                 }
             }
         }
@@ -254,7 +254,7 @@ impl ArgumentReading {
 
     fn step_sign(
         mut self,
-        (sign, at, then): (Vec<char>, usize, Then),
+        (sign, at, then): (Vec<char>, usize, AfterSign),
         part: ReadPart<'_>,
         next: &mut Vec<Self>,
     ) {
@@ -266,7 +266,7 @@ impl ArgumentReading {
             }
             ReadPart::Char(c) if rest[0] == GAP && c.is_ascii_whitespace() => 0,
             _ if rest[0] == GAP => {
-                self.phase = Phase::Sign(sign, at + 1, then);
+                self.phase = ReadingPhase::Sign(sign, at + 1, then);
                 self.step_into(part, next);
                 return;
             }
@@ -281,7 +281,7 @@ impl ArgumentReading {
         if at + read == sign.len() {
             next.extend(self.then(then));
         } else {
-            self.phase = Phase::Sign(sign, at + read, then);
+            self.phase = ReadingPhase::Sign(sign, at + read, then);
             next.push(self);
         }
     }
@@ -302,35 +302,38 @@ impl ArgumentReading {
         self.push(&quoted[1..quoted.len() - 1]);
     }
 
-    fn sign(mut self, sign: &str, then: Then) -> Self {
-        self.phase = Phase::Sign(sign.chars().collect(), 0, then);
+    fn sign(mut self, sign: &str, then: AfterSign) -> Self {
+        self.phase = ReadingPhase::Sign(sign.chars().collect(), 0, then);
         self
     }
 
     /// The readings behind a sign.
-    fn then(mut self, then: Then) -> Vec<Self> {
+    fn then(mut self, then: AfterSign) -> Vec<Self> {
         match then {
-            Then::Between => self.phase = Phase::Between,
-            Then::Key => self.phase = Phase::Key(String::new()),
-            Then::Item => return self.item(),
-            Then::Value(Kind::Array | Kind::Object, _) if self.frames.len() >= MAX_DEPTH => {
+            AfterSign::Between => self.phase = ReadingPhase::Between,
+            AfterSign::Key => self.phase = ReadingPhase::Key(String::new()),
+            AfterSign::Item => return self.item(),
+            AfterSign::Value(Kind::Array | Kind::Object, _) if self.frames.len() >= MAX_DEPTH => {
                 return Vec::new();
             }
-            Then::Value(kind, end) => self.begin_value(kind, end),
-            Then::AfterValue => {
+            AfterSign::Value(kind, end) => self.begin_value(kind, end),
+            AfterSign::AfterValue => {
                 if let Some(value) = self.value.take() {
                     self.check(value);
                 }
-                self.phase = Phase::Between;
+                self.phase = ReadingPhase::Between;
             }
-            Then::EndOfFrame => {
+            AfterSign::EndOfFrame => {
                 self.ended_frame = true;
                 let Some(frame) = self.frames.last() else { return Vec::new() };
                 let (place, bracket) = (frame.place, frame.kind.close());
                 self.push(bracket);
                 self.frames.pop();
                 self.check(place);
-                self.phase = if self.frames.is_empty() { Phase::Done } else { Phase::Between };
+                self.phase = match self.frames.is_empty() {
+                    true => ReadingPhase::Done,
+                    false => ReadingPhase::Between,
+                };
             }
         }
         vec![self]
@@ -355,8 +358,8 @@ impl ArgumentReading {
         let style = Arc::clone(&self.style);
         let (object, array) = (&style.object, &style.array);
         let (end, between, begin, then) = match frame.kind {
-            FrameKind::Object => (&object.end, &object.between, &object.member, Then::Key),
-            FrameKind::Array => (&array.end, &array.between, &array.item, Then::Item),
+            FrameKind::Object => (&object.end, &object.between, &object.member, AfterSign::Key),
+            FrameKind::Array => (&array.end, &array.between, &array.item, AfterSign::Item),
         };
         let end = [end.as_str(), &frame.behind].concat();
         let begin = match frame.count {
@@ -365,7 +368,7 @@ impl ArgumentReading {
         };
         let mut ways = Vec::new();
         if !end.is_empty() {
-            ways.push(self.clone().sign(&end, Then::EndOfFrame));
+            ways.push(self.clone().sign(&end, AfterSign::EndOfFrame));
         }
         ways.push(self.sign(&begin, then));
         ways
@@ -425,7 +428,7 @@ impl ArgumentReading {
             let mut one = self.clone();
             let from = is_ambiguous.then_some(one.checked.len());
             one.value = Some(OpenValue { set, from });
-            one.sign(&signs(&style, kind).open, Then::Value(kind, end.to_owned()))
+            one.sign(&signs(&style, kind).open, AfterSign::Value(kind, end.to_owned()))
         };
         kinds.into_iter().map(value).collect()
     }
@@ -438,7 +441,7 @@ impl ArgumentReading {
             (Written::Text, _) => {
                 self.push("\"");
                 let (end, strip) = (end.chars().collect(), signs.strip);
-                Phase::Text { held: String::new(), is_begun: false, end, strip }
+                ReadingPhase::Text { held: String::new(), is_begun: false, end, strip }
             }
             (Written::Style, kind) => {
                 let (kind, begin) = match kind {
@@ -449,9 +452,11 @@ impl ArgumentReading {
                 let place = self.value.take().unwrap_or(OpenValue { set: Set::ANY, from: None });
                 self.frames.push(Frame::new(kind, place, end));
                 self.push(kind.open());
-                Phase::Sign(begin.chars().collect(), 0, Then::Between)
+                ReadingPhase::Sign(begin.chars().collect(), 0, AfterSign::Between)
             }
-            (Written::Json, _) => Phase::Json { value: OpenJson::new(style.literals), kind, end },
+            (Written::Json, _) => {
+                ReadingPhase::Json { value: OpenJson::new(style.literals), kind, end }
+            }
         };
     }
 }

@@ -5,7 +5,7 @@
 //! look different. So small schemas without identifiers of their own are compared by their
 //! keywords, annotations left out, and the first of equals stands for all.
 
-use crate::json_schema::document::draft::{Holds, holds};
+use crate::json_schema::document::draft::{SubschemaPosition, subschema_position};
 use crate::json_schema::document::{Value, ValueId};
 use crate::json_schema::set::{Set, SetExpr, Sets};
 
@@ -90,8 +90,8 @@ fn write_schema(sets: &Sets<'_>, at: ValueId, out: &mut String, left: &mut usize
             return None;
         }
         out.push_str(&format!("{keyword:?}:"));
-        match (holds(keyword), sets.document.value(value)) {
-            (Some(Holds::Map), Value::Object(map)) => {
+        match (subschema_position(keyword), sets.document.value(value)) {
+            (Some(SubschemaPosition::Map), Value::Object(map)) => {
                 out.push('{');
                 for (key, child) in map.iter() {
                     out.push_str(&format!("{key:?}:"));
@@ -99,7 +99,10 @@ fn write_schema(sets: &Sets<'_>, at: ValueId, out: &mut String, left: &mut usize
                 }
                 out.push('}');
             }
-            (Some(Holds::List | Holds::SchemaOrList), Value::Array(items)) => {
+            (
+                Some(SubschemaPosition::List | SubschemaPosition::SchemaOrList),
+                Value::Array(items),
+            ) => {
                 out.push('[');
                 items.iter().try_for_each(|&item| write_schema(sets, item, out, left))?;
                 out.push(']');

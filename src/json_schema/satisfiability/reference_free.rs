@@ -4,7 +4,7 @@
 //! `enum`, `const` or `type` decides it. A schema without references is made of its own parts
 //! alone, so it can be unfolded whatever else is unfolding.
 
-use crate::json_schema::document::draft::{Holds, holds};
+use crate::json_schema::document::draft::{SubschemaPosition, subschema_position};
 use crate::json_schema::document::{Value, ValueId};
 use crate::json_schema::set::memo::Reach;
 use crate::json_schema::set::{Set, SetExpr, Sets};
@@ -91,9 +91,11 @@ fn reach_of_schema(sets: &mut Sets<'_>, at: ValueId) -> Reach {
             "unevaluatedItems" | "unevaluatedProperties" => Reach::Unbounded,
             _ if !IN_PLACE.contains(&keyword) => Reach::ReferenceFree,
             _ => {
-                let schemas = match (holds(keyword), document.value(value)) {
-                    (Some(Holds::List), Value::Array(items)) => items.to_vec(),
-                    (Some(Holds::Map), Value::Object(map)) => map.iter().map(|m| m.1).collect(),
+                let schemas = match (subschema_position(keyword), document.value(value)) {
+                    (Some(SubschemaPosition::List), Value::Array(items)) => items.to_vec(),
+                    (Some(SubschemaPosition::Map), Value::Object(map)) => {
+                        map.iter().map(|m| m.1).collect()
+                    }
                     _ => vec![value],
                 };
                 let inner = schemas.into_iter().map(|schema| reach_of_schema(sets, schema));

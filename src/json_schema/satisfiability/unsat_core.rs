@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use crate::error::{Error, ErrorKind};
-use crate::json_schema::document::draft::{Holds, holds};
+use crate::json_schema::document::draft::{SubschemaPosition, subschema_position};
 use crate::json_schema::document::{Document, Value, ValueId};
 use crate::json_schema::options::Options;
 use crate::json_schema::set::{BaseLanguages, Set, Sets};
@@ -105,14 +105,19 @@ pub(crate) fn schemas(document: &Document, root: ValueId) -> Vec<ValueId> {
         next += 1;
         let Some(members) = document.members(schema) else { continue };
         for (keyword, value) in members.iter() {
-            match (holds(keyword), document.value(value)) {
-                (Some(Holds::Map), Value::Object(map)) => {
+            match (subschema_position(keyword), document.value(value)) {
+                (Some(SubschemaPosition::Map), Value::Object(map)) => {
                     found.extend(map.iter().map(|(_, child)| child));
                 }
-                (Some(Holds::List | Holds::SchemaOrList), Value::Array(items)) => {
+                (
+                    Some(SubschemaPosition::List | SubschemaPosition::SchemaOrList),
+                    Value::Array(items),
+                ) => {
                     found.extend(items.iter().copied());
                 }
-                (Some(Holds::Schema | Holds::SchemaOrList), _) => found.push(value),
+                (Some(SubschemaPosition::Schema | SubschemaPosition::SchemaOrList), _) => {
+                    found.push(value)
+                }
                 _ => {}
             }
         }

@@ -39,7 +39,7 @@ pub(crate) use expert_names::{EXPERTS, GATE_UP, GATED, SHARED_EXPERT};
 use metadata::Metadata;
 pub(super) use parts::PartName;
 use parts::{Parts, of_model};
-use tensor_names::{Extent, TensorPlace};
+use tensor_names::{TensorExtent, TensorPlace};
 
 /// A model in a GGUF file, or in several that belong together.
 #[derive(Debug)]
@@ -151,13 +151,13 @@ impl GgufFile {
         let (path, mut bytes) = self.parts.data(tensor);
         let mut shape = tensor.shape.clone();
         match &place.extent {
-            Extent::Whole => {}
-            Extent::Row => shape.insert(0, 1),
-            Extent::Expert(index) => {
+            TensorExtent::Whole => {}
+            TensorExtent::Row => shape.insert(0, 1),
+            TensorExtent::Expert(index) => {
                 let len = bytes.len() / shape.remove(0);
                 bytes = &bytes[index * len..(index + 1) * len];
             }
-            Extent::Rows(rows) => {
+            TensorExtent::Rows(rows) => {
                 let len = bytes.len() / shape[0];
                 bytes = &bytes[rows.start * len..rows.end * len];
                 shape[0] = rows.len();

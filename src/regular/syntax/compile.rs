@@ -16,7 +16,7 @@ use self::lookbehind::LeftContexts;
 pub(crate) use self::preferred_match::compile_preferred;
 pub(crate) use self::with_context::compile_with_context;
 use super::options::Anchoring;
-use super::pattern::{AssertionSource, Look, Pattern};
+use super::pattern::{Assertion, AssertionSource, Pattern};
 use super::pattern_error::error_at;
 use crate::error::Result;
 use crate::regular::encoding::CodePoints;
@@ -62,24 +62,24 @@ struct PatternCompiler<'a> {
     /// Languages that must be empty; otherwise an atomic group changes what is matched.
     atomic_obligations: Vec<(Language, AssertionSource)>,
     /// Where the pattern is compiled within a text: its marks, and the part that is being lowered.
-    marks: Option<(MarkedText, Part)>,
+    marks: Option<(MarkedText, PatternRegion)>,
 }
 
 /// The part of a pattern that characters stand in: conditions read text with marks in it.
 #[derive(Clone, Copy)]
-enum Part {
+enum PatternRegion {
     Match,
     Ahead,
     Behind,
 }
 
 /// A pattern whose parts without assertions are languages.
-enum Lowered {
+enum LoweredPattern {
     Plain(Language),
-    Concat(Vec<Lowered>),
-    Alternate(Vec<Lowered>),
+    Concat(Vec<LoweredPattern>),
+    Alternate(Vec<LoweredPattern>),
     Repeat {
-        body: Box<Lowered>,
+        body: Box<LoweredPattern>,
         min: u32,
         max: Option<u32>,
         greedy: bool,
@@ -88,7 +88,7 @@ enum Lowered {
     /// The end of the text, in what a condition looks at: marks alone may follow.
     TextEnd,
     Ahead {
-        body: Box<Lowered>,
+        body: Box<LoweredPattern>,
         negated: bool,
     },
     /// The index of the language that the text before must be in, or must not be in.
@@ -147,12 +147,13 @@ impl PatternCompiler<'_> {
     ) -> Result<Language> {
         let mut prefixes = Vec::new();
         let part = self.lower(pattern, &mut prefixes)?;
-        let mut parts: Vec<Lowered> = before.map(Lowered::Plain).into_iter().collect();
+        let mut parts: Vec<LoweredPattern> =
+            before.map(LoweredPattern::Plain).into_iter().collect();
         parts.push(part);
         let contexts = LeftContexts::new(self.languages, &prefixes, self.text)?;
         let rest = vec![after; contexts.len()];
         let mut scope = ContextScope { compiler: self, contexts, variables: Vec::new() };
-        let all = scope.matches_then(&Lowered::Concat(parts), &rest)?;
+        let all = scope.matches_then(&LoweredPattern::Concat(parts), &rest)?;
         let ContextScope { contexts, variables, .. } = scope;
         self.finish(&contexts, variables, all[0])
     }
@@ -177,7 +178,7 @@ impl PatternCompiler<'_> {
 
     /// The pattern with parts without assertions compiled. `prefixes` collects the languages of its
     /// lookbehinds.
-    fn lower(&mut self, pattern: &Pattern, prefixes: &mut Vec<Language>) -> Result<Lowered> {
+    fn lower(&mut self, pattern: &Pattern, prefixes: &mut Vec<Language>) -> Result<LoweredPattern> {
         Ok(match pattern {
             Pattern::Class(class) => {
                 let ranges: Vec<(u32, u32)> =
@@ -185,48 +186,54 @@ impl PatternCompiler<'_> {
                 let Self { languages, spelling, .. } = self;
                 let known = self.classes.entry(ranges);
                 let class = *known.or_insert_with_key(|ranges| spelling.class(languages, ranges));
-                Lowered::Plain(self.among_marks(class))
+                LoweredPattern::Plain(self.among_marks(class))
             }
             Pattern::Concat(patterns) => {
-                let mut parts: Vec<Lowered> = Vec::new();
+                let mut parts: Vec<LoweredPattern> = Vec::new();
                 let mut run = Vec::new();
                 for pattern in patterns {
                     match self.lower(pattern, prefixes)? {
-                        Lowered::Plain(language) => run.push(language),
+                        LoweredPattern::Plain(language) => run.push(language),
                         part => {
                             if !run.is_empty() {
-                                parts.push(Lowered::Plain(self.languages.concat(run.drain(..))));
+                                parts.push(LoweredPattern::Plain(
+                                    self.languages.concat(run.drain(..)),
+                                ));
                             }
                             parts.push(part);
                         }
                     }
                 }
                 if parts.is_empty() || !run.is_empty() {
-                    parts.push(Lowered::Plain(self.languages.concat(run)));
+                    parts.push(LoweredPattern::Plain(self.languages.concat(run)));
                 }
-                if parts.len() == 1 { parts.swap_remove(0) } else { Lowered::Concat(parts) }
+                if parts.len() == 1 { parts.swap_remove(0) } else { LoweredPattern::Concat(parts) }
             }
             Pattern::Alternate(patterns) => {
                 let mut plain = Vec::new();
                 let mut parts = Vec::new();
                 for pattern in patterns {
                     match self.lower(pattern, prefixes)? {
-                        Lowered::Plain(language) if !self.is_ordered => plain.push(language),
+                        LoweredPattern::Plain(language) if !self.is_ordered => plain.push(language),
                         part => parts.push(part),
                     }
                 }
                 if parts.is_empty() || !plain.is_empty() {
-                    parts.push(Lowered::Plain(self.languages.union(plain)));
+                    parts.push(LoweredPattern::Plain(self.languages.union(plain)));
                 }
-                if parts.len() == 1 { parts.swap_remove(0) } else { Lowered::Alternate(parts) }
+                if parts.len() == 1 {
+                    parts.swap_remove(0)
+                } else {
+                    LoweredPattern::Alternate(parts)
+                }
             }
             Pattern::Repeat { body, min, max, greedy } => match self.lower(body, prefixes)? {
-                Lowered::Plain(body) if !self.is_ordered || Some(*min) == *max => {
-                    Lowered::Plain(self.languages.repeat(body, *min, *max))
+                LoweredPattern::Plain(body) if !self.is_ordered || Some(*min) == *max => {
+                    LoweredPattern::Plain(self.languages.repeat(body, *min, *max))
                 }
                 body => {
                     let (body, greedy) = (Box::new(body), *greedy);
-                    Lowered::Repeat { body, min: *min, max: *max, greedy }
+                    LoweredPattern::Repeat { body, min: *min, max: *max, greedy }
                 }
             },
             Pattern::Atomic { at, .. } if self.is_ordered => {
@@ -236,31 +243,28 @@ impl PatternCompiler<'_> {
             }
             Pattern::Atomic { body, greedy, at } => {
                 let lowered = self.lower(body, prefixes)?;
-                let Lowered::Plain(language) = lowered else {
+                let LoweredPattern::Plain(language) = lowered else {
                     let message = format!("{} with assertions in it is not supported", at.name);
                     return Err(
                         error_at(at.byte, message).with_help("write it as an ordinary group")
                     );
                 };
                 let atomic = self.atomic(body, language, *greedy, *at, prefixes)?;
-                Lowered::Atomic { language, atomic, at: *at }
+                LoweredPattern::Atomic { language, atomic, at: *at }
             }
             Pattern::Look { look, .. } => match look {
-                Look::Start => {
+                Assertion::Start => {
                     let start = self.before_match();
                     behind(prefixes, start, false)
                 }
-                Look::End => match self.marks {
-                    Some((_, Part::Ahead | Part::Behind)) => Lowered::TextEnd,
-                    _ => Lowered::End,
-                },
-                Look::Ahead { body, negated } => {
-                    let outer = self.enter(Part::Ahead);
+                Assertion::End => LoweredPattern::End,
+                Assertion::Ahead { body, negated } => {
+                    let outer = self.enter(PatternRegion::Ahead);
                     let body = Box::new(self.lower(body, prefixes)?);
                     self.leave(outer);
-                    Lowered::Ahead { body, negated: *negated }
+                    LoweredPattern::Ahead { body, negated: *negated }
                 }
-                Look::Behind { body, negated } => {
+                Assertion::Behind { body, negated } => {
                     if let Some(at) = looks_ahead(body) {
                         let message = format!("{} inside a lookbehind is not supported", at.name);
                         return Err(
@@ -268,7 +272,7 @@ impl PatternCompiler<'_> {
                         );
                     }
                     let text = self.text;
-                    let outer = self.enter(Part::Behind);
+                    let outer = self.enter(PatternRegion::Behind);
                     let prefix = self.language(body, Some(text), Language::EPSILON)?;
                     self.leave(outer);
                     behind(prefixes, prefix, *negated)
@@ -299,7 +303,7 @@ impl PatternCompiler<'_> {
         if let Pattern::Repeat { body, min, max, .. } = body
             && greedy
             && let Some(class) = one_character(body)
-            && let Lowered::Plain(class) = self.lower(&class, prefixes)?
+            && let LoweredPattern::Plain(class) = self.lower(&class, prefixes)?
         {
             return Ok(AtomicChoice::Longest { class, min: *min, max: *max });
         }
@@ -321,13 +325,13 @@ fn one_character(pattern: &Pattern) -> Option<Pattern> {
 }
 
 /// A condition on the text before, by the index of its language.
-fn behind(prefixes: &mut Vec<Language>, prefix: Language, negated: bool) -> Lowered {
+fn behind(prefixes: &mut Vec<Language>, prefix: Language, negated: bool) -> LoweredPattern {
     let known = prefixes.iter().position(|&p| p == prefix);
     let prefix = known.unwrap_or_else(|| {
         prefixes.push(prefix);
         prefixes.len() - 1
     });
-    Lowered::Behind { prefix, negated }
+    LoweredPattern::Behind { prefix, negated }
 }
 
 /// The first assertion of a pattern about the text after it.
@@ -336,9 +340,9 @@ fn looks_ahead(pattern: &Pattern) -> Option<AssertionSource> {
         Pattern::Class(_) => None,
         Pattern::Concat(parts) | Pattern::Alternate(parts) => parts.iter().find_map(looks_ahead),
         Pattern::Repeat { body, .. } | Pattern::Atomic { body, .. } => looks_ahead(body),
-        Pattern::Look { look: Look::End | Look::Ahead { .. }, at } => Some(*at),
-        Pattern::Look { look: Look::Start, .. } => None,
-        Pattern::Look { look: Look::Behind { body, .. }, .. } => looks_ahead(body),
+        Pattern::Look { look: Assertion::End | Assertion::Ahead { .. }, at } => Some(*at),
+        Pattern::Look { look: Assertion::Start, .. } => None,
+        Pattern::Look { look: Assertion::Behind { body, .. }, .. } => looks_ahead(body),
     }
 }
 
@@ -390,10 +394,10 @@ impl ContextScope<'_, '_> {
     }
 
     /// A match of the part, then `rest`.
-    fn matches_then(&mut self, part: &Lowered, rest: &[Language]) -> Result<ByContext> {
+    fn matches_then(&mut self, part: &LoweredPattern, rest: &[Language]) -> Result<ByContext> {
         self.count()?;
         match part {
-            Lowered::Plain(language) => {
+            LoweredPattern::Plain(language) => {
                 if rest.iter().all(|&r| r == rest[0]) {
                     return Ok(vec![self.languages().concat([*language, rest[0]]); rest.len()]);
                 }
@@ -403,22 +407,24 @@ impl ContextScope<'_, '_> {
                 }
                 Ok(nonempty)
             }
-            Lowered::Concat(parts) => parts
+            LoweredPattern::Concat(parts) => parts
                 .iter()
                 .rev()
                 .try_fold(rest.to_vec(), |rest, part| self.matches_then(part, &rest)),
-            Lowered::Alternate(parts) => {
+            LoweredPattern::Alternate(parts) => {
                 parts.iter().try_fold(self.empty_by_context(), |all, part| {
                     let one = self.matches_then(part, rest)?;
                     Ok(self.unite(&all, &one))
                 })
             }
-            Lowered::Repeat { body, min, max, .. } => Ok(self.repeat(body, *min, *max, rest)?.0),
-            Lowered::Atomic { language, atomic, at } => {
-                self.require_same_as_ordinary(*atomic, *at, rest)?;
-                self.matches_then(&Lowered::Plain(*language), rest)
+            LoweredPattern::Repeat { body, min, max, .. } => {
+                Ok(self.repeat(body, *min, *max, rest)?.0)
             }
-            Lowered::End | Lowered::TextEnd | Lowered::Ahead { .. } | Lowered::Behind { .. } => {
+            LoweredPattern::Atomic { language, atomic, at } => {
+                self.require_same_as_ordinary(*atomic, *at, rest)?;
+                self.matches_then(&LoweredPattern::Plain(*language), rest)
+            }
+            LoweredPattern::End | LoweredPattern::Ahead { .. } | LoweredPattern::Behind { .. } => {
                 let condition = self.empty_match_condition(part)?;
                 Ok(self.intersect(&condition, rest))
             }
@@ -426,15 +432,19 @@ impl ContextScope<'_, '_> {
     }
 
     /// A match of at least one character, then `rest`.
-    fn nonempty_matches_then(&mut self, part: &Lowered, rest: &[Language]) -> Result<ByContext> {
+    fn nonempty_matches_then(
+        &mut self,
+        part: &LoweredPattern,
+        rest: &[Language],
+    ) -> Result<ByContext> {
         self.count()?;
         match part {
-            Lowered::Plain(language) => {
+            LoweredPattern::Plain(language) => {
                 let piece = self.languages().without_epsilon(*language);
                 let Self { compiler, contexts, .. } = self;
                 Ok(contexts.then(compiler.languages, piece, rest))
             }
-            Lowered::Concat(parts) => {
+            LoweredPattern::Concat(parts) => {
                 // Of what follows in the sequence: matches that consume something, and all.
                 let (mut nonempty, mut full) = (self.empty_by_context(), rest.to_vec());
                 for part in parts.iter().rev() {
@@ -446,18 +456,20 @@ impl ContextScope<'_, '_> {
                 }
                 Ok(nonempty)
             }
-            Lowered::Alternate(parts) => {
+            LoweredPattern::Alternate(parts) => {
                 parts.iter().try_fold(self.empty_by_context(), |all, part| {
                     let one = self.nonempty_matches_then(part, rest)?;
                     Ok(self.unite(&all, &one))
                 })
             }
-            Lowered::Repeat { body, min, max, .. } => Ok(self.repeat(body, *min, *max, rest)?.1),
-            Lowered::Atomic { language, atomic, at } => {
-                self.require_same_as_ordinary(*atomic, *at, rest)?;
-                self.nonempty_matches_then(&Lowered::Plain(*language), rest)
+            LoweredPattern::Repeat { body, min, max, .. } => {
+                Ok(self.repeat(body, *min, *max, rest)?.1)
             }
-            Lowered::End | Lowered::TextEnd | Lowered::Ahead { .. } | Lowered::Behind { .. } => {
+            LoweredPattern::Atomic { language, atomic, at } => {
+                self.require_same_as_ordinary(*atomic, *at, rest)?;
+                self.nonempty_matches_then(&LoweredPattern::Plain(*language), rest)
+            }
+            LoweredPattern::End | LoweredPattern::Ahead { .. } | LoweredPattern::Behind { .. } => {
                 Ok(self.empty_by_context())
             }
         }
@@ -501,37 +513,33 @@ impl ContextScope<'_, '_> {
     }
 
     /// The condition on the rest, context by context, under which the part matches the empty string.
-    fn empty_match_condition(&mut self, part: &Lowered) -> Result<ByContext> {
+    fn empty_match_condition(&mut self, part: &LoweredPattern) -> Result<ByContext> {
         self.count()?;
         let count = self.contexts.len();
         let all_or_nothing = |yes| if yes { Language::ALL } else { Language::EMPTY };
         Ok(match part {
-            Lowered::Plain(language) | Lowered::Atomic { language, .. } => {
+            LoweredPattern::Plain(language) | LoweredPattern::Atomic { language, .. } => {
                 vec![all_or_nothing(self.languages().is_nullable(*language)); count]
             }
-            Lowered::Concat(parts) => {
+            LoweredPattern::Concat(parts) => {
                 parts.iter().try_fold(vec![Language::ALL; count], |all, part| {
                     let one = self.empty_match_condition(part)?;
                     Ok(self.intersect(&all, &one))
                 })?
             }
-            Lowered::Alternate(parts) => {
+            LoweredPattern::Alternate(parts) => {
                 parts.iter().try_fold(self.empty_by_context(), |all, part| {
                     let one = self.empty_match_condition(part)?;
                     Ok(self.unite(&all, &one))
                 })?
             }
-            Lowered::Repeat { min: 0, .. } => vec![Language::ALL; count],
-            Lowered::Repeat { body, .. } => self.empty_match_condition(body)?,
-            Lowered::End => {
+            LoweredPattern::Repeat { min: 0, .. } => vec![Language::ALL; count],
+            LoweredPattern::Repeat { body, .. } => self.empty_match_condition(body)?,
+            LoweredPattern::End => {
                 let end = self.compiler.behind_match();
                 vec![end; count]
             }
-            Lowered::TextEnd => {
-                let end = self.compiler.only_marks();
-                vec![end; count]
-            }
-            Lowered::Ahead { body, negated } => {
+            LoweredPattern::Ahead { body, negated } => {
                 let mut found = self.matches_then(body, &vec![Language::ALL; count])?;
                 if *negated {
                     for language in &mut found {
@@ -540,7 +548,7 @@ impl ContextScope<'_, '_> {
                 }
                 found
             }
-            Lowered::Behind { prefix, negated } => (0..count)
+            LoweredPattern::Behind { prefix, negated } => (0..count)
                 .map(|context| all_or_nothing(self.contexts.holds(context, *prefix) != *negated))
                 .collect(),
         })
@@ -551,7 +559,7 @@ impl ContextScope<'_, '_> {
     /// where `min` asks for them.
     fn repeat(
         &mut self,
-        body: &Lowered,
+        body: &LoweredPattern,
         min: u32,
         max: Option<u32>,
         rest: &[Language],
@@ -577,7 +585,7 @@ impl ContextScope<'_, '_> {
 
     /// An unbounded repeat of a body with assertions, then `rest`: all matches, and those that
     /// consume something.
-    fn star(&mut self, body: &Lowered, rest: &[Language]) -> Result<(ByContext, ByContext)> {
+    fn star(&mut self, body: &LoweredPattern, rest: &[Language]) -> Result<(ByContext, ByContext)> {
         let variables: Vec<_> = rest
             .iter()
             .map(|&rest| {

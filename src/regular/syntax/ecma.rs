@@ -7,7 +7,7 @@ pub(crate) mod identifiers;
 use regex_syntax::hir::ClassUnicode;
 
 use self::class::PatternAtom;
-use super::pattern::{AssertionSource, Look, Pattern, class_of};
+use super::pattern::{Assertion, AssertionSource, Pattern, class_of};
 use super::pattern_cursor::PatternCursor;
 use super::pattern_error::{MAX_NESTED_GROUPS, error_at};
 use crate::error::Result;
@@ -57,9 +57,9 @@ impl EcmaParser<'_> {
         let atom = match c {
             '^' | '$' => {
                 let pattern = match (c, self.cursor.flags.multiline) {
-                    ('^', false) => Pattern::look(Look::Start, mark("`^`")),
+                    ('^', false) => Pattern::look(Assertion::Start, mark("`^`")),
                     ('^', true) => Pattern::line_start(line_breaks(), mark("`^`")),
-                    (_, false) => Pattern::look(Look::End, mark("`$`")),
+                    (_, false) => Pattern::look(Assertion::End, mark("`$`")),
                     (_, true) => Pattern::line_end(line_breaks(), mark("`$`")),
                 };
                 return self.unrepeated(pattern, "an anchor");

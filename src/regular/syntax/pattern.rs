@@ -14,7 +14,7 @@ pub(crate) enum Pattern {
     /// `min` to `max` times, `None` for no bound; `greedy`: rather more often than less.
     Repeat { body: Box<Pattern>, min: u32, max: Option<u32>, greedy: bool },
     /// A condition on the text around a position.
-    Look { look: Look, at: AssertionSource },
+    Look { look: Assertion, at: AssertionSource },
     /// A group whose first match is never given back. `greedy`: whether the body is one greedy
     /// repeat.
     Atomic { body: Box<Pattern>, greedy: bool, at: AssertionSource },
@@ -22,7 +22,7 @@ pub(crate) enum Pattern {
 
 /// A condition on the text around a position; it consumes nothing.
 #[derive(Clone, Debug)]
-pub(crate) enum Look {
+pub(crate) enum Assertion {
     /// Nothing comes before.
     Start,
     /// Nothing comes after.
@@ -80,28 +80,28 @@ impl Pattern {
         Self::Repeat { body: Box::new(body), min, max, greedy: true }
     }
 
-    pub(crate) fn look(look: Look, at: AssertionSource) -> Self {
+    pub(crate) fn look(look: Assertion, at: AssertionSource) -> Self {
         Self::Look { look, at }
     }
 
     pub(crate) fn ahead(body: Self, negated: bool, at: AssertionSource) -> Self {
-        Self::look(Look::Ahead { body: Box::new(body), negated }, at)
+        Self::look(Assertion::Ahead { body: Box::new(body), negated }, at)
     }
 
     pub(crate) fn behind(body: Self, negated: bool, at: AssertionSource) -> Self {
-        Self::look(Look::Behind { body: Box::new(body), negated }, at)
+        Self::look(Assertion::Behind { body: Box::new(body), negated }, at)
     }
 
     /// At the start of the text or just after one of `breaks`.
     pub(crate) fn line_start(breaks: ClassUnicode, at: AssertionSource) -> Self {
         let after = Self::behind(Self::Class(breaks), false, at);
-        Self::Alternate(vec![Self::look(Look::Start, at), after])
+        Self::Alternate(vec![Self::look(Assertion::Start, at), after])
     }
 
     /// At the end of the text or just before one of `breaks`.
     pub(crate) fn line_end(breaks: ClassUnicode, at: AssertionSource) -> Self {
         let before = Self::ahead(Self::Class(breaks), false, at);
-        Self::Alternate(vec![Self::look(Look::End, at), before])
+        Self::Alternate(vec![Self::look(Assertion::End, at), before])
     }
 
     /// Between a character of `word` and one outside or the text's edge; negated, anywhere else.

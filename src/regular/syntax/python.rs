@@ -13,7 +13,7 @@ mod escape;
 use regex_syntax::hir::ClassUnicode;
 
 use self::escape::PythonEscape;
-use super::pattern::{AssertionSource, Look, Pattern, class_of};
+use super::pattern::{Assertion, AssertionSource, Pattern, class_of};
 use super::pattern_cursor::PatternCursor;
 use super::pattern_error::{MAX_NESTED_GROUPS, error_at};
 use crate::error::{Error, Result};
@@ -42,7 +42,7 @@ struct PythonParser<'a> {
 }
 
 /// An item, by what a quantifier behind it does.
-enum Item {
+enum QuantifierTarget {
     Repeatable(Pattern),
     /// An anchor or word boundary.
     Anchor(Pattern),
@@ -97,9 +97,9 @@ impl PythonParser<'_> {
     fn item(&mut self) -> Result<Option<Pattern>> {
         let item = self.unquantified()?;
         let (anchor, pattern) = match item {
-            Item::Nothing => return Ok(None),
-            Item::Anchor(pattern) => (true, pattern),
-            Item::Repeatable(pattern) => (false, pattern),
+            QuantifierTarget::Nothing => return Ok(None),
+            QuantifierTarget::Anchor(pattern) => (true, pattern),
+            QuantifierTarget::Repeatable(pattern) => (false, pattern),
         };
         self.is_begun = true;
         self.skip_ignored();
@@ -168,42 +168,49 @@ impl PythonParser<'_> {
         Ok(Some((min, max)))
     }
 
-    fn unquantified(&mut self) -> Result<Item> {
+    fn unquantified(&mut self) -> Result<QuantifierTarget> {
         let start = self.cursor.at;
         // `alternatives` has seen that there is a character.
-        let Some(c) = self.cursor.next() else { return Ok(Item::Nothing) };
+        let Some(c) = self.cursor.next() else { return Ok(QuantifierTarget::Nothing) };
         let mark = |name| AssertionSource { byte: start, name };
         let newline = || class_of([('\n', '\n')]);
         Ok(match c {
             '^' if self.cursor.flags.multiline => {
-                Item::Anchor(Pattern::line_start(newline(), mark("`^`")))
+                QuantifierTarget::Anchor(Pattern::line_start(newline(), mark("`^`")))
             }
-            '^' => Item::Anchor(Pattern::look(Look::Start, mark("`^`"))),
+            '^' => QuantifierTarget::Anchor(Pattern::look(Assertion::Start, mark("`^`"))),
             '$' if self.cursor.flags.multiline => {
-                Item::Anchor(Pattern::line_end(newline(), mark("`$`")))
+                QuantifierTarget::Anchor(Pattern::line_end(newline(), mark("`$`")))
             }
             '$' => {
-                let end = Pattern::look(Look::End, mark("`$`"));
+                let end = Pattern::look(Assertion::End, mark("`$`"));
                 let last = Pattern::Concat(vec![Pattern::Class(newline()), end.clone()]);
                 let before = Pattern::ahead(last, false, mark("`$`"));
-                Item::Anchor(Pattern::Alternate(vec![end, before]))
+                QuantifierTarget::Anchor(Pattern::Alternate(vec![end, before]))
             }
             '.' => {
                 let mut any = class_of((!self.cursor.flags.dot_all).then_some(('\n', '\n')));
                 any.negate();
-                Item::Repeatable(Pattern::Class(any))
+                QuantifierTarget::Repeatable(Pattern::Class(any))
             }
             '(' => return self.group(start),
-            '[' => Item::Repeatable(Pattern::Class(escape::class(&mut self.cursor, start)?)),
+            '[' => QuantifierTarget::Repeatable(Pattern::Class(escape::class(
+                &mut self.cursor,
+                start,
+            )?)),
             '\\' => match escape::escape(&mut self.cursor, start)? {
                 PythonEscape::Char(c) => self.literal(c),
-                PythonEscape::Class(class) => Item::Repeatable(Pattern::Class(class)),
-                PythonEscape::Start => Item::Anchor(Pattern::look(Look::Start, mark("`\\A`"))),
-                PythonEscape::End => Item::Anchor(Pattern::look(Look::End, mark("`\\Z`"))),
+                PythonEscape::Class(class) => QuantifierTarget::Repeatable(Pattern::Class(class)),
+                PythonEscape::Start => {
+                    QuantifierTarget::Anchor(Pattern::look(Assertion::Start, mark("`\\A`")))
+                }
+                PythonEscape::End => {
+                    QuantifierTarget::Anchor(Pattern::look(Assertion::End, mark("`\\Z`")))
+                }
                 PythonEscape::WordBoundary { negated } => {
                     let name = if negated { "`\\B`" } else { "`\\b`" };
                     let word = escape::word_class(self.cursor.flags);
-                    Item::Anchor(Pattern::word_boundary(&word, negated, mark(name)))
+                    QuantifierTarget::Anchor(Pattern::word_boundary(&word, negated, mark(name)))
                 }
             },
             '*' | '+' | '?' => return Err(nothing_to_repeat(start, c)),
@@ -220,13 +227,13 @@ impl PythonParser<'_> {
     }
 
     /// A code point that stands for itself. A lone surrogate is in no text.
-    fn literal(&self, c: u32) -> Item {
+    fn literal(&self, c: u32) -> QuantifierTarget {
         let class: ClassUnicode = class_of(char::from_u32(c).map(|c| (c, c)));
-        Item::Repeatable(Pattern::Class(escape::case_folded(class, self.cursor.flags)))
+        QuantifierTarget::Repeatable(Pattern::Class(escape::case_folded(class, self.cursor.flags)))
     }
 
     /// A group that was opened at `start`, with its closing parenthesis.
-    fn group(&mut self, start: usize) -> Result<Item> {
+    fn group(&mut self, start: usize) -> Result<QuantifierTarget> {
         if self.depth >= MAX_NESTED_GROUPS {
             let message = format!("groups nest deeper than {MAX_NESTED_GROUPS}");
             return Err(error_at(start, message).with_help("flatten the pattern"));
@@ -250,14 +257,14 @@ impl PythonParser<'_> {
             let rest = self.cursor.rest();
             let Some(end) = rest.find(')') else { return Err(never_closed(start)) };
             self.cursor.at += end + 1;
-            return Ok(Item::Nothing);
+            return Ok(QuantifierTarget::Nothing);
         } else if self.cursor.eat("?P=") {
             return Err(backreference(start, "(?P=…)"));
         } else if self.cursor.eat("?(") {
             return Err(error_at(start, "a conditional group has no regular meaning")
                 .with_help("write the two cases as alternatives"));
         } else if self.cursor.eat("?") && self.flags(start)? == FlagScope::Pattern {
-            return Ok(Item::Nothing);
+            return Ok(QuantifierTarget::Nothing);
         }
         self.is_begun = true;
         self.depth += 1;
@@ -267,7 +274,7 @@ impl PythonParser<'_> {
         if !self.cursor.eat(")") {
             return Err(never_closed(start));
         }
-        Ok(Item::Repeatable(match kind {
+        Ok(QuantifierTarget::Repeatable(match kind {
             GroupKind::Plain => body,
             GroupKind::Atomic => {
                 // A body of one item is that item.

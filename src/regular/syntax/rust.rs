@@ -8,7 +8,7 @@ use regex_syntax::ast::ErrorKind;
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind, Look as HirLook};
 
 use self::lookaround_syntax::{GroupExtension, RewrittenPattern, rewrite};
-use super::pattern::{AssertionSource, Look, Pattern, class_of};
+use super::pattern::{Assertion, AssertionSource, Pattern, class_of};
 use super::pattern_error::{MAX_NESTED_GROUPS, error_at};
 use crate::error::Result;
 
@@ -103,8 +103,8 @@ fn assertion(look: HirLook) -> Pattern {
     let behind = |word, negated| Pattern::behind(Pattern::Class(word), negated, at);
     let ahead = |word, negated| Pattern::ahead(Pattern::Class(word), negated, at);
     match look {
-        HirLook::Start => one(Look::Start),
-        HirLook::End => one(Look::End),
+        HirLook::Start => one(Assertion::Start),
+        HirLook::End => one(Assertion::End),
         HirLook::StartLF => Pattern::line_start(newline(), at),
         HirLook::EndLF => Pattern::line_end(newline(), at),
         // Not between `\r` and `\n`, which are one line break together.

@@ -292,7 +292,7 @@ fn choice(fields: &mut Fields) -> Result<QuestionParts, ApiError> {
     let (mut values, mut labels) = (Vec::new(), Vec::new());
     let mut asks = "Answer with one of these, and nothing else:".to_owned();
     for choice in options(fields, "choices", "value")? {
-        let Offer { value, label, description } = choice;
+        let QuestionOption { value, label, description } = choice;
         asks.push_str(&line(&label, description.as_deref()));
         values.push(value);
         labels.push(label);
@@ -314,7 +314,7 @@ fn score(fields: &mut Fields, max_labels: usize) -> Result<QuestionParts, ApiErr
     let mut asks =
         "Answer with one of these levels, from the lowest to the highest, and nothing else:"
             .to_owned();
-    for Offer { label, description, .. } in options(fields, "levels", "label")? {
+    for QuestionOption { label, description, .. } in options(fields, "levels", "label")? {
         asks.push_str(&line(&label, description.as_deref()));
         labels.push(label);
     }
@@ -369,14 +369,14 @@ fn range(fields: &mut Fields, max_labels: usize) -> Result<QuestionParts, ApiErr
 }
 
 /// One of the choices or levels of a question.
-struct Offer {
+struct QuestionOption {
     value: Value,
     label: Label,
     description: Option<String>,
 }
 
 /// Choices or levels: texts, or objects whose text is in the field `key`.
-fn options(fields: &mut Fields, list: &str, key: &str) -> Result<Vec<Offer>, ApiError> {
+fn options(fields: &mut Fields, list: &str, key: &str) -> Result<Vec<QuestionOption>, ApiError> {
     let place = fields.name(list);
     let items = match fields.value(list) {
         Some(Value::Array(items)) => items,
@@ -408,7 +408,7 @@ fn options(fields: &mut Fields, list: &str, key: &str) -> Result<Vec<Offer>, Api
         let spellings = texts(&mut item, "spellings")?.unwrap_or_else(|| vec![label.clone()]);
         item.finish()?;
         let label = Label { name: label, spellings };
-        options.push(Offer { value: value.unwrap_or_default(), label, description });
+        options.push(QuestionOption { value: value.unwrap_or_default(), label, description });
     }
     Ok(options)
 }

@@ -113,7 +113,7 @@ pub(super) fn rewrite(text: &GrammarText<'_>, grammar: &mut LinkedGrammar) -> Re
     let newline = LarkExpr { at, kind: LarkExprKind::Name(names.newline.clone()) };
     let mut in_brackets = ignored.clone();
     in_brackets.push(newline.clone());
-    let mut layout = Layout {
+    let mut layout = IndentationRewriter {
         text,
         names,
         groups,
@@ -152,7 +152,7 @@ pub(super) fn rewrite(text: &GrammarText<'_>, grammar: &mut LinkedGrammar) -> Re
     while let Some(work) = layout.todo.pop() {
         layout.work(work)?;
     }
-    let Layout { made, names, .. } = layout;
+    let IndentationRewriter { made, names, .. } = layout;
     let options = grammar.groups[0].options;
     let group = |rule: &str, ignored| IgnoreGroup {
         rule: rule.to_owned(),
@@ -168,14 +168,14 @@ pub(super) fn rewrite(text: &GrammarText<'_>, grammar: &mut LinkedGrammar) -> Re
 }
 
 /// A definition that is still to be made.
-enum Work {
+enum PendingDefinition {
     /// A rule with lines, between two states.
     Between(String, LineState, LineState),
     /// A rule between brackets.
     InBrackets(String),
 }
 
-struct Layout<'l> {
+struct IndentationRewriter<'l> {
     text: &'l GrammarText<'l>,
     names: LayoutNames,
     groups: Groups,
@@ -187,7 +187,7 @@ struct Layout<'l> {
     made: Vec<LinkedDefinition>,
     /// The names of definitions that are made, or to be made.
     known: FxHashSet<String>,
-    todo: Vec<Work>,
+    todo: Vec<PendingDefinition>,
     fresh: usize,
 }
 
@@ -221,7 +221,7 @@ const HEAD: &str = "line_head@";
 /// Ignored text that may follow an indentation: none that the indentation would have read.
 const BEHIND: &str = "behind@";
 
-impl Layout<'_> {
+impl IndentationRewriter<'_> {
     /// Finds the rules in which lines end, and those that may be empty.
     fn analyse(&mut self) {
         loop {
@@ -341,14 +341,14 @@ impl Layout<'_> {
     ) -> LarkExpr {
         let variant = format!("{rule}@{from:?}{to:?}");
         if self.known.insert(variant.clone()) {
-            self.todo.push(Work::Between(rule.to_owned(), from, to));
+            self.todo.push(PendingDefinition::Between(rule.to_owned(), from, to));
         }
         LarkExpr { at, kind: LarkExprKind::Parametric(variant, function) }
     }
 
-    fn work(&mut self, work: Work) -> Result<()> {
+    fn work(&mut self, work: PendingDefinition) -> Result<()> {
         match work {
-            Work::Between(rule, from, to) => {
+            PendingDefinition::Between(rule, from, to) => {
                 let Some(definition) = self.by_name.get(rule.as_str()) else { return Ok(()) };
                 let (at, body) = (definition.at, &definition.body);
                 if definition.is_template() {
@@ -359,7 +359,7 @@ impl Layout<'_> {
                 let variant = format!("{rule}@{from:?}{to:?}");
                 self.define(variant, at, body.unwrap_or(nothing), true, 0);
             }
-            Work::InBrackets(rule) => {
+            PendingDefinition::InBrackets(rule) => {
                 let Some(definition) = self.by_name.get(rule.as_str()) else { return Ok(()) };
                 let definition = (*definition).clone();
                 let body = self.in_brackets(&definition.body, &definition.parameters);

@@ -124,7 +124,7 @@ impl<'a> TerminalLanguages<'a> {
         expr: &LarkExpr,
         group: usize,
     ) -> Result<Option<Language>> {
-        TerminalReader::new(*self, rules, group).whole(expr)
+        TerminalWalk::new(*self, rules, group).whole(expr)
     }
 
     /// An alternative of a whole terminal that is read as one pattern; none where each part may be read by
@@ -135,7 +135,7 @@ impl<'a> TerminalLanguages<'a> {
         expr: &LarkExpr,
         group: usize,
     ) -> Result<Option<RuleExpr>> {
-        match TerminalReader::new(*self, rules, group).joined_pattern(expr)? {
+        match TerminalWalk::new(*self, rules, group).joined_pattern(expr)? {
             Some(tree) => self.terminal(rules, expr.at, &tree),
             None => Ok(None),
         }
@@ -279,7 +279,7 @@ impl<'a> TerminalLanguages<'a> {
 }
 
 /// A walk through an expression of terminals and the terminals that it names.
-struct TerminalReader<'r, 'a, 'e> {
+struct TerminalWalk<'r, 'a, 'e> {
     terminals: TerminalLanguages<'a>,
     rules: &'r mut RuleTable<'e>,
     /// The group of the definition that is being read.
@@ -290,7 +290,7 @@ struct TerminalReader<'r, 'a, 'e> {
     parts: usize,
 }
 
-impl<'r, 'a, 'e> TerminalReader<'r, 'a, 'e> {
+impl<'r, 'a, 'e> TerminalWalk<'r, 'a, 'e> {
     fn new(terminals: TerminalLanguages<'a>, rules: &'r mut RuleTable<'e>, group: usize) -> Self {
         Self { terminals, rules, group, nesting: 0, parts: 0 }
     }

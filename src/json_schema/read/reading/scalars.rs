@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{ArgumentReading, Phase, ReadPart, Then};
+use super::{AfterSign, ArgumentReading, ReadPart, ReadingPhase};
 use crate::json_schema::read::Kind;
 use crate::json_schema::read::json_end::{JsonEndScanner, JsonPart};
 use crate::json_schema::read::python::{PythonLiterals, json_of_python, python_word};
@@ -44,7 +44,7 @@ impl ArgumentReading {
             let sign: Vec<char> = stripped(&held, strip).chars().collect();
             if sign == end {
                 self.push("\"");
-                return self.then(Then::AfterValue).remove(0);
+                return self.then(AfterSign::AfterValue).remove(0);
             }
             if end.starts_with(&sign) {
                 break;
@@ -53,7 +53,7 @@ impl ArgumentReading {
             held.remove(0);
             self.push_quoted(first);
         }
-        self.phase = Phase::Text { held, is_begun, end, strip };
+        self.phase = ReadingPhase::Text { held, is_begun, end, strip };
         self
     }
 
@@ -76,7 +76,7 @@ impl ArgumentReading {
         held[..at].chars().for_each(|c| self.push_quoted(c));
         self.push("\"");
         let read = stripped(&held[at..], strip).chars().count();
-        self.phase = Phase::Sign(end, read, Then::AfterValue);
+        self.phase = ReadingPhase::Sign(end, read, AfterSign::AfterValue);
         self.step_into(ReadPart::Special(name), next);
     }
 
@@ -90,7 +90,7 @@ impl ArgumentReading {
         next: &mut Vec<Self>,
     ) {
         if value.is_bare() {
-            self.clone().sign(&end, Then::AfterValue).step_into(ReadPart::Char(c), next);
+            self.clone().sign(&end, AfterSign::AfterValue).step_into(ReadPart::Char(c), next);
         }
         let literals = self.style.literals;
         if !value.scanner.has_begun() && !begins(kind, c, literals) {
@@ -111,11 +111,12 @@ impl ArgumentReading {
             None => json.push(c),
         }
         self.push(&json);
-        next.push(if value.scanner.has_ended() {
-            self.sign(&end, Then::AfterValue)
-        } else {
-            self.phase = Phase::Json { value, kind, end };
-            self
+        next.push(match value.scanner.has_ended() {
+            true => self.sign(&end, AfterSign::AfterValue),
+            false => {
+                self.phase = ReadingPhase::Json { value, kind, end };
+                self
+            }
         });
     }
 }

@@ -15,7 +15,7 @@ use crate::error::Result;
 pub(super) struct TensorPlace {
     /// Index in the directory.
     pub(super) tensor: usize,
-    pub(super) extent: Extent,
+    pub(super) extent: TensorExtent,
     /// The number of heads whose rows are to be ordered by halves.
     pub(super) interleaved_heads: Option<usize>,
     /// Whether 1 is to be subtracted.
@@ -24,7 +24,7 @@ pub(super) struct TensorPlace {
 
 /// The part of a tensor in the file that is meant.
 #[derive(Debug)]
-pub(super) enum Extent {
+pub(super) enum TensorExtent {
     Whole,
     /// A vector that is a matrix of one row.
     Row,
@@ -63,7 +63,7 @@ pub(super) fn places(
     let prefix = architecture.prefix();
     let heads = metadata.sizes(&format!("{prefix}.attention.head_count"))?;
     let kv_heads = metadata.sizes(&format!("{prefix}.attention.head_count_kv"))?;
-    let names = Names { architecture, heads, kv_heads };
+    let names = TensorNameMap { architecture, heads, kv_heads };
     let mut places = FxHashMap::default();
     for (index, tensor) in tensors.iter().enumerate() {
         if READ_BY_CONFIG.contains(&tensor.name.as_str()) {
@@ -83,18 +83,18 @@ pub(super) fn places(
 
 /// A tensor as it lies in the file.
 fn whole(tensor: usize) -> TensorPlace {
-    TensorPlace { tensor, extent: Extent::Whole, interleaved_heads: None, is_one_more: false }
+    TensorPlace { tensor, extent: TensorExtent::Whole, interleaved_heads: None, is_one_more: false }
 }
 
 /// Hugging Face's names of an architecture.
-struct Names<'a> {
+struct TensorNameMap<'a> {
     architecture: &'a Architecture,
     /// Heads of queries of the layers, and of keys.
     heads: Option<Vec<usize>>,
     kv_heads: Option<Vec<usize>>,
 }
 
-impl Names<'_> {
+impl TensorNameMap<'_> {
     fn outside(&self, index: usize, tensor: &TensorData) -> Vec<(String, TensorPlace)> {
         let Some((stem, kind)) = tensor.name.rsplit_once('.') else { return Vec::new() };
         let names = self.architecture.outside.tensors;
@@ -115,11 +115,12 @@ impl Names<'_> {
         if let Some((_, name)) = architecture.whole_names.iter().find(|(name, _)| *name == own) {
             // The one whose Hugging Face's tensor is a matrix.
             let is_row = name.contains("moe_statics") && tensor.shape.len() == 1;
-            let extent = if is_row { Extent::Row } else { Extent::Whole };
+            let extent = if is_row { TensorExtent::Row } else { TensorExtent::Whole };
             return vec![(inside(name), TensorPlace { extent, ..whole(index) })];
         }
         if let Some(experts) = expert_names(architecture, stem, kind, tensor) {
-            let place = |expert| TensorPlace { extent: Extent::Expert(expert), ..whole(index) };
+            let place =
+                |expert| TensorPlace { extent: TensorExtent::Expert(expert), ..whole(index) };
             let experts = experts.iter().enumerate();
             return experts.map(|(expert, name)| (inside(name), place(expert))).collect();
         }
@@ -135,8 +136,8 @@ impl Names<'_> {
         };
         let extent = match tensor.shape.len() {
             // Older files have it as a vector.
-            1 if stem == "ffn_gate_inp_shexp" => Extent::Row,
-            _ => Extent::Whole,
+            1 if stem == "ffn_gate_inp_shexp" => TensorExtent::Row,
+            _ => TensorExtent::Whole,
         };
         let heads = match stem {
             "attn_q" => self.heads_of(layer).map(|(heads, _)| heads),
@@ -177,7 +178,7 @@ impl Names<'_> {
             from = rows.end;
             let interleaved = self.interleaved(heads, rows.len()).filter(|_| turns);
             let place = TensorPlace {
-                extent: Extent::Rows(rows),
+                extent: TensorExtent::Rows(rows),
                 interleaved_heads: interleaved,
                 ..whole(index)
             };

@@ -16,7 +16,7 @@
 //! is the last one. Hence two continuations are carried, `idle` where the iteration has consumed nothing
 //! and `moved` behind its first character.
 
-use super::{ByContext, ContextScope, LeftContexts, Lowered, PatternCompiler};
+use super::{ByContext, ContextScope, LeftContexts, LoweredPattern, PatternCompiler};
 use crate::error::Result;
 use crate::regular::encoding::CodePoints;
 use crate::regular::syntax::pattern::Pattern;
@@ -34,9 +34,10 @@ pub(crate) fn compile_preferred(
     let part = compiler.lower(pattern, &mut prefixes)?;
     let contexts = LeftContexts::new(compiler.languages, &prefixes, text)?;
     let count = contexts.len();
-    let end = Rest { whole: vec![Language::EPSILON; count], any: vec![Language::ALL; count] };
+    let end =
+        PreferredRest { whole: vec![Language::EPSILON; count], any: vec![Language::ALL; count] };
     let mut scope = ContextScope { compiler: &mut compiler, contexts, variables: Vec::new() };
-    let start = scope.preferred(&part, &Rests { idle: end.clone(), moved: end })?;
+    let start = scope.preferred(&part, &RestsByProgress { idle: end.clone(), moved: end })?;
     let ContextScope { contexts, variables, .. } = scope;
     let language = compiler.finish(&contexts, variables, start.idle.whole[0])?;
     let language = compiler.languages.intersect([language, text]);
@@ -46,7 +47,7 @@ pub(crate) fn compile_preferred(
 
 /// The rests on which what follows succeeds.
 #[derive(Clone)]
-pub(super) struct Rest {
+pub(super) struct PreferredRest {
     /// Its first way of succeeding ends at the end of the text.
     pub(super) whole: ByContext,
     /// It succeeds in some way.
@@ -55,116 +56,137 @@ pub(super) struct Rest {
 
 /// The rests that may follow, by whether the iteration of the innermost repeat has consumed a character.
 #[derive(Clone)]
-pub(super) struct Rests {
-    pub(super) idle: Rest,
-    pub(super) moved: Rest,
+pub(super) struct RestsByProgress {
+    pub(super) idle: PreferredRest,
+    pub(super) moved: PreferredRest,
 }
 
-impl Rests {
-    fn same(rest: Rest) -> Self {
+impl RestsByProgress {
+    fn same(rest: PreferredRest) -> Self {
         Self { idle: rest.clone(), moved: rest }
     }
 }
 
 impl ContextScope<'_, '_> {
     /// A match of the part, then what follows.
-    pub(super) fn preferred(&mut self, part: &Lowered, rests: &Rests) -> Result<Rests> {
+    pub(super) fn preferred(
+        &mut self,
+        part: &LoweredPattern,
+        rests: &RestsByProgress,
+    ) -> Result<RestsByProgress> {
         self.count()?;
         match part {
-            Lowered::Plain(Language::EPSILON) => Ok(rests.clone()),
+            LoweredPattern::Plain(Language::EPSILON) => Ok(rests.clone()),
             // Classes and fixed numbers of them: one way to match, which consumes something. Atomic groups are
             // refused before this.
-            Lowered::Plain(_) | Lowered::Atomic { .. } => {
-                let Rest { whole, any } = &rests.moved;
+            LoweredPattern::Plain(_) | LoweredPattern::Atomic { .. } => {
+                let PreferredRest { whole, any } = &rests.moved;
                 let (whole, any) = (self.matches_then(part, whole)?, self.matches_then(part, any)?);
-                Ok(Rests::same(Rest { whole, any }))
+                Ok(RestsByProgress::same(PreferredRest { whole, any }))
             }
-            Lowered::Concat(parts) => parts
+            LoweredPattern::Concat(parts) => parts
                 .iter()
                 .rev()
                 .try_fold(rests.clone(), |rests, part| self.preferred(part, &rests)),
-            Lowered::Alternate(parts) => {
-                let none = Rest { whole: self.empty_by_context(), any: self.empty_by_context() };
-                parts.iter().try_fold(Rests::same(none), |first, part| {
+            LoweredPattern::Alternate(parts) => {
+                let none =
+                    PreferredRest { whole: self.empty_by_context(), any: self.empty_by_context() };
+                parts.iter().try_fold(RestsByProgress::same(none), |first, part| {
                     let then = self.preferred(part, rests)?;
-                    Ok(Rests {
+                    Ok(RestsByProgress {
                         idle: self.in_order(&first.idle, &then.idle),
                         moved: self.in_order(&first.moved, &then.moved),
                     })
                 })
             }
-            &Lowered::Repeat { ref body, min, max, greedy } => {
+            &LoweredPattern::Repeat { ref body, min, max, greedy } => {
                 let idle =
                     self.preferred_repeat(body, (min, max), greedy, &rests.idle, &rests.moved)?;
                 let moved =
                     self.preferred_repeat(body, (min, max), greedy, &rests.moved, &rests.moved)?;
-                Ok(Rests { idle, moved })
+                Ok(RestsByProgress { idle, moved })
             }
-            Lowered::End | Lowered::TextEnd | Lowered::Ahead { .. } | Lowered::Behind { .. } => {
+            LoweredPattern::End | LoweredPattern::Ahead { .. } | LoweredPattern::Behind { .. } => {
                 let condition = self.empty_match_condition(part)?;
-                let mut under = |rest: &Rest| Rest {
+                let mut under = |rest: &PreferredRest| PreferredRest {
                     whole: self.intersect(&condition, &rest.whole),
                     any: self.intersect(&condition, &rest.any),
                 };
-                Ok(Rests { idle: under(&rests.idle), moved: under(&rests.moved) })
+                Ok(RestsByProgress { idle: under(&rests.idle), moved: under(&rests.moved) })
             }
         }
     }
 
     /// The first alternative, or the second where no way through the first succeeds.
-    fn in_order(&mut self, first: &Rest, second: &Rest) -> Rest {
+    fn in_order(&mut self, first: &PreferredRest, second: &PreferredRest) -> PreferredRest {
         let l = self.languages();
         let failed = |l: &mut Languages, (&second, &any): (&Language, &Language)| {
             if second == Language::EMPTY { second } else { l.difference(second, any) }
         };
         let later: ByContext =
             second.whole.iter().zip(&first.any).map(|pair| failed(l, pair)).collect();
-        Rest { whole: self.unite(&first.whole, &later), any: self.unite(&first.any, &second.any) }
+        PreferredRest {
+            whole: self.unite(&first.whole, &later),
+            any: self.unite(&first.any, &second.any),
+        }
     }
 
     /// One iteration more and then `again`, or what follows the repeat.
-    fn iteration(&mut self, again: &Rest, rest: &Rest, greedy: bool) -> Rest {
+    fn iteration(
+        &mut self,
+        again: &PreferredRest,
+        rest: &PreferredRest,
+        greedy: bool,
+    ) -> PreferredRest {
         if greedy { self.in_order(again, rest) } else { self.in_order(rest, again) }
     }
 
     /// A repeat, then what follows: `idle` if nothing was consumed, before it or in it, and `moved` otherwise.
     fn preferred_repeat(
         &mut self,
-        body: &Lowered,
+        body: &LoweredPattern,
         (min, max): (u32, Option<u32>),
         greedy: bool,
-        idle: &Rest,
-        moved: &Rest,
-    ) -> Result<Rest> {
+        idle: &PreferredRest,
+        moved: &PreferredRest,
+    ) -> Result<PreferredRest> {
         // The rests behind the iterations that were read, by whether they consumed anything.
         let mut after = match max {
-            Some(_) => Rests { idle: idle.clone(), moved: moved.clone() },
+            Some(_) => RestsByProgress { idle: idle.clone(), moved: moved.clone() },
             None => {
                 let loops = self.preferred_star(body, greedy, moved)?;
-                let once = Rests { idle: idle.clone(), moved: loops.clone() };
+                let once = RestsByProgress { idle: idle.clone(), moved: loops.clone() };
                 let again = self.preferred(body, &once)?.idle;
-                Rests { idle: self.iteration(&again, idle, greedy), moved: loops }
+                RestsByProgress { idle: self.iteration(&again, idle, greedy), moved: loops }
             }
         };
         for iteration in (0..max.unwrap_or(min)).rev() {
             let is_optional = iteration >= min;
-            let one = |idle: &Rest, rests: &Rests, scope: &mut Self| -> Result<Rest> {
+            let one = |idle: &PreferredRest,
+                       rests: &RestsByProgress,
+                       scope: &mut Self|
+             -> Result<PreferredRest> {
                 if !is_optional {
                     return Ok(scope.preferred(body, rests)?.idle);
                 }
-                let once = Rests { idle: idle.clone(), moved: rests.moved.clone() };
+                let once = RestsByProgress { idle: idle.clone(), moved: rests.moved.clone() };
                 let again = scope.preferred(body, &once)?.idle;
                 Ok(scope.iteration(&again, idle, greedy))
             };
-            let behind = Rests { idle: after.moved.clone(), moved: after.moved.clone() };
+            let behind = RestsByProgress { idle: after.moved.clone(), moved: after.moved.clone() };
             let begun = one(moved, &behind, self)?;
-            after = Rests { idle: one(idle, &after, self)?, moved: begun };
+            after = RestsByProgress { idle: one(idle, &after, self)?, moved: begun };
         }
         Ok(after.idle)
     }
 
     /// Any number of iterations behind a character, then `rest`.
-    fn preferred_star(&mut self, body: &Lowered, greedy: bool, rest: &Rest) -> Result<Rest> {
+    fn preferred_star(
+        &mut self,
+        body: &LoweredPattern,
+        greedy: bool,
+        rest: &PreferredRest,
+    ) -> Result<PreferredRest> {
         let (any, _) = self.star(body, &rest.any)?;
         // The variable has the empty string where the rest has it: on the empty string each iteration
         // consumes nothing, and so leads to the rest.
@@ -172,8 +194,8 @@ impl ContextScope<'_, '_> {
             rest.whole.iter().map(|&x| self.languages().is_nullable(x)).collect();
         let whole: ByContext =
             nullable.iter().map(|&n| variables::new_variable(self.languages(), n)).collect();
-        let loops = Rest { whole: whole.clone(), any };
-        let once = Rests { idle: rest.clone(), moved: loops.clone() };
+        let loops = PreferredRest { whole: whole.clone(), any };
+        let once = RestsByProgress { idle: rest.clone(), moved: loops.clone() };
         let again = self.preferred(body, &once)?.idle;
         let iteration = self.iteration(&again, rest, greedy);
         for (&variable, &body) in whole.iter().zip(&iteration.whole) {

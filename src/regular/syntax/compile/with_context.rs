@@ -5,8 +5,8 @@
 //! are the marks themselves: the edges of the terminal, as in llguidance; within a condition (`(?=[^a-z]|$)`) they
 //! are those of the whole text.
 
-use super::preferred_match::{Rest, Rests};
-use super::{ContextScope, LeftContexts, Lowered, Part, PatternCompiler};
+use super::preferred_match::{PreferredRest, RestsByProgress};
+use super::{ContextScope, LeftContexts, LoweredPattern, PatternCompiler, PatternRegion};
 use crate::error::Result;
 use crate::regular::encoding::CodePoints;
 use crate::regular::marked_text::MarkedText;
@@ -26,7 +26,7 @@ pub(crate) fn compile_with_context(
     let character = spelling.class(compiler.languages, &[(0, 0x10_FFFF)]);
     let unit = compiler.languages.union([character, marks.mark]);
     compiler.text = compiler.languages.repeat(unit, 0, None);
-    compiler.marks = Some((marks, Part::Match));
+    compiler.marks = Some((marks, PatternRegion::Match));
     let mut prefixes = Vec::new();
     let part = compiler.lower(pattern, &mut prefixes)?;
     let text = compiler.text;
@@ -36,13 +36,13 @@ pub(crate) fn compile_with_context(
     let mut scope = ContextScope { compiler: &mut compiler, contexts, variables: Vec::new() };
     let matches = if is_preferred {
         let any = vec![Language::ALL; rest.len()];
-        let end = Rest { whole: rest, any };
-        scope.preferred(&part, &Rests { idle: end.clone(), moved: end })?.idle.whole
+        let end = PreferredRest { whole: rest, any };
+        scope.preferred(&part, &RestsByProgress { idle: end.clone(), moved: end })?.idle.whole
     } else {
         scope.matches_then(&part, &rest)?
     };
-    let before = [marks.around, marks.begin].map(Lowered::Plain).into();
-    let marked_texts = scope.matches_then(&Lowered::Concat(before), &matches)?;
+    let before = [marks.around, marks.begin].map(LoweredPattern::Plain).into();
+    let marked_texts = scope.matches_then(&LoweredPattern::Concat(before), &matches)?;
     let ContextScope { contexts, variables, .. } = scope;
     compiler.finish(&contexts, variables, marked_texts[0])
 }
@@ -53,20 +53,20 @@ impl PatternCompiler<'_> {
         let Some((marks, part)) = self.marks else { return class };
         let any = self.languages.repeat(marks.mark, 0, None);
         match part {
-            Part::Match => class,
-            Part::Ahead => self.languages.concat([any, class]),
-            Part::Behind => self.languages.concat([class, any]),
+            PatternRegion::Match => class,
+            PatternRegion::Ahead => self.languages.concat([any, class]),
+            PatternRegion::Behind => self.languages.concat([class, any]),
         }
     }
 
     /// Begins another part; returns the one around.
-    pub(super) fn enter(&mut self, part: Part) -> Option<(MarkedText, Part)> {
+    pub(super) fn enter(&mut self, part: PatternRegion) -> Option<(MarkedText, PatternRegion)> {
         let outer = self.marks;
         self.marks = outer.map(|(marks, _)| (marks, part));
         outer
     }
 
-    pub(super) fn leave(&mut self, outer: Option<(MarkedText, Part)>) {
+    pub(super) fn leave(&mut self, outer: Option<(MarkedText, PatternRegion)>) {
         self.marks = outer;
     }
 

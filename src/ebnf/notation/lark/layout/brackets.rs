@@ -1,7 +1,7 @@
 //! Text between brackets, in which line breaks are ignored: it becomes copies of the rules that ignore
 //! them.
 
-use super::{Layout, Work, name, sequence};
+use super::{IndentationRewriter, PendingDefinition, name, sequence};
 use crate::ebnf::notation::lark::ast::{LarkExpr, LarkExprKind, is_terminal};
 use crate::error::Result;
 
@@ -26,7 +26,7 @@ fn bracket(expr: &LarkExpr) -> Option<Bracket> {
     CLOSING.contains(&text.as_str()).then_some(Bracket::Closing)
 }
 
-impl Layout<'_> {
+impl IndentationRewriter<'_> {
     /// An expression between brackets, where line breaks are ignored.
     pub(super) fn in_brackets(&mut self, expr: &LarkExpr, parameters: &[String]) -> LarkExpr {
         let mut copy = expr.clone();
@@ -43,7 +43,7 @@ impl Layout<'_> {
             {
                 let copy = format!("{name}@brackets");
                 if self.known.insert(copy.clone()) {
-                    self.todo.push(Work::InBrackets(name.clone()));
+                    self.todo.push(PendingDefinition::InBrackets(name.clone()));
                 }
                 *name = copy;
             }
