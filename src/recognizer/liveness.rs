@@ -47,7 +47,7 @@ pub(super) struct Liveness {
     /// The strings of single-byte tokens; absent if every byte that tokens hold is one.
     byte_strings: Option<Language>,
     /// By language, where every byte is a token: the tokens that complete it.
-    cuts: FxHashMap<Language, u64>,
+    witness_tokens: FxHashMap<Language, u64>,
     /// By point: the fewest tokens, cut as for completable items, to the end of its rule; [`NEVER`] if none
     /// spell it.
     points: FxHashMap<PointId, u64>,
@@ -85,7 +85,7 @@ impl Liveness {
         });
         Some(Self {
             byte_strings,
-            cuts: FxHashMap::default(),
+            witness_tokens: FxHashMap::default(),
             points: FxHashMap::default(),
             rooms: FxHashMap::default(),
             closing_tokens: FxHashMap::default(),
@@ -106,7 +106,7 @@ impl Liveness {
 const MAX_VISITED_POINTS: usize = 4_000;
 
 /// Bytes of the longest witness that is cut into tokens; a longer one is counted as one token a byte.
-const MAX_CUT_BYTES: u64 = 4_096;
+const MAX_TOKENISED_WITNESS_BYTES: u64 = 4_096;
 
 /// A way from a point to the end of its rule.
 struct TokenAlternative {
@@ -130,14 +130,14 @@ pub(super) struct LivenessCheck<'a> {
     pub(super) program: &'a Program,
     pub(super) languages: &'a mut Languages,
     pub(super) stacks: &'a ReturnStacks,
-    pub(super) known: &'a mut Liveness,
+    pub(super) memo: &'a mut Liveness,
 }
 
 impl LivenessCheck<'_> {
     /// The fewest tokens from a point to the end of its rule: a least fixed point over the points that it
     /// leads to.
     fn point_tokens(&mut self, point: PointId) -> Result<u64> {
-        if let Some(&tokens) = self.known.points.get(&point) {
+        if let Some(&tokens) = self.memo.points.get(&point) {
             return Ok(tokens);
         }
         let mut reached = vec![point];
@@ -148,7 +148,7 @@ impl LivenessCheck<'_> {
             deadline::check()?;
             let alternatives = self.alternatives(at)?;
             for &(next, _) in alternatives.iter().flat_map(|one| &one.then) {
-                if self.known.points.contains_key(&next) {
+                if self.memo.points.contains_key(&next) {
                     continue;
                 }
                 let id = *ids.entry(next).or_insert_with(|| {
@@ -170,7 +170,7 @@ impl LivenessCheck<'_> {
         while let Some(at) = todo.pop() {
             let of = |point: PointId| match ids.get(&point) {
                 Some(&id) => tokens[id],
-                None => self.known.points.get(&point).copied().unwrap_or(NEVER),
+                None => self.memo.points.get(&point).copied().unwrap_or(NEVER),
             };
             let cost = |one: &TokenAlternative| {
                 let mut sum = one.own;
@@ -192,7 +192,7 @@ impl LivenessCheck<'_> {
         let found = tokens[0];
         let is_whole = reached.len() <= MAX_VISITED_POINTS;
         let of_points = reached.into_iter().zip(tokens);
-        self.known
+        self.memo
             .points
             .extend(of_points.filter(|&(at, of)| is_whole || of < NEVER || at == point));
         Ok(found)
@@ -200,8 +200,8 @@ impl LivenessCheck<'_> {
 
     /// As many tokens as spell a short string of a language; [`NEVER`] if none do.
     fn language_tokens(&mut self, language: Language) -> Result<u64> {
-        let Some(byte_strings) = self.known.byte_strings else {
-            return self.cut_tokens(language);
+        let Some(byte_strings) = self.memo.byte_strings else {
+            return self.witness_token_count(language);
         };
         let both = self.languages.intersect([language, byte_strings]);
         if !self.languages.is_live(both)? {
@@ -214,14 +214,14 @@ impl LivenessCheck<'_> {
     /// The fewest tokens that the short witness of a language is cut into, where every byte is a token; its
     /// number of bytes where it is long. After some tokens of the cut no more are needed than it has left, so
     /// an item that is completable stays so.
-    fn cut_tokens(&mut self, language: Language) -> Result<u64> {
-        if let Some(&known) = self.known.cuts.get(&language) {
+    fn witness_token_count(&mut self, language: Language) -> Result<u64> {
+        if let Some(&known) = self.memo.witness_tokens.get(&language) {
             return Ok(known);
         }
         let most = UNBOUNDED_BUDGET.into();
         let length = witness_length::short_length(self.languages, language, most)?;
         let Some(length) = length else { return Ok(NEVER) };
-        if length > MAX_CUT_BYTES {
+        if length > MAX_TOKENISED_WITNESS_BYTES {
             return Ok(length);
         }
         let Some(text) = short(self.languages, language)? else { return Ok(NEVER) };
@@ -231,12 +231,12 @@ impl LivenessCheck<'_> {
             // `fewest[at]` is `u32::MAX` where no tokens spell the tail. No terminal holds a byte that is not
             // a token here, so one token a byte is always enough.
             let tokens = u64::from(fewest[at]).min((text.len() - at) as u64);
-            let known = self.known.cuts.entry(state).or_insert(tokens);
+            let known = self.memo.witness_tokens.entry(state).or_insert(tokens);
             *known = tokens.min(*known);
             state = self.languages.step(state, byte)?;
         }
-        self.known.cuts.insert(state, 0);
-        Ok(self.known.cuts[&language])
+        self.memo.witness_tokens.insert(state, 0);
+        Ok(self.memo.witness_tokens[&language])
     }
 
     fn alternatives(&mut self, point: PointId) -> Result<Vec<TokenAlternative>> {
@@ -250,7 +250,7 @@ impl LivenessCheck<'_> {
             Point::Special { next, .. } => vec![TokenAlternative::new(1, &[(next, 1)])],
             Point::Call { rule, next } => {
                 let mut ways = Vec::new();
-                if self.known.has_every_byte()
+                if self.memo.has_every_byte()
                     && let Some(text) = program.completion(rule, self.languages)?
                 {
                     ways.push(TokenAlternative::new(text.len() as u64, &[(next, 1)]));
@@ -374,7 +374,7 @@ impl LivenessCheck<'_> {
 
     /// The most tokens of a key and the shortest text that follows it.
     fn longest_key(&mut self, choice: u32) -> Result<u64> {
-        if let Some(&known) = self.known.longest_keys.get(&choice) {
+        if let Some(&known) = self.memo.longest_keys.get(&choice) {
             return Ok(known);
         }
         let mut most = 0;
@@ -382,7 +382,7 @@ impl LivenessCheck<'_> {
             let next = self.program.after_key(choice, rank, self.languages)?;
             most = most.max(self.point_tokens(next)?.saturating_add(name.len() as u64));
         }
-        self.known.longest_keys.insert(choice, most);
+        self.memo.longest_keys.insert(choice, most);
         Ok(most)
     }
 
@@ -390,12 +390,12 @@ impl LivenessCheck<'_> {
     /// `None` without one.
     fn closing_of_stack(&mut self, stack: StackId) -> Result<Option<u64>> {
         let stacks = self.stacks;
-        self.known.closing_tokens.insert(BOTTOM, None);
-        for at in unknown_stacks(stacks, stack, |at| self.known.closing_tokens.contains_key(&at)) {
+        self.memo.closing_tokens.insert(BOTTOM, None);
+        for at in unknown_stacks(stacks, stack, |at| self.memo.closing_tokens.contains_key(&at)) {
             let mut most: Option<u64> = None;
             for &frame in stacks.frames(at) {
                 let tokens = self.frame_tokens(frame)?;
-                let closing = match self.known.closing_tokens[&frame.below] {
+                let closing = match self.memo.closing_tokens[&frame.below] {
                     _ if tokens == NEVER => continue,
                     Some(below) => Some(below.saturating_add(tokens)),
                     // Nothing has to be closed after the last unbounded budget.
@@ -403,9 +403,9 @@ impl LivenessCheck<'_> {
                 };
                 most = most.max(closing);
             }
-            self.known.closing_tokens.insert(at, most);
+            self.memo.closing_tokens.insert(at, most);
         }
-        Ok(self.known.closing_tokens[&stack])
+        Ok(self.memo.closing_tokens[&stack])
     }
 
     /// The fewest tokens from a frame's return to the end of the rule that it returns to.
@@ -434,11 +434,11 @@ impl LivenessCheck<'_> {
     /// The most tokens that may be spent above a stack; `None` if it cannot be completed.
     fn room(&mut self, stack: StackId) -> Result<Option<u64>> {
         let stacks = self.stacks;
-        self.known.rooms.insert(BOTTOM, Some(ANY_NUMBER));
-        for at in unknown_stacks(stacks, stack, |at| self.known.rooms.contains_key(&at)) {
+        self.memo.rooms.insert(BOTTOM, Some(ANY_NUMBER));
+        for at in unknown_stacks(stacks, stack, |at| self.memo.rooms.contains_key(&at)) {
             let mut most: Option<u64> = None;
             for frame in stacks.frames(at) {
-                let Some(below) = self.known.rooms[&frame.below] else { continue };
+                let Some(below) = self.memo.rooms[&frame.below] else { continue };
                 let tokens = self.frame_tokens(*frame)?;
                 let room = match below {
                     _ if tokens == NEVER => continue,
@@ -454,9 +454,9 @@ impl LivenessCheck<'_> {
                 };
                 most = most.max(Some(room.min(left)));
             }
-            self.known.rooms.insert(at, most);
+            self.memo.rooms.insert(at, most);
         }
-        Ok(self.known.rooms[&stack])
+        Ok(self.memo.rooms[&stack])
     }
 }
 

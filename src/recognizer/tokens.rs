@@ -76,9 +76,9 @@ impl Recognizer {
     ///
     /// Errors if more than [`MAX_SEARCHED_CONFIGURATIONS`] configurations are visited.
     pub(crate) fn is_live(&mut self, vocabulary: &Vocabulary, items: &[Item]) -> Result<bool> {
-        let Some(mut known) = self.liveness.take() else { return Ok(true) };
-        let live = self.search_live(vocabulary, items, &mut known);
-        self.liveness = Some(known);
+        let Some(mut memo) = self.liveness.take() else { return Ok(true) };
+        let live = self.search_live(vocabulary, items, &mut memo);
+        self.liveness = Some(memo);
         live
     }
 
@@ -88,18 +88,18 @@ impl Recognizer {
         &mut self,
         vocabulary: &Vocabulary,
         items: &[Item],
-        known: &mut Liveness,
+        memo: &mut Liveness,
     ) -> Result<bool> {
-        if self.is_completable(vocabulary, items, known)? {
+        if self.is_completable(vocabulary, items, memo)? {
             return Ok(true);
         }
         let start = self.intern(items);
-        if let Some(&live) = known.configurations.get(&start) {
+        if let Some(&live) = memo.configurations.get(&start) {
             return Ok(live);
         }
         // Where every byte is a token, budgets alone decide, and a vocabulary is too large to be
         // searched: what is not found soon is refused.
-        let max_expanded = if known.has_every_byte() {
+        let max_expanded = if memo.has_every_byte() {
             MAX_WALKED_NODES / vocabulary.trie().nodes().len()
         } else {
             usize::MAX
@@ -110,23 +110,23 @@ impl Recognizer {
         while let Some(&at) = visited.get(next).filter(|_| next < max_expanded) {
             next += 1;
             for successor in self.successors(vocabulary, at)? {
-                let live = match known.configurations.get(&successor) {
+                let live = match memo.configurations.get(&successor) {
                     Some(&live) => live,
                     None => {
                         let items = self.items(successor).to_vec();
-                        self.is_completable(vocabulary, &items, known)?
+                        self.is_completable(vocabulary, &items, memo)?
                     }
                 };
                 if live {
                     // Mark the whole path, so that each live configuration has a live successor.
-                    known.configurations.insert(successor, true);
+                    memo.configurations.insert(successor, true);
                     let mut on_path = at;
-                    while known.configurations.insert(on_path, true).is_none() {
+                    while memo.configurations.insert(on_path, true).is_none() {
                         on_path = before[&on_path];
                     }
                     return Ok(true);
                 }
-                if !known.configurations.contains_key(&successor) {
+                if !memo.configurations.contains_key(&successor) {
                     before.entry(successor).or_insert_with(|| {
                         visited.push(successor);
                         at
@@ -147,7 +147,7 @@ impl Recognizer {
             // the visited configurations may still find it live.
             visited.truncate(1);
         }
-        known.configurations.extend(visited.into_iter().map(|visited| (visited, false)));
+        memo.configurations.extend(visited.into_iter().map(|visited| (visited, false)));
         Ok(false)
     }
 
@@ -158,12 +158,11 @@ impl Recognizer {
         vocabulary: &Vocabulary,
         item: Item,
     ) -> Result<Option<u64>> {
-        let Some(mut known) = self.liveness.take() else { return Ok(Some(0)) };
+        let Some(mut memo) = self.liveness.take() else { return Ok(Some(0)) };
         let Self { program, languages, stacks, .. } = self;
-        let check =
-            &mut LivenessCheck { vocabulary, program, languages, stacks, known: &mut known };
+        let check = &mut LivenessCheck { vocabulary, program, languages, stacks, memo: &mut memo };
         let closing = check.closing_tokens(item);
-        self.liveness = Some(known);
+        self.liveness = Some(memo);
         closing
     }
 
@@ -200,10 +199,10 @@ impl Recognizer {
         &mut self,
         vocabulary: &Vocabulary,
         items: &[Item],
-        known: &mut Liveness,
+        memo: &mut Liveness,
     ) -> Result<bool> {
         let Self { program, languages, stacks, .. } = self;
-        LivenessCheck { vocabulary, program, languages, stacks, known }.has_completable(items)
+        LivenessCheck { vocabulary, program, languages, stacks, memo }.has_completable(items)
     }
 
     /// The configurations to which any one token leads.
