@@ -15,6 +15,7 @@
 //! | `automaton`, `computed_automata` | automata that compute their states |
 //! | `marked_text` | terminals that look at the text around them |
 //! | `triggers` | free text up to a trigger string |
+//! | `hash_consing` | hashes of tables that intern values |
 //!
 //! ```
 //! use maskwright::regular::{self, Anchoring, Dialect, Languages, Options, Utf8, any_text};
@@ -34,6 +35,7 @@ pub(crate) mod automaton;
 mod byte_set;
 mod computed_automata;
 mod encoding;
+pub(crate) mod hash_consing;
 mod languages;
 pub(crate) mod marked_text;
 mod syntax;

@@ -3,12 +3,11 @@
 //! Configurations exist at token boundaries only: inside a token, items are stepped without being
 //! interned. So a mask that was computed once is found again by the configuration's id.
 
-use std::hash::{BuildHasher as _, BuildHasherDefault};
-
 use hashbrown::HashTable;
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHashMap;
 
 use super::item::{ConfigId, Item};
+use crate::regular::hash_consing::{short_hash, spread};
 
 /// Hash-consed sets of items, laid out one behind the other.
 #[derive(Debug, Default)]
@@ -35,8 +34,7 @@ impl Configurations {
 
     /// The configuration of these items, sorted and without duplicates.
     pub(super) fn intern(&mut self, items: &[Item]) -> ConfigId {
-        let hash = BuildHasherDefault::<FxHasher>::default().hash_one(items);
-        let short = (hash ^ hash >> 32) as u32;
+        let short = short_hash(items);
         let same = |&(other, id): &(u32, ConfigId)| other == short && self.items(id) == items;
         if let Some(&(_, id)) = self.ids.find(spread(short), same) {
             return id;
@@ -75,11 +73,6 @@ impl Configurations {
             + self.ends.len() * 24
             + (self.successors.len() + self.widened.len()) * 24
     }
-}
-
-/// 64 bits from 32, such that both the low and the high ones tell hashes apart.
-fn spread(hash: u32) -> u64 {
-    u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 #[cfg(test)]

@@ -8,12 +8,9 @@ mod layered;
 mod rows;
 mod states;
 
-use std::hash::BuildHasher as _;
-use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
 use hashbrown::HashTable;
-use rustc_hash::FxHasher;
 
 use self::layered::Layered;
 use self::rows::Rows;
@@ -21,6 +18,7 @@ use self::states::{CLONE_HEADROOM, ExpressionState, ExpressionStates, NOT_STORED
 use super::expression::{Expression, Language, Row};
 use super::properties::Properties;
 use crate::regular::ByteSet;
+use crate::regular::hash_consing::{short_hash, spread};
 
 /// Unshared rows that an arena keeps, a kibibyte each; beyond it all of them are dropped and
 /// recomputed on demand.
@@ -58,7 +56,7 @@ pub(crate) struct Arena {
 impl Clone for Arena {
     fn clone(&self) -> Self {
         let mut ids = self.ids.clone();
-        ids.reserve(CLONE_HEADROOM, |&(hash, _)| Self::spread(hash));
+        ids.reserve(CLONE_HEADROOM, |&(hash, _)| spread(hash));
         let mut exprs = self.exprs.clone();
         exprs.own.reserve(CLONE_HEADROOM);
         Self {
@@ -88,19 +86,9 @@ impl Arena {
         self.states.freeze();
         let mut ids = Ids::clone(&self.shared_ids);
         for own in self.ids.drain() {
-            ids.insert_unique(Self::spread(own.0), own, |&(hash, _)| Self::spread(hash));
+            ids.insert_unique(spread(own.0), own, |&(hash, _)| spread(hash));
         }
         self.shared_ids = Arc::new(ids);
-    }
-
-    fn hash(expr: &Expression) -> u32 {
-        let hash = BuildHasherDefault::<FxHasher>::default().hash_one(expr);
-        (hash ^ hash >> 32) as u32
-    }
-
-    /// A hash of 64 bits from one of 32. The table uses both ends of it.
-    fn spread(hash: u32) -> u64 {
-        u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
     /// The id of an expression. A new one gets the next id, and the properties that `describe`
@@ -110,10 +98,10 @@ impl Arena {
         expr: Expression,
         describe: impl FnOnce(&Self, &Expression) -> Properties,
     ) -> Language {
-        let hash = Self::hash(&expr);
+        let hash = short_hash(&expr);
         let same = |&(other, id): &(u32, Language)| other == hash && self.exprs[id.index()] == expr;
-        let spread = Self::spread(hash);
-        let known = self.ids.find(spread, same).or_else(|| self.shared_ids.find(spread, same));
+        let place = spread(hash);
+        let known = self.ids.find(place, same).or_else(|| self.shared_ids.find(place, same));
         if let Some(&(_, id)) = known {
             return id;
         }
@@ -126,7 +114,7 @@ impl Arena {
             row: NOT_STORED,
             first: NOT_STORED,
         });
-        self.ids.insert_unique(spread, (hash, id), |&(hash, _)| Self::spread(hash));
+        self.ids.insert_unique(place, (hash, id), |&(hash, _)| spread(hash));
         id
     }
 
