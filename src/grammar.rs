@@ -57,4 +57,4 @@ pub use form::{
 };
 
 pub(crate) use contextual::{ContextualTerminals, resolve_contextual};
-pub(crate) use form::Origin;
+pub(crate) use form::{Origin, SourceTag};

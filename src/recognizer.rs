@@ -38,8 +38,11 @@ mod temperatures;
 mod tokens;
 
 pub(crate) use byte_coverage::ByteCoverage;
+pub(crate) use configurations::WidenedConfig;
 pub(crate) use gss::StackFrame;
-pub(crate) use item::{ACCEPT, BOTTOM, ConfigId, Item, NO_TEXT, PointId, RETURN, StackId, TextId};
+pub(crate) use item::{
+    ACCEPT, BOTTOM, ConfigId, Item, KeyChoiceId, NO_TEXT, PointId, RETURN, StackId, TextId,
+};
 pub(crate) use point::{CaptureTarget, Point, TokenSpan};
-pub(crate) use program::Program;
+pub(crate) use program::{KeySuffix, Program};
 pub(crate) use stepper::{CaptureMode, Recognizer};

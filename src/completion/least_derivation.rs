@@ -27,7 +27,7 @@ use super::plan_memo::{CaptureAssumption, Plans, ShortestText, Unmade};
 use super::token_cost::special;
 use crate::deadline;
 use crate::error::{ErrorKind, Result};
-use crate::recognizer::{CaptureTarget, Point, PointId, Program, RETURN, Recognizer};
+use crate::recognizer::{CaptureTarget, KeySuffix, Point, PointId, Program, RETURN, Recognizer};
 use crate::regular::Language;
 use crate::regular::lengths;
 use crate::regular::witness;
@@ -345,7 +345,7 @@ impl<'a> LeastDerivations<'a> {
             Point::KeyChoice(choice) => {
                 let keys_left = self.recognizer.program.shortest_keys(choice, 0).into_iter();
                 keys_left
-                    .map(|(rank, text, target)| match target {
+                    .map(|KeySuffix { rank, bytes: text, target }| match target {
                         Some(point) => ByteAlternative {
                             pick: rank,
                             ..ByteAlternative::new(text.len() as u64, &[(point, 1)])
@@ -430,7 +430,9 @@ impl<'a> LeastDerivations<'a> {
                 Point::KeyChoice(choice) => {
                     let program = &self.recognizer.program;
                     let mut keys = program.shortest_keys(choice, 0).into_iter();
-                    if let Some((_, text, target)) = keys.find(|key| key.0 == pick) {
+                    if let Some(KeySuffix { bytes: text, target, .. }) =
+                        keys.find(|key| key.rank == pick)
+                    {
                         to.extend(text.into_iter().map(u32::from));
                         todo.extend(target);
                     }

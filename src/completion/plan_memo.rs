@@ -6,8 +6,9 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::token_cost::TokenCosts;
-use crate::grammar::RuleId;
-use crate::recognizer::{PointId, StackId};
+use crate::grammar::key_choice::KeyRank;
+use crate::grammar::{RuleId, SourceTag};
+use crate::recognizer::{KeyChoiceId, PointId, StackId};
 use crate::regular::MAX_WITNESS_BYTES;
 
 /// Texts of up to this many bytes are planned, however small the budget.
@@ -29,9 +30,9 @@ pub(super) enum CaptureAssumption {
 pub(super) enum Unmade {
     Rule(RuleId),
     /// The point after a key, by choice and rank.
-    Key(u32, u32),
+    Key(KeyChoiceId, KeyRank),
     /// The point after a captured text, by tag; `None` is any text.
-    Capture(u32, Option<Arc<[u8]>>),
+    Capture(SourceTag, Option<Arc<[u8]>>),
 }
 
 /// The shortest text from a point to the end of its rule.

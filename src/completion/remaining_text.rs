@@ -10,7 +10,8 @@ use super::token_cost::special;
 use crate::error::Result;
 use crate::grammar::RuleId;
 use crate::recognizer::{
-    ACCEPT, BOTTOM, Item, NO_TEXT, Point, PointId, RETURN, StackFrame, StackId,
+    ACCEPT, BOTTOM, Item, KeyChoiceId, KeySuffix, NO_TEXT, Point, PointId, RETURN, StackFrame,
+    StackId,
 };
 use crate::regular::Language;
 use crate::regular::lengths;
@@ -112,9 +113,10 @@ impl LeastDerivations<'_> {
 
     /// The key with which the shortest text from an item goes on: the rest of its bytes, and the
     /// point after it.
-    fn key_rest(&mut self, item: Item, choice: u32) -> Result<Option<(Vec<u8>, PointId)>> {
+    fn key_rest(&mut self, item: Item, choice: KeyChoiceId) -> Result<Option<(Vec<u8>, PointId)>> {
         let mut best: Option<(u64, Vec<u8>, PointId)> = None;
-        for (rank, text, _) in self.recognizer.program.shortest_keys(choice, item.key_node()) {
+        let keys = self.recognizer.program.shortest_keys(choice, item.key_node());
+        for KeySuffix { rank, bytes: text, .. } in keys {
             let next = self.recognizer.after_key(choice, rank)?;
             let Some(bytes) = self.point_bytes(next)? else { continue };
             let whole = bytes.saturating_add(text.len() as u64);

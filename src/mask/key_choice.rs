@@ -10,25 +10,26 @@ use super::token_trie::TokenTrie;
 use super::trie_cursor::TrieCursor;
 use super::walk::VisitedNode;
 use crate::error::Result;
-use crate::grammar::key_choice::{KeyChoice, KeyStep};
+use crate::grammar::key_choice::{KeyChoice, KeyRank, KeyStep};
+use crate::recognizer::KeyChoiceId;
 use crate::regular::ByteSet;
 use crate::vocabulary::Vocabulary;
 
 /// Keys that end inside tokens, by rank, and the cursors behind them.
-type KeyExits = SmallVec<[(u32, CursorSetId); 2]>;
+type KeyExits = SmallVec<[(KeyRank, CursorSetId); 2]>;
 
 impl MaskBuilder<'_> {
     /// Adds the tokens that stay within the keys below a node of a choice, from some cursors.
     pub(super) fn read_keys(
         &mut self,
-        (choice, node): (u32, u32),
+        (choice, node): (KeyChoiceId, u32),
         cursors: CursorSetId,
         tokens: &mut Vec<u32>,
     ) -> Result<KeyExits> {
         let choice = self.recognizer.program.key_choice(choice);
         let first = choice.first(node);
         let mut reader = self.terminals();
-        let mut ends: Vec<(u32, TrieCursor)> = Vec::new();
+        let mut ends: Vec<(KeyRank, TrieCursor)> = Vec::new();
         for i in 0..reader.cache.cursor_sets.cursors(cursors).len() {
             let cursor = reader.cache.cursor_sets.cursors(cursors)[i];
             let TokenTrie::RepeatTails(repeat) = reader.cache.trie_of(cursor) else {
@@ -58,7 +59,7 @@ impl TerminalReader<'_> {
         (key_node, first): (u32, ByteSet),
         cursor: TrieCursor,
         found: &mut Vec<u32>,
-        ends: &mut Vec<(u32, TrieCursor)>,
+        ends: &mut Vec<(KeyRank, TrieCursor)>,
     ) -> Result<()> {
         let vocabulary: &Vocabulary = self.vocabulary;
         let tokens = self.cache.trie_of(cursor);

@@ -19,12 +19,12 @@ use std::sync::Arc;
 use super::builder::{ComposedMask, MaskBuilder};
 use super::packed_mask::PackedMask;
 use crate::error::Result;
-use crate::recognizer::ConfigId;
+use crate::recognizer::{ConfigId, WidenedConfig};
 
 impl MaskBuilder<'_> {
     /// The mask of a configuration in a grammar with budgets, where every byte is a token.
     pub(super) fn mask_under_rule_budgets(&mut self, id: ConfigId) -> Result<Arc<PackedMask>> {
-        let (widened, left) = self.recognizer.widened(id)?;
+        let WidenedConfig { config: widened, least_tokens_left } = self.recognizer.widened(id)?;
         if widened == id {
             let ComposedMask { mask, uncertain, closing_tokens } = self.compose(id)?;
             self.cache.closing_tokens.insert(id, closing_tokens);
@@ -40,7 +40,7 @@ impl MaskBuilder<'_> {
             self.mask(widened)?;
         }
         let closing = self.cache.closing_tokens.get(&widened).copied().flatten();
-        let mask = if closing.is_some_and(|closing| closing < left.into()) {
+        let mask = if closing.is_some_and(|closing| closing < least_tokens_left.into()) {
             self.mask(widened)?
         } else {
             let (mask, uncertain) = self.mask_by_walk(id)?;

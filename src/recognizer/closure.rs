@@ -23,7 +23,7 @@ use super::item::{ACCEPT, BOTTOM, Item, PointId, RETURN, StackId};
 use super::point::{CaptureTarget, Point};
 use super::program::Program;
 use crate::error::{Error, ErrorKind, LimitName, Result};
-use crate::grammar::RuleId;
+use crate::grammar::{RuleId, SourceTag};
 use crate::regular::{Language, Languages};
 
 /// Up to this many positions are looked up linearly, which is faster than hashing and enough for
@@ -38,8 +38,8 @@ type Position = (PointId, u32);
 pub(super) enum Pending {
     /// The body of a rule.
     Rule(RuleId),
-    /// The point behind the text of a scope, by tag and text.
-    Capture(u32, Option<Vec<u8>>),
+    /// The point behind the text of a scope.
+    Capture { tag: SourceTag, text: Option<Vec<u8>> },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -351,7 +351,8 @@ impl Closure {
                     CaptureTarget::At(point) => self.arrive(stacks, (point, 0), stack)?,
                     CaptureTarget::Refused => {}
                     CaptureTarget::Unknown => {
-                        self.pending = Some(Pending::Capture(tag, text.map(<[u8]>::to_vec)));
+                        let text = text.map(<[u8]>::to_vec);
+                        self.pending = Some(Pending::Capture { tag, text });
                     }
                 }
             }

@@ -9,6 +9,14 @@ use rustc_hash::FxHashMap;
 use super::item::{ConfigId, Item};
 use crate::regular::hash_consing::{short_hash, spread};
 
+/// A configuration with unbounded budgets in the place of those that are open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WidenedConfig {
+    pub(crate) config: ConfigId,
+    /// The least tokens that any of these budgets has left.
+    pub(crate) least_tokens_left: u32,
+}
+
 /// Hash-consed sets of items, laid out one behind the other.
 #[derive(Debug, Default)]
 pub(super) struct Configurations {
@@ -19,8 +27,8 @@ pub(super) struct Configurations {
     ids: HashTable<(u32, ConfigId)>,
     /// The successors of configurations by tokens read before.
     successors: FxHashMap<(ConfigId, u32), ConfigId>,
-    /// By configuration: the one with unbounded budgets, and the least tokens left of any budget.
-    widened: FxHashMap<ConfigId, (ConfigId, u32)>,
+    /// Widened configurations, by configuration.
+    widened: FxHashMap<ConfigId, WidenedConfig>,
 }
 
 impl Configurations {
@@ -58,12 +66,12 @@ impl Configurations {
     }
 
     /// The configuration with unbounded budgets, if it is known.
-    pub(super) fn widened(&self, id: ConfigId) -> Option<(ConfigId, u32)> {
+    pub(super) fn widened(&self, id: ConfigId) -> Option<WidenedConfig> {
         self.widened.get(&id).copied()
     }
 
-    /// Remembers the configuration with unbounded budgets, and the least tokens left of any.
-    pub(super) fn remember_widened(&mut self, id: ConfigId, widened: (ConfigId, u32)) {
+    /// Remembers the configuration with unbounded budgets.
+    pub(super) fn remember_widened(&mut self, id: ConfigId, widened: WidenedConfig) {
         self.widened.insert(id, widened);
     }
 

@@ -36,6 +36,10 @@ pub(crate) const BOTTOM: StackId = StackId(0);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ConfigId(pub(super) u32);
 
+/// Index of a key choice in its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct KeyChoiceId(pub(super) u32);
+
 /// A hash-consed captured string.
 pub(crate) type TextId = u32;
 

@@ -32,9 +32,9 @@ use smallvec::SmallVec;
 use super::budget_counter::{UNBOUNDED_BUDGET, tokens_left};
 use super::byte_coverage::ByteCoverage;
 use super::gss::{ReturnStacks, StackFrame};
-use super::item::{ACCEPT, BOTTOM, ConfigId, Item, PointId, StackId};
+use super::item::{ACCEPT, BOTTOM, ConfigId, Item, KeyChoiceId, PointId, StackId};
 use super::point::Point;
-use super::program::Program;
+use super::program::{KeySuffix, Program};
 use crate::deadline;
 use crate::error::Result;
 use crate::regular::witness::short;
@@ -56,7 +56,7 @@ pub(super) struct Liveness {
     /// By stack: the tokens that close its unbounded budgets.
     closing_tokens: FxHashMap<StackId, Option<u64>>,
     /// By key choice: the most tokens of a key and what follows it.
-    longest_keys: FxHashMap<u32, u64>,
+    longest_keys: FxHashMap<KeyChoiceId, u64>,
     /// By configuration: whether tokens complete it, as searches have found.
     pub(super) configurations: FxHashMap<ConfigId, bool>,
 }
@@ -328,7 +328,8 @@ impl LivenessCheck<'_> {
             Point::KeyChoice(_) if item.is_at_key_root() => (0, item.point),
             Point::KeyChoice(choice) => {
                 let mut least = NEVER;
-                for (rank, rest, _) in program.shortest_keys(choice, item.key_node()) {
+                let keys = program.shortest_keys(choice, item.key_node());
+                for KeySuffix { rank, bytes: rest, .. } in keys {
                     let rest = self.languages.literal(&rest);
                     let here = self.language_tokens(rest)?;
                     let next = program.after_key(choice, rank, self.languages)?;
@@ -373,7 +374,7 @@ impl LivenessCheck<'_> {
     }
 
     /// The most tokens of a key and the shortest text that follows it.
-    fn longest_key(&mut self, choice: u32) -> Result<u64> {
+    fn longest_key(&mut self, choice: KeyChoiceId) -> Result<u64> {
         if let Some(&known) = self.memo.longest_keys.get(&choice) {
             return Ok(known);
         }

@@ -1,7 +1,7 @@
 //! The instructions of a program.
 
-use super::item::PointId;
-use crate::grammar::RuleId;
+use super::item::{KeyChoiceId, PointId};
+use crate::grammar::{RuleId, SourceTag};
 use crate::regular::Language;
 
 /// A part of one of the program's lists.
@@ -40,11 +40,11 @@ pub(crate) enum Point {
     /// with `u32::MAX` it has no bound, only a temperature (`PointTable::temperatures`).
     Budget { body: PointId, max: u32, next: PointId },
     /// Read a key of the choice with this number, then go on where that key leads.
-    KeyChoice(u32),
+    KeyChoice(KeyChoiceId),
     /// Read a string of a language, then go on where that string leads.
-    Capture { language: Language, tag: u32 },
+    Capture { language: Language, tag: SourceTag },
     /// `body` (which returns here), then go on where the text that it has read leads.
-    Scope { body: PointId, tag: u32 },
+    Scope { body: PointId, tag: SourceTag },
 }
 
 /// The point behind a captured string, as far as it is made.

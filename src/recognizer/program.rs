@@ -32,20 +32,30 @@ pub(crate) use compile::{check_nesting, find_token, resolve_tokens};
 use tables::{KeyChoiceTable, PointTable, ProgramTables};
 
 use super::byte_coverage::ByteCoverage;
-use super::item::{PointId, RETURN};
+use super::item::{KeyChoiceId, PointId, RETURN};
 use super::point::{CaptureTarget, Point, Span, TokenSpan};
 use crate::error::{ConstraintPart, Error, ErrorKind, Result};
 use crate::grammar::analysis::least_fixed_point;
-use crate::grammar::key_choice::{KeyChoice, KeyStep};
+use crate::grammar::key_choice::{KeyChoice, KeyRank, KeyStep};
 use crate::grammar::normal::normalize;
 use crate::grammar::source::{KeySigns, Source};
-use crate::grammar::{Grammar, Node, NodeId, Origin, RuleId, Temperature, TokenSet};
+use crate::grammar::{Grammar, Node, NodeId, Origin, RuleId, SourceTag, Temperature, TokenSet};
 use crate::limits::Limits;
 use crate::regular::{ByteSet, Language, Languages, TextSet, TextSets};
 use crate::vocabulary::Vocabulary;
 
 /// A rule whose body has not been asked for.
 const UNKNOWN_BODY: PointId = u32::MAX;
+
+/// A key from a node of its trie on.
+#[derive(Clone, Debug)]
+pub(crate) struct KeySuffix {
+    pub(crate) rank: KeyRank,
+    /// The bytes after the node.
+    pub(crate) bytes: Vec<u8>,
+    /// The point after the key, if it is made.
+    pub(crate) target: Option<PointId>,
+}
 
 /// A compiled grammar, or as much of it as was visited. Belongs to one recognizer.
 #[derive(Debug)]
@@ -234,12 +244,12 @@ impl Program {
     }
 
     /// The transition by a byte in the trie of a key choice.
-    pub(crate) fn key_step(&self, choice: u32, node: u32, byte: u8) -> KeyStep {
-        self.tables.borrow().key_choices.choices[choice as usize].step(node, byte)
+    pub(crate) fn key_step(&self, choice: KeyChoiceId, node: u32, byte: u8) -> KeyStep {
+        self.tables.borrow().key_choices.choices[choice.0 as usize].step(node, byte)
     }
 
     /// The point behind a key of a choice, if it was asked for before.
-    pub(crate) fn known_key_target(&self, choice: u32, rank: u32) -> Option<PointId> {
+    pub(crate) fn known_key_target(&self, choice: KeyChoiceId, rank: KeyRank) -> Option<PointId> {
         self.tables.borrow().key_choices.targets.get(&(choice, rank)).copied()
     }
 
@@ -254,14 +264,14 @@ impl Program {
     }
 
     /// A key choice.
-    pub(crate) fn key_choice(&self, choice: u32) -> Arc<KeyChoice> {
-        Arc::clone(&self.tables.borrow().key_choices.choices[choice as usize])
+    pub(crate) fn key_choice(&self, choice: KeyChoiceId) -> Arc<KeyChoice> {
+        Arc::clone(&self.tables.borrow().key_choices.choices[choice.0 as usize])
     }
 
     /// The keys of a choice that are allowed, by rank.
-    pub(crate) fn allowed_keys(&self, choice: u32) -> Vec<(u32, Vec<u8>)> {
+    pub(crate) fn allowed_keys(&self, choice: KeyChoiceId) -> Vec<(KeyRank, Vec<u8>)> {
         let tables = self.tables.borrow();
-        let choice = &tables.key_choices.choices[choice as usize];
+        let choice = &tables.key_choices.choices[choice.0 as usize];
         let mut found = Vec::new();
         let mut text = Vec::new();
         for (index, node) in choice.trie.nodes().iter().enumerate().skip(1) {
@@ -276,25 +286,20 @@ impl Program {
         found
     }
 
-    /// The keys to try from a node on where the text is to end soon, each by its rank, the rest of
-    /// its bytes, and the point behind it, if that is made.
-    pub(crate) fn shortest_keys(
-        &self,
-        choice: u32,
-        node: u32,
-    ) -> Vec<(u32, Vec<u8>, Option<PointId>)> {
+    /// The keys to try from a node on where the text is to end soon.
+    pub(crate) fn shortest_keys(&self, choice: KeyChoiceId, node: u32) -> Vec<KeySuffix> {
         let tables = self.tables.borrow();
-        let shortest = tables.key_choices.choices[choice as usize].shortest(node).into_iter();
-        shortest
-            .map(|(rank, text)| {
-                (rank, text, tables.key_choices.targets.get(&(choice, rank)).copied())
-            })
-            .collect()
+        let shortest = tables.key_choices.choices[choice.0 as usize].shortest(node).into_iter();
+        let with_target = |(rank, bytes)| {
+            let target = tables.key_choices.targets.get(&(choice, rank)).copied();
+            KeySuffix { rank, bytes, target }
+        };
+        shortest.map(with_target).collect()
     }
 
     /// The bytes that may come next at a node of a key choice.
-    pub(crate) fn key_first_bytes(&self, choice: u32, node: u32) -> ByteSet {
-        self.tables.borrow().key_choices.choices[choice as usize].first(node)
+    pub(crate) fn key_first_bytes(&self, choice: KeyChoiceId, node: u32) -> ByteSet {
+        self.tables.borrow().key_choices.choices[choice.0 as usize].first(node)
     }
 
     /// Compiles a grammar against a vocabulary; the arena of its terminals comes back beside it.
@@ -450,8 +455,8 @@ impl Program {
     /// The point behind a key of a choice; made if it is not yet.
     pub(crate) fn after_key(
         &self,
-        choice: u32,
-        rank: u32,
+        choice: KeyChoiceId,
+        rank: KeyRank,
         languages: &mut Languages,
     ) -> Result<PointId> {
         let tag = {
@@ -459,7 +464,7 @@ impl Program {
             if let Some(&point) = tables.key_choices.targets.get(&(choice, rank)) {
                 return Ok(point);
             }
-            tables.key_choices.choices[choice as usize].tag
+            tables.key_choices.choices[choice.0 as usize].tag
         };
         let point = self.ask(languages, None, |source| source.after_key(tag, rank).map(Some))?;
         let point = point.unwrap_or(RETURN);
@@ -468,12 +473,12 @@ impl Program {
     }
 
     /// Texts that a captured string must not be, though its language holds them.
-    pub(crate) fn refused_texts(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)> {
+    pub(crate) fn refused_texts(&self, tag: SourceTag) -> Option<(Arc<TextSets>, TextSet)> {
         self.tables.borrow().answers.source.as_ref()?.refused_texts(tag)
     }
 
     /// Whether a captured string is an item that others may have to differ from.
-    pub(crate) fn is_item(&self, tag: u32) -> bool {
+    pub(crate) fn is_item(&self, tag: SourceTag) -> bool {
         self.tables.borrow().answers.source.as_ref().is_some_and(|source| source.is_item(tag))
     }
 
@@ -500,7 +505,7 @@ impl Program {
     }
 
     /// The point behind a captured string (`None`: any string), as far as it is made.
-    pub(crate) fn capture_target(&self, tag: u32, text: Option<&[u8]>) -> CaptureTarget {
+    pub(crate) fn capture_target(&self, tag: SourceTag, text: Option<&[u8]>) -> CaptureTarget {
         match self.tables.borrow().answers.capture_targets.get(&(tag, text.map(Box::from))) {
             None => CaptureTarget::Unknown,
             Some(None) => CaptureTarget::Refused,
@@ -512,7 +517,7 @@ impl Program {
     /// string is not allowed after all.
     pub(crate) fn after_capture(
         &self,
-        tag: u32,
+        tag: SourceTag,
         text: Option<&[u8]>,
         languages: &mut Languages,
     ) -> Result<Option<PointId>> {

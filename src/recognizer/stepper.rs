@@ -17,15 +17,15 @@ use super::captured_texts::CapturedTexts;
 use super::closure::{Closure, Pending, too_many_states};
 use super::configurations::Configurations;
 use super::gss::ReturnStacks;
-use super::item::{ACCEPT, BOTTOM, ConfigId, Item, NO_TEXT, PointId, StackId, TextId};
+use super::item::{ACCEPT, BOTTOM, ConfigId, Item, KeyChoiceId, NO_TEXT, PointId, StackId, TextId};
 use super::liveness::Liveness;
 use super::point::Point;
 use super::program::Program;
 use super::rule_budgets::{change_items, with_budgets};
 use crate::deadline;
 use crate::error::Result;
-use crate::grammar::RuleId;
-use crate::grammar::key_choice::KeyStep;
+use crate::grammar::key_choice::{KeyRank, KeyStep};
+use crate::grammar::{RuleId, SourceTag};
 use crate::limits::Limits;
 use crate::regular::{ByteSet, Language, Languages};
 
@@ -156,7 +156,7 @@ impl Recognizer {
     }
 
     /// The point behind a key of a choice.
-    pub(crate) fn after_key(&mut self, choice: u32, rank: u32) -> Result<PointId> {
+    pub(crate) fn after_key(&mut self, choice: KeyChoiceId, rank: KeyRank) -> Result<PointId> {
         self.program.after_key(choice, rank, &mut self.languages)
     }
 
@@ -164,7 +164,7 @@ impl Recognizer {
     /// after all. Without a text: the point behind any.
     pub(crate) fn after_capture(
         &mut self,
-        tag: u32,
+        tag: SourceTag,
         text: Option<&[u8]>,
     ) -> Result<Option<PointId>> {
         self.program.after_capture(tag, text, &mut self.languages)
@@ -204,7 +204,7 @@ impl Recognizer {
             match pending {
                 None => return Ok(()),
                 Some(Pending::Rule(rule)) => self.program.expand(rule, &mut self.languages)?,
-                Some(Pending::Capture(tag, text)) => {
+                Some(Pending::Capture { tag, text }) => {
                     self.after_capture(tag, text.as_deref())?;
                 }
             }
@@ -309,7 +309,7 @@ impl Recognizer {
     /// Adds a byte to a captured string: the longer string, and the point behind it where it may end.
     fn capture_byte(
         &mut self,
-        tag: u32,
+        tag: SourceTag,
         text: TextId,
         byte: u8,
         may_end: bool,

@@ -10,8 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::budget_counter::BudgetChange;
 use super::byte_coverage::ByteCoverage;
-use super::item::{ConfigId, Item, StackId};
-use super::item_set_table::{ItemSetTable, KnownStep};
+use super::configurations::WidenedConfig;
+use super::item::{ConfigId, Item};
 use super::liveness::{Liveness, LivenessCheck};
 use super::point::Point;
 use super::program::Program;
@@ -166,17 +166,8 @@ impl Recognizer {
         closing
     }
 
-    /// A stack after one more token that ends inside a terminal above it; `None` if a budget is spent.
-    pub(crate) fn stack_after_token(&mut self, stack: StackId) -> Result<Option<StackId>> {
-        match with_budgets(&mut self.stacks, stack, BudgetChange::Charge)? {
-            Some(charged) => with_budgets(&mut self.stacks, charged, BudgetChange::Settle),
-            None => Ok(None),
-        }
-    }
-
-    /// The configuration with unbounded budgets in the place of those that are open, and the least number
-    /// of tokens that any of these has left.
-    pub(crate) fn widened(&mut self, id: ConfigId) -> Result<(ConfigId, u32)> {
+    /// The configuration with unbounded budgets in the place of those that are open.
+    pub(crate) fn widened(&mut self, id: ConfigId) -> Result<WidenedConfig> {
         if let Some(known) = self.configurations.widened(id) {
             return Ok(known);
         }
@@ -190,7 +181,7 @@ impl Recognizer {
         if change_items(&mut self.stacks, &mut items, BudgetChange::Widen)? {
             self.merge(&mut items)?;
         }
-        let widened = (self.intern(&items), least);
+        let widened = WidenedConfig { config: self.intern(&items), least_tokens_left: least };
         self.configurations.remember_widened(id, widened);
         Ok(widened)
     }

@@ -26,7 +26,8 @@ use crate::constraint::{Constraint, MemoryHandle};
 use crate::deadline;
 use crate::error::Result;
 use crate::grammar::RuleId;
-use crate::recognizer::{Point, Program, RETURN};
+use crate::grammar::key_choice::KeyRank;
+use crate::recognizer::{KeyChoiceId, Point, Program, RETURN};
 use crate::regular::{Language, Languages};
 
 /// The instruction at a point of a program.
@@ -46,7 +47,7 @@ pub(super) enum Instruction {
     Repeat { body: u32, min: u32, max: u32, next: u32 },
     /// Read one of the keys `all` (rank and bytes) of a choice, then go on behind that key
     /// ([`ProgramView::after_key`]).
-    KeyChoice { choice: u32, all: Arc<[(u32, Vec<u8>)]> },
+    KeyChoice { choice: KeyChoiceId, all: Arc<[(KeyRank, Vec<u8>)]> },
     /// Read a string of a language, then go on behind that string
     /// ([`ProgramView::after_capture`]).
     Capture { language: Language, tag: u32 },
@@ -140,12 +141,12 @@ impl ProgramView {
     }
 
     /// The point behind a key, if it was read before.
-    pub(super) fn known_key_target(&self, choice: u32, rank: u32) -> Option<u32> {
+    pub(super) fn known_key_target(&self, choice: KeyChoiceId, rank: KeyRank) -> Option<u32> {
         self.with(|program, _| program.known_key_target(choice, rank))
     }
 
     /// The point behind a key, which is made if need be.
-    pub(super) fn after_key(&self, choice: u32, rank: u32) -> Result<u32> {
+    pub(super) fn after_key(&self, choice: KeyChoiceId, rank: KeyRank) -> Result<u32> {
         self.with(|program, languages| program.after_key(choice, rank, languages))
     }
 

@@ -19,6 +19,8 @@ use super::program_view::{Instruction, ProgramView};
 use super::visits::Visits;
 use crate::deadline;
 use crate::error::Error;
+use crate::grammar::key_choice::KeyRank;
+use crate::recognizer::KeyChoiceId;
 use crate::regular::Language;
 use frame::{FrameKind, RetryPoint, WalkFrame};
 use remainder::{Remainder, WalkCandidate};
@@ -325,7 +327,13 @@ impl<'a> TextWalk<'a> {
     }
 
     /// The rest of the text from a key on, the key included.
-    fn rest_of_key(&self, point: u32, choice: u32, rank: u32, length: u32) -> Remainder {
+    fn rest_of_key(
+        &self,
+        point: u32,
+        choice: KeyChoiceId,
+        rank: KeyRank,
+        length: u32,
+    ) -> Remainder {
         let known = self.program.known_key_target(choice, rank);
         match known.filter(|&target| (target as usize) < self.distances.len()) {
             Some(target) => self.rest(target).after(length, length),

@@ -13,7 +13,7 @@ use crate::grammar::{
     Attribute, Grammar, GrammarBuilder, Node, NodeId, Origin, SpecialToken, TokenSet,
 };
 use crate::recognizer::byte_coverage::ByteCoverage;
-use crate::recognizer::item::{PointId, RETURN};
+use crate::recognizer::item::{KeyChoiceId, PointId, RETURN};
 use crate::recognizer::point::{Point, Span, TokenSpan};
 use crate::regular::{ByteSet, Language};
 use crate::vocabulary::Vocabulary;
@@ -282,7 +282,7 @@ impl ProgramCompiler<'_> {
                 let KeyChoiceTable { ids, tags, .. } = &mut *self.key_choices;
                 let choice = *ids.entry(tag).or_insert_with(|| {
                     tags.push(tag);
-                    tags.len() as u32 - 1
+                    KeyChoiceId(tags.len() as u32 - 1)
                 });
                 self.push(Point::KeyChoice(choice))?
             }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::grammar::key_choice::KeyChoice;
+use crate::grammar::key_choice::{KeyChoice, KeyRank};
 use crate::grammar::source::Source;
-use crate::grammar::{NodeId, Origin, RuleId, Temperature};
+use crate::grammar::{NodeId, Origin, RuleId, SourceTag, Temperature};
 use crate::limits::Limits;
-use crate::recognizer::item::PointId;
+use crate::recognizer::item::{KeyChoiceId, PointId};
 use crate::recognizer::point::Point;
 
 /// The point behind a captured string, by the capture's tag and the string (`None`: any).
-pub(super) type CaptureTargets = FxHashMap<(u32, Option<Box<[u8]>>), Option<PointId>>;
+pub(super) type CaptureTargets = FxHashMap<(SourceTag, Option<Box<[u8]>>), Option<PointId>>;
 
 /// The points of a program and the lists they refer to.
 #[derive(Clone, Debug, Default)]
@@ -45,11 +45,11 @@ pub(super) struct PointTable {
 pub(super) struct KeyChoiceTable {
     pub(super) choices: Vec<Arc<KeyChoice>>,
     /// By choice and rank: the point behind a key, once asked for.
-    pub(super) targets: FxHashMap<(u32, u32), PointId>,
+    pub(super) targets: FxHashMap<(KeyChoiceId, KeyRank), PointId>,
     /// The number of a choice, by the source's tag.
-    pub(super) ids: FxHashMap<u32, u32>,
+    pub(super) ids: FxHashMap<SourceTag, KeyChoiceId>,
     /// The source's tag, by number.
-    pub(super) tags: Vec<u32>,
+    pub(super) tags: Vec<SourceTag>,
 }
 
 /// A source and its answers.
