@@ -31,10 +31,10 @@ mod item_set_table;
 mod liveness;
 pub(crate) mod point;
 pub(crate) mod program;
-mod refused_texts;
+pub(crate) mod refused_texts;
 mod rule_budgets;
 mod stepper;
-mod temperatures;
+pub(crate) mod temperatures;
 mod tokens;
 
 pub(crate) use byte_coverage::ByteCoverage;

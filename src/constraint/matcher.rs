@@ -10,6 +10,7 @@ use crate::completion::TokensToFinish;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::Temperature;
 use crate::mask::PackedMask;
+use crate::recognizer::temperatures::temperature;
 use crate::recognizer::{ACCEPT, ConfigId, Recognizer};
 use crate::vocabulary::TokenMask;
 
@@ -476,7 +477,9 @@ impl Matcher {
             return None;
         }
         let memory = self.memory.lock();
-        memory.recognizer.temperature(self.current()).map(Temperature::get)
+        let Recognizer { program, stacks, .. } = &memory.recognizer;
+        let items = memory.recognizer.items(self.current());
+        temperature(program, stacks, items).map(Temperature::get)
     }
 
     /// Whether the text can go on.

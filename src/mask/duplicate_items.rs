@@ -1,9 +1,9 @@
 //! Tokens in which an item of a `uniqueItems` array ends as one that the array holds already.
 //!
 //! Items of an array that must differ are looked up where they end; their language lacks none of
-//! those that were written ([`refused_texts`](crate::recognizer::Recognizer::refused_texts)). So a
-//! walk allows tokens that end an item as one of these. They are found by going through the
-//! tokens and the texts that were written side by side, and become uncertain.
+//! those that were written ([`refused_texts`](crate::recognizer::refused_texts)). So a walk allows tokens that end an item as
+//! one of these. They are found by going through the tokens and the texts that were written side by
+//! side, and become uncertain.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use super::terminal_reader::TerminalReader;
 use super::token_trie::TokenTrie;
 use super::trie_cursor::TrieCursor;
 use crate::error::Result;
-use crate::recognizer::Item;
+use crate::recognizer::refused_texts::refused_texts;
+use crate::recognizer::{Item, Recognizer};
 use crate::regular::{Language, TextPlace, TextSets};
 use crate::vocabulary::{TrieNode, Vocabulary};
 
@@ -25,7 +26,8 @@ impl MaskBuilder<'_> {
         cursors: CursorSetId,
         uncertain: &mut Vec<u32>,
     ) -> Result<()> {
-        let Some((texts, at)) = self.recognizer.refused_texts(item) else { return Ok(()) };
+        let Recognizer { program, texts, .. } = &*self.recognizer;
+        let Some((texts, at)) = refused_texts(program, texts, item) else { return Ok(()) };
         let mut reader = self.terminals();
         for &cursor in Arc::clone(reader.cache.cursor_sets.cursors(cursors)).iter() {
             let TokenTrie::RepeatTails(repeat) = reader.cache.trie_of(cursor) else {

@@ -6,7 +6,7 @@ use super::item::{NO_TEXT, TextId};
 
 /// The strings that a recognizer has captured.
 #[derive(Debug, Default)]
-pub(super) struct CapturedTexts {
+pub(crate) struct CapturedTexts {
     /// By id, less one: the string before the last byte, and that byte.
     texts: Vec<(TextId, u8)>,
     ids: FxHashMap<(TextId, u8), TextId>,

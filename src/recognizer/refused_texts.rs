@@ -6,33 +6,41 @@
 
 use std::sync::Arc;
 
+use super::captured_texts::CapturedTexts;
 use super::item::Item;
 use super::point::Point;
-use super::stepper::Recognizer;
+use super::program::Program;
 use crate::error::Result;
-use crate::regular::{ByteSet, Language, TextPlace, TextSets};
+use crate::regular::{ByteSet, Language, Languages, TextPlace, TextSets};
 
-impl Recognizer {
-    /// The texts that an item must not be, and the position in them to which its text so far leads;
-    /// `None` if it can be none of them any more.
-    pub(crate) fn refused_texts(&self, item: Item) -> Option<(Arc<TextSets>, TextPlace)> {
-        let Point::Capture { tag, .. } = self.program.point(item.point) else { return None };
-        let (texts, set) = self.program.refused_texts(tag)?;
-        let read = self.text(item.text);
-        let at = read.iter().try_fold(texts.start(set)?, |at, &byte| texts.advance(at, byte))?;
-        Some((texts, at))
-    }
+/// The texts that an item must not be, and the position in them to which its text so far leads;
+/// `None` if it can be none of them any more.
+pub(crate) fn refused_texts(
+    program: &Program,
+    texts: &CapturedTexts,
+    item: Item,
+) -> Option<(Arc<TextSets>, TextPlace)> {
+    let Point::Capture { tag, .. } = program.point(item.point) else { return None };
+    let (refused, set) = program.refused_texts(tag)?;
+    let read = texts.bytes_of(item.text);
+    let at = read.iter().try_fold(refused.start(set)?, |at, &byte| refused.advance(at, byte))?;
+    Some((refused, at))
+}
 
-    /// The bytes that end the text of an item as one that it must not be.
-    pub(super) fn refused_bytes(&mut self, item: Item) -> Result<ByteSet> {
-        let mut refused = ByteSet::EMPTY;
-        let Some((texts, at)) = self.refused_texts(item) else { return Ok(refused) };
-        for byte in texts.first_bytes(at).iter() {
-            let ends = texts.advance(at, byte).is_some_and(|at| texts.ends(at));
-            if ends && self.languages.step(item.state, byte)? == Language::EPSILON {
-                refused.insert(byte);
-            }
+/// The bytes that end the text of an item as one that it must not be.
+pub(super) fn refused_bytes(
+    program: &Program,
+    languages: &mut Languages,
+    texts: &CapturedTexts,
+    item: Item,
+) -> Result<ByteSet> {
+    let mut refused = ByteSet::EMPTY;
+    let Some((texts, at)) = refused_texts(program, texts, item) else { return Ok(refused) };
+    for byte in texts.first_bytes(at).iter() {
+        let ends = texts.advance(at, byte).is_some_and(|at| texts.ends(at));
+        if ends && languages.step(item.state, byte)? == Language::EPSILON {
+            refused.insert(byte);
         }
-        Ok(refused)
     }
+    Ok(refused)
 }

@@ -21,6 +21,7 @@ use super::item::{ACCEPT, BOTTOM, ConfigId, Item, KeyChoiceId, NO_TEXT, PointId,
 use super::liveness::Liveness;
 use super::point::Point;
 use super::program::Program;
+use super::refused_texts::refused_bytes;
 use super::rule_budgets::{change_items, with_budgets};
 use crate::deadline;
 use crate::error::Result;
@@ -67,7 +68,7 @@ pub(crate) struct Recognizer {
     /// [`TokenCounting::Ignore`] throughout where the program has no rule budgets.
     pub(super) token_counting: TokenCounting,
     closure: Closure,
-    texts: CapturedTexts,
+    pub(crate) texts: CapturedTexts,
     /// Items that one step may keep; more are an error.
     max_states: usize,
     /// Items before and after a byte.
@@ -472,7 +473,8 @@ impl Recognizer {
     pub(crate) fn next_bytes(&mut self, id: ConfigId) -> Result<ByteSet> {
         let mut bytes = ByteSet::EMPTY;
         for item in self.items(id).to_vec() {
-            let refused = self.refused_bytes(item)?;
+            let Self { program, languages, texts, .. } = &mut *self;
+            let refused = refused_bytes(program, languages, texts, item)?;
             let first = self.first_bytes(&[item])?;
             bytes = bytes.union(&first.intersection(&refused.complement()));
         }

@@ -15,35 +15,38 @@
 use rustc_hash::FxHashSet;
 
 use super::budget_counter::tokens_left;
-use super::item::ConfigId;
-use super::stepper::Recognizer;
+use super::gss::ReturnStacks;
+use super::item::Item;
+use super::program::Program;
 use crate::grammar::Temperature;
 
-impl Recognizer {
-    /// The temperature in force in a configuration, if a part with one is open.
-    pub(crate) fn temperature(&self, id: ConfigId) -> Option<Temperature> {
-        if !self.program.has_temperatures() {
-            return None;
-        }
-        let mut greatest: Option<Temperature> = None;
-        let mut todo: Vec<_> = self.items(id).iter().map(|item| item.stack).collect();
-        let mut seen = FxHashSet::default();
-        while let Some(stack) = todo.pop() {
-            if !seen.insert(stack) {
-                continue;
-            }
-            for frame in self.stacks.frames(stack) {
-                let is_inside = tokens_left(frame.count).is_some();
-                match self.program.temperature(frame.point).filter(|_| is_inside) {
-                    Some(here) => {
-                        if greatest.is_none_or(|known| known.get() < here.get()) {
-                            greatest = Some(here);
-                        }
-                    }
-                    None => todo.push(frame.below),
-                }
-            }
-        }
-        greatest
+/// The temperature in force at some items, if a part with one is open.
+pub(crate) fn temperature(
+    program: &Program,
+    stacks: &ReturnStacks,
+    items: &[Item],
+) -> Option<Temperature> {
+    if !program.has_temperatures() {
+        return None;
     }
+    let mut greatest: Option<Temperature> = None;
+    let mut todo: Vec<_> = items.iter().map(|item| item.stack).collect();
+    let mut seen = FxHashSet::default();
+    while let Some(stack) = todo.pop() {
+        if !seen.insert(stack) {
+            continue;
+        }
+        for frame in stacks.frames(stack) {
+            let is_inside = tokens_left(frame.count).is_some();
+            match program.temperature(frame.point).filter(|_| is_inside) {
+                Some(here) => {
+                    if greatest.is_none_or(|known| known.get() < here.get()) {
+                        greatest = Some(here);
+                    }
+                }
+                None => todo.push(frame.below),
+            }
+        }
+    }
+    greatest
 }
