@@ -4,7 +4,7 @@
 //! ([`configurations`]) is the set of [items](item) that are live after some text, each a terminal's
 //! state and a set of return stacks ([`gss`], a graph-structured stack). [`closure`] expands calls,
 //! forks and repeats before a byte is read; [`stepper`] reads bytes, [`tokens`] reads whole tokens.
-//! [`token_budgets`] enforces `max_tokens` of rules, and [`temperatures`] finds the sampling temperature that
+//! [`rule_budgets`] enforces `max_tokens` of rules, and [`temperatures`] finds the sampling temperature that
 //! applies. [`liveness`] decides whether the tokens of the vocabulary can complete a configuration, where
 //! that is not certain: some byte is not a token, or a rule has a budget. [`captured_texts`] and
 //! [`refused_texts`] serve keys and items on which later text depends.

@@ -121,7 +121,11 @@ impl<'a> BudgetMaskBuilder<'a> {
                     item.state,
                 )
             {
-                self.allow_by_growth((item, left), &mask, &mut allow)?;
+                if self.planner.recognizer.program.has_budgets() {
+                    self.allow_each((id, left), &mask, &mut allow)?;
+                } else {
+                    self.allow_by_growth((item, left), &mask, &mut allow)?;
+                }
                 continue;
             }
             let Some(stack) = self.planner.recognizer.stack_after_token(item.stack)? else {
@@ -138,8 +142,27 @@ impl<'a> BudgetMaskBuilder<'a> {
         Ok(())
     }
 
-    /// Allows the tokens of a mask that stay inside a terminal whose states are without end and leave
-    /// little enough, as their length tells: the states to which they lead are too many to visit.
+    /// Allows the tokens of a mask that stay inside a terminal and leave little enough, each read by itself.
+    fn allow_each(
+        &mut self,
+        (id, left): (ConfigId, u32),
+        mask: &PackedMask,
+        allow: &mut impl FnMut(u32),
+    ) -> Result<()> {
+        let mut tokens = Vec::new();
+        for base in mask.bases().iter().filter(|base| base.is_at_token_start()) {
+            base.append_tokens(&mut tokens);
+        }
+        for token in tokens {
+            if self.rest_after(id, token)? < left {
+                allow(token);
+            }
+        }
+        Ok(())
+    }
+
+    /// Allows the tokens of a mask that stay inside a terminal with infinitely many states and leave little
+    /// enough, judged by their length: the states to which they lead are too many to visit.
     fn allow_by_growth(
         &mut self,
         (item, left): (Item, u32),

@@ -57,6 +57,7 @@ pub(super) struct Liveness {
     closing_tokens: FxHashMap<StackId, Option<u64>>,
     /// By key choice: the most tokens of a key and what follows it.
     longest_keys: FxHashMap<KeyChoiceId, u64>,
+    spans: SpanMemo,
     /// By configuration: whether tokens complete it, as searches have found.
     pub(super) configurations: FxHashMap<ConfigId, bool>,
 }
@@ -90,6 +91,7 @@ impl Liveness {
             rooms: FxHashMap::default(),
             closing_tokens: FxHashMap::default(),
             longest_keys: FxHashMap::default(),
+            spans: SpanMemo::default(),
             configurations: FxHashMap::default(),
         })
     }
@@ -349,14 +351,14 @@ impl LivenessCheck<'_> {
         let program = self.program;
         let rest = match program.point(item.point) {
             Point::Regular { next, .. } => {
-                let longest = span::span_bound(self.languages, item.state, &mut self.known.spans)?;
+                let longest = span::span_bound(self.languages, item.state, &mut self.memo.spans)?;
                 longest.unwrap_or(NEVER).saturating_add(self.point_tokens(next)?)
             }
             Point::Capture { tag, .. } => {
                 let Some(next) = program.after_capture(tag, None, self.languages)? else {
                     return Ok(None);
                 };
-                let longest = span::span_bound(self.languages, item.state, &mut self.known.spans)?;
+                let longest = span::span_bound(self.languages, item.state, &mut self.memo.spans)?;
                 longest.unwrap_or(NEVER).saturating_add(self.point_tokens(next)?)
             }
             Point::KeyChoice(choice) => self.longest_key(choice)?,

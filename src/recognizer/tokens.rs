@@ -11,13 +11,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::budget_counter::BudgetChange;
 use super::byte_coverage::ByteCoverage;
 use super::configurations::WidenedConfig;
-use super::item::{ConfigId, Item};
+use super::item::{ConfigId, Item, StackId};
+use super::item_set_table::{ItemSetTable, KnownStep};
 use super::liveness::{Liveness, LivenessCheck};
 use super::point::Point;
 use super::program::Program;
-use super::rule_budgets::{change_items, least_tokens_left};
+use super::rule_budgets::{change_items, least_tokens_left, with_budgets};
 use super::stepper::{ReadResult, Recognizer};
-
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::Limits;
 use crate::regular::Languages;
@@ -164,6 +164,14 @@ impl Recognizer {
         let closing = check.closing_tokens(item);
         self.liveness = Some(memo);
         closing
+    }
+
+    /// A stack after one more token that ends inside a terminal above it; `None` if a budget is spent.
+    pub(crate) fn stack_after_token(&mut self, stack: StackId) -> Result<Option<StackId>> {
+        match with_budgets(&mut self.stacks, stack, BudgetChange::Charge)? {
+            Some(charged) => with_budgets(&mut self.stacks, charged, BudgetChange::EndToken),
+            None => Ok(None),
+        }
     }
 
     /// The configuration with unbounded budgets in the place of those that are open.

@@ -260,21 +260,7 @@ impl ProgramCompiler<'_> {
             }
             Node::Choice(parts) => self.choice(id, parts, next)?,
             &Node::Repeat { node, min, max } => self.repeat(node, min, max, next)?,
-            Node::Attributed { node, attribute } => match attribute {
-                &Attribute::MaxTokens(max) => {
-                    let body = self.compile(*node, RETURN)?;
-                    self.push(Point::Budget { body, max, next })?
-                }
-                &Attribute::Temperature(temperature) => {
-                    let body = self.compile(*node, RETURN)?;
-                    let point = self.push(Point::Budget { body, max: u32::MAX, next })?;
-                    self.points.temperatures.insert(point, temperature);
-                    point
-                }
-                Attribute::Capture(_) | Attribute::Ignored | Attribute::CaptureFrom(_) => {
-                    self.compile(*node, next)?
-                }
-            },
+            Node::Attributed { node, attribute } => self.attributed(*node, attribute, next)?,
             // Only grammars without holes are compiled whole, and sources call rules for them.
             Node::Hole(_) => self.push(Point::Sentinel)?,
             // These have no `next`: their source decides what follows.
@@ -336,7 +322,7 @@ impl ProgramCompiler<'_> {
                 self.points.temperatures.insert(point, temperature);
                 Ok(point)
             }
-            Attribute::Capture(_) | Attribute::Ignored | Attribute::Parts(_) => {
+            Attribute::Capture(_) | Attribute::Ignored | Attribute::CaptureFrom(_) => {
                 self.compile(node, next)
             }
         }

@@ -257,7 +257,12 @@ impl PatternCompiler<'_> {
                     let start = self.before_match();
                     behind(prefixes, start, false)
                 }
-                Assertion::End => LoweredPattern::End,
+                Assertion::End => match self.marks {
+                    Some((_, PatternRegion::Ahead | PatternRegion::Behind)) => {
+                        LoweredPattern::TextEnd
+                    }
+                    _ => LoweredPattern::End,
+                },
                 Assertion::Ahead { body, negated } => {
                     let outer = self.enter(PatternRegion::Ahead);
                     let body = Box::new(self.lower(body, prefixes)?);
@@ -424,7 +429,10 @@ impl ContextScope<'_, '_> {
                 self.require_same_as_ordinary(*atomic, *at, rest)?;
                 self.matches_then(&LoweredPattern::Plain(*language), rest)
             }
-            LoweredPattern::End | LoweredPattern::Ahead { .. } | LoweredPattern::Behind { .. } => {
+            LoweredPattern::End
+            | LoweredPattern::TextEnd
+            | LoweredPattern::Ahead { .. }
+            | LoweredPattern::Behind { .. } => {
                 let condition = self.empty_match_condition(part)?;
                 Ok(self.intersect(&condition, rest))
             }
@@ -469,9 +477,10 @@ impl ContextScope<'_, '_> {
                 self.require_same_as_ordinary(*atomic, *at, rest)?;
                 self.nonempty_matches_then(&LoweredPattern::Plain(*language), rest)
             }
-            LoweredPattern::End | LoweredPattern::Ahead { .. } | LoweredPattern::Behind { .. } => {
-                Ok(self.empty_by_context())
-            }
+            LoweredPattern::End
+            | LoweredPattern::TextEnd
+            | LoweredPattern::Ahead { .. }
+            | LoweredPattern::Behind { .. } => Ok(self.empty_by_context()),
         }
     }
 
@@ -535,6 +544,10 @@ impl ContextScope<'_, '_> {
             }
             LoweredPattern::Repeat { min: 0, .. } => vec![Language::ALL; count],
             LoweredPattern::Repeat { body, .. } => self.empty_match_condition(body)?,
+            LoweredPattern::TextEnd => {
+                let end = self.compiler.only_marks();
+                vec![end; count]
+            }
             LoweredPattern::End => {
                 let end = self.compiler.behind_match();
                 vec![end; count]

@@ -106,7 +106,10 @@ impl ContextScope<'_, '_> {
                     self.preferred_repeat(body, (min, max), greedy, &rests.moved, &rests.moved)?;
                 Ok(RestsByProgress { idle, moved })
             }
-            LoweredPattern::End | LoweredPattern::Ahead { .. } | LoweredPattern::Behind { .. } => {
+            LoweredPattern::End
+            | LoweredPattern::TextEnd
+            | LoweredPattern::Ahead { .. }
+            | LoweredPattern::Behind { .. } => {
                 let condition = self.empty_match_condition(part)?;
                 let mut under = |rest: &PreferredRest| PreferredRest {
                     whole: self.intersect(&condition, &rest.whole),

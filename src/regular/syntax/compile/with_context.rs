@@ -74,8 +74,10 @@ impl PatternCompiler<'_> {
     pub(super) fn before_match(&mut self) -> Language {
         match self.marks {
             None => Language::EPSILON,
-            Some((marks, Part::Match)) => self.languages.concat([marks.around, marks.begin]),
-            Some((_, Part::Ahead | Part::Behind)) => self.only_marks(),
+            Some((marks, PatternRegion::Match)) => {
+                self.languages.concat([marks.around, marks.begin])
+            }
+            Some((_, PatternRegion::Ahead | PatternRegion::Behind)) => self.only_marks(),
         }
     }
 
