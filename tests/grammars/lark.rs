@@ -505,3 +505,23 @@ fn many_optional_parts() {
         )],
     );
 }
+
+/// Comments that may begin with line breaks go on to the end of their line like others.
+#[test]
+fn comments_after_line_breaks_go_on() {
+    judge(
+        Dialect::Lark,
+        &[
+            (
+                "start: \"a\" \":\"\nCOMMENT: /\\s*#[^\\n]*/\n%ignore COMMENT\n%ignore /\\n/",
+                &["a:", "a#b\n:", "a#b:\n#:\n:", "#\na:#x", "a\n #\n\n#\n\n:"],
+                &["a#b:", "a\n#:", "a#b:\n#:", "a #b\n#\n #:"],
+            ),
+            (
+                "start: \"(\" start? \")\"\n%ignore /#[^\\n]*/\n%ignore /\\s*;[^\\n]*/\n%ignore /\\n/",
+                &["(#)\n)", "(\n ;)\n#)\n)", "((#\n;;\n\n;\n))"],
+                &["(#)", "(\n;)", "(#\n ;)", "(;\n#)"],
+            ),
+        ],
+    );
+}

@@ -330,10 +330,8 @@ impl ArgumentReading {
                 self.push(bracket);
                 self.frames.pop();
                 self.check(place);
-                self.phase = match self.frames.is_empty() {
-                    true => ReadingPhase::Done,
-                    false => ReadingPhase::Between,
-                };
+                self.phase =
+                    if self.frames.is_empty() { ReadingPhase::Done } else { ReadingPhase::Between };
             }
         }
         vec![self]

@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Only terminals that may begin with what ends a comment have a second form, so other grammars stay as they
-//! are. Ignored text of which two ends go on in different ways, and that before grammars in other notations,
-//! may still end early.
+//! are. Ignored text of which two ends go on in different ways, ignored texts that may follow each other and go
+//! on in different ways, and those before grammars in other notations may still end early.
 
 use super::ast::LarkExpr;
 use super::terminal_languages::TerminalLanguages;
@@ -23,7 +23,7 @@ use crate::ebnf::expression::{RuleAttribute, RuleExpr, RuleExprKind};
 use crate::ebnf::rule_table::RuleTable;
 use crate::error::Result;
 use crate::regular::marked_text::LookaroundTerminal;
-use crate::regular::{Dialect, Language};
+use crate::regular::{Dialect, Language, Languages};
 
 /// States of ignored text that are looked at for what makes it longer.
 const MAX_STATES: usize = 200;
@@ -67,7 +67,8 @@ impl IgnoredText {
         Self { open: Vec::new(), closed: ignored.to_vec() }
     }
 
-    /// Finds the ignored text that could go on. If one may follow another, none is treated as open.
+    /// Finds the ignored text that could go on. If one may follow another that goes on in other ways, none is
+    /// treated as open.
     pub(super) fn split(
         terminals: TerminalLanguages<'_>,
         rules: &mut RuleTable<'_>,
@@ -97,9 +98,13 @@ impl IgnoredText {
                 _ => closed.push(expr.clone()),
             }
         }
+        let open = runs(rules.builder.languages(), open)?;
         let l = rules.builder.languages();
-        for text in &open {
-            for next in &open {
+        for (i, text) in open.iter().enumerate() {
+            for (j, next) in open.iter().enumerate() {
+                if i == j && text.lookaround.is_none() {
+                    continue;
+                }
                 let apart = l.difference(next.matches, text.longer);
                 if l.is_live(apart)? {
                     return Ok(Self::closed(ignored));
@@ -127,6 +132,30 @@ impl IgnoredText {
         }
         Ok(ways)
     }
+}
+
+/// The same with runs of texts that are made longer by the same texts as one: `A (A but those that make A
+/// longer)*`. So `\s*#[^\n]*` may follow itself from the next line on.
+fn runs(l: &mut Languages, open: Vec<OpenText>) -> Result<Vec<OpenText>> {
+    let mut all: Vec<OpenText> = Vec::new();
+    for text in open {
+        let is_alike = |other: &&mut OpenText| {
+            text.lookaround.is_none() && other.lookaround.is_none() && other.longer == text.longer
+        };
+        match all.iter_mut().find(is_alike) {
+            Some(other) => other.matches = l.union([other.matches, text.matches]),
+            None => all.push(text),
+        }
+    }
+    for text in all.iter_mut().filter(|text| text.lookaround.is_none()) {
+        let next = l.difference(text.matches, text.longer);
+        let next = l.without_epsilon(next);
+        if l.is_live(next)? {
+            let more = l.repeat(next, 0, None);
+            text.matches = l.concat([text.matches, more]);
+        }
+    }
+    Ok(all)
 }
 
 /// The texts that make every match of a language longer, if all its ends go on alike; blanks alone make

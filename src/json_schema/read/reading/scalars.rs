@@ -111,12 +111,11 @@ impl ArgumentReading {
             None => json.push(c),
         }
         self.push(&json);
-        next.push(match value.scanner.has_ended() {
-            true => self.sign(&end, AfterSign::AfterValue),
-            false => {
-                self.phase = ReadingPhase::Json { value, kind, end };
-                self
-            }
+        next.push(if value.scanner.has_ended() {
+            self.sign(&end, AfterSign::AfterValue)
+        } else {
+            self.phase = ReadingPhase::Json { value, kind, end };
+            self
         });
     }
 }
