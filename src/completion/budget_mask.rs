@@ -40,6 +40,15 @@ const MAX_READ_TOKENS: usize = 16;
 /// whether what it leaves fits.
 const MAX_EXACT_SLACK_BYTES: usize = 2;
 
+/// The tokens of a mask that stay inside the terminal in which they begin.
+fn base_tokens(mask: &PackedMask) -> Vec<u32> {
+    let mut tokens = Vec::new();
+    for base in mask.bases().iter().filter(|base| base.is_at_token_start()) {
+        base.append_tokens(&mut tokens);
+    }
+    tokens
+}
+
 /// Adds a margin of a quarter and four tokens (a heuristic): a text captured inside the token may make
 /// the completion longer than planned.
 fn with_capture_margin(tokens: u32) -> u32 {
@@ -149,11 +158,7 @@ impl<'a> BudgetMaskBuilder<'a> {
         mask: &PackedMask,
         allow: &mut impl FnMut(u32),
     ) -> Result<()> {
-        let mut tokens = Vec::new();
-        for base in mask.bases().iter().filter(|base| base.is_at_token_start()) {
-            base.append_tokens(&mut tokens);
-        }
-        for token in tokens {
+        for token in base_tokens(mask) {
             if self.rest_after(id, token)? < left {
                 allow(token);
             }
@@ -172,10 +177,7 @@ impl<'a> BudgetMaskBuilder<'a> {
         let after = Item { state: Language::EPSILON, ..item };
         let after = within_limits(self.planner.shortest_path(after))?;
         let Some(after) = after.map(|after| after.tokens.len()) else { return Ok(()) };
-        let mut tokens = Vec::new();
-        for base in mask.bases().iter().filter(|base| base.is_at_token_start()) {
-            base.append_tokens(&mut tokens);
-        }
+        let tokens = base_tokens(mask);
         // The states that are met are so many that none is kept.
         let mark = self.planner.recognizer.languages.mark();
         let allowed = self.allow_growth_of(item.state, &tokens, left as usize, after, allow);

@@ -124,6 +124,8 @@ fn text_of(prompt: &Prompt, vocabulary: &Vocabulary) -> String {
 }
 
 /// The answer, whole or as events, while it is written.
+///
+/// More than 12 fields: the request's wishes for the answer, and what was not sent of it.
 struct CompletionAnswer {
     id: String,
     created: u64,
