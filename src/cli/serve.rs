@@ -212,7 +212,8 @@ struct BoundArgs {
     /// Longest time for the body of a request to arrive, in seconds [default: 60]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     body_timeout: Option<Duration>,
-    /// Longest time for which a client takes nothing of its answer, in seconds [default: 60]
+    /// Longest time in which a client must make room for more of its answer in its connection's buffer, in
+    /// seconds [default: 60]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     write_timeout: Option<Duration>,
     /// Longest time for requests in flight to be answered once the server is told to stop, in

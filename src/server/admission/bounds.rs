@@ -22,7 +22,8 @@ pub struct ServerBounds {
     pub head_timeout: Duration,
     /// Longest time for a body to arrive.
     pub body_timeout: Duration,
-    /// Longest time for which a client may take no byte of its answer.
+    /// Longest time in which a client must make room for more of its answer. Systems call a connection writable
+    /// again when a good part of its buffer is free (Linux a third), so one that reads a few kB a second is cut off.
     pub write_timeout: Duration,
     /// Longest time for which the model works on one request; `None` for no limit.
     pub request_timeout: Option<Duration>,
