@@ -410,14 +410,15 @@ impl Engine {
         listener: Box<dyn Listener>,
     ) -> SubmittedRequest {
         let request = Arc::new(request.clone());
+        let prompt_tokens = texts.first().map_or(0, |text| text.prompt.tokens.len());
         let id = self.shared.inbox().submit(NewSubmission { request, n_best, texts, listener });
         self.shared.work.notify_one();
-        SubmittedRequest(id)
+        SubmittedRequest { id, prompt_tokens }
     }
 
     /// Cancels a submitted request: its listener gets the end in the next step.
     pub fn cancel(&self, request: &SubmittedRequest) {
-        self.shared.inbox().cancel(request.0);
+        self.shared.inbox().cancel(request.id);
         self.shared.work.notify_one();
     }
 
@@ -477,7 +478,17 @@ impl Engine {
 
 /// A request that was [submitted](Engine::submit).
 #[derive(Debug)]
-pub struct SubmittedRequest(SubmissionId);
+pub struct SubmittedRequest {
+    id: SubmissionId,
+    prompt_tokens: usize,
+}
+
+impl SubmittedRequest {
+    /// The number of tokens of its prompt.
+    pub fn prompt_tokens(&self) -> usize {
+        self.prompt_tokens
+    }
+}
 
 fn no_text() -> Error {
     Error::new(ErrorKind::Model, "the beam search found no complete text")

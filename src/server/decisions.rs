@@ -39,7 +39,7 @@ async fn answers(app: &Arc<App>, mut body: JsonBody, fields: Fields) -> Result<R
         return Err(ApiError::no_chat_template(error));
     }
     let mut requests = read.requests(app.parse_special, app.bounds.max_body_bytes)?;
-    let mut replies = {
+    let (mut replies, _) = {
         let (app, permit) = (Arc::clone(app), body.permit.take());
         blocking(move || {
             for request in &mut requests {

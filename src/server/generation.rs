@@ -63,22 +63,24 @@ impl PreparedRequest {
         Ok(Self { texts, each: n, permit, protocol, budget, stream, options })
     }
 
-    /// Number of tokens of the prompts, of which each has so many texts.
-    pub(super) fn prompt_tokens(&self, app: &App, each: usize) -> Result<usize, ApiError> {
+    /// Number of tokens of the prompts.
+    pub(super) fn prompt_tokens(&self, app: &App) -> Result<usize, ApiError> {
         let requests = match &self.texts {
             RequestedTexts::Each(requests) => requests.as_slice(),
             RequestedTexts::Best(request, _) => std::slice::from_ref(&**request),
         };
-        let prompts = requests.iter().step_by(each.max(1));
+        let prompts = requests.iter().step_by(self.each.max(1));
         let tokens = prompts.map(|request| app.engine.prompt_tokens(request));
         let lengths = tokens.map(|tokens| tokens.map(|tokens| tokens.len()));
         lengths.sum::<crate::Result<usize>>().map_err(|error| ApiError::from_engine(&error))
     }
 
-    /// Hands the texts to the model's thread. The prompts are tokenised on the blocking pool.
-    pub(super) async fn submit(self, app: &Arc<App>) -> Result<Replies, ApiError> {
-        let app = Arc::clone(app);
-        blocking(move || app.worker.submit(&self.texts, self.permit)).await?
+    /// Hands the texts to the model's thread. The prompts are tokenised on the blocking pool. Returns the number of
+    /// tokens of the prompts, too, each counted once.
+    pub(super) async fn submit(self, app: &Arc<App>) -> Result<(Replies, usize), ApiError> {
+        let (app, each) = (Arc::clone(app), self.each.max(1));
+        let submitted = blocking(move || app.worker.submit(&self.texts, self.permit)).await?;
+        submitted.map(|(replies, tokens)| (replies, tokens.iter().step_by(each).sum()))
     }
 }
 
@@ -103,15 +105,9 @@ pub(super) async fn respond_as_stream(
     mut writer: impl EventWriter,
     ignored: &[String],
 ) -> Result<Response, ApiError> {
-    let (budget, mut prepared) = (prepared.budget, prepared);
-    if prepared.options.continuous_usage {
-        let app = Arc::clone(app);
-        let count = move || prepared.prompt_tokens(&app, prepared.each).map(|n| (n, prepared));
-        let (prompt_tokens, counted) = blocking(count).await??;
-        prepared = counted;
-        writer.begin(prompt_tokens);
-    }
-    let mut replies = prepared.submit(app).await?;
+    let budget = prepared.budget;
+    let (mut replies, prompt_tokens) = prepared.submit(app).await?;
+    writer.begin(prompt_tokens);
     let first = first_of_stream(&mut replies, app, budget).await?;
     let stream = EventStream::new((Arc::clone(app), budget), writer, first, replies);
     Ok(with_ignored(stream.into_response(), ignored))
@@ -125,7 +121,7 @@ pub(super) async fn respond_as_whole(
     ignored: &[String],
 ) -> Result<Response, ApiError> {
     let (budget, mut writer) = (prepared.budget, writer);
-    let mut replies = prepared.submit(app).await?;
+    let (mut replies, _) = prepared.submit(app).await?;
     loop {
         match required(replies.recv().await, app, budget)? {
             WorkerReply::Finished => break,

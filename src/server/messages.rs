@@ -57,7 +57,6 @@ pub(super) async fn count_tokens(
     };
     let (chat, ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
     let prepared = chat::prepare(&app, body, chat).await.map_err(input::renamed)?;
-    let tokens =
-        blocking(move || prepared.prompt_tokens(&app, 1)).await?.map_err(input::renamed)?;
+    let tokens = blocking(move || prepared.prompt_tokens(&app)).await?.map_err(input::renamed)?;
     Ok(with_ignored(Json(json!({ "input_tokens": tokens })).into_response(), &ignored))
 }

@@ -94,12 +94,12 @@ impl Worker {
     }
 
     /// Submits the texts of one request, whose body holds this permit. Blocks while their constraints
-    /// are checked.
+    /// are checked. Returns the numbers of tokens of their prompts, too.
     pub(super) fn submit(
         &self,
         texts: &RequestedTexts,
         permit: Option<BodyPermit>,
-    ) -> std::result::Result<Replies, ApiError> {
+    ) -> std::result::Result<(Replies, Vec<usize>), ApiError> {
         let texts_of_request = match texts {
             RequestedTexts::Each(requests) => requests.len(),
             RequestedTexts::Best(request, _) => request.best_of,
@@ -125,6 +125,7 @@ impl Worker {
             _permit: permit,
             replies,
         });
+        let mut prompt_tokens = Vec::with_capacity(requests.len());
         for (first, (request, best)) in requests.into_iter().enumerate() {
             // Prompts are tokenised one after the other, which takes a while for many long ones.
             if deadline::is_cancelled() == Some(true) {
@@ -143,14 +144,17 @@ impl Worker {
                 submitted: Instant::now(),
                 last_text: None,
             };
-            if let Err(error) = self.engine.submit(request, best, Box::new(choice)) {
-                // Those that were submitted before it are cancelled, for nobody listens any more.
-                shared.end(WorkerReply::Failed(error));
-                break;
+            match self.engine.submit(request, best, Box::new(choice)) {
+                Ok(submitted) => prompt_tokens.push(submitted.prompt_tokens()),
+                Err(error) => {
+                    // Those that were submitted before it are cancelled, for nobody listens any more.
+                    shared.end(WorkerReply::Failed(error));
+                    break;
+                }
             }
             reserved.submitted(1);
         }
-        Ok(receiver)
+        Ok((receiver, prompt_tokens))
     }
 }
 

@@ -115,6 +115,7 @@ fn events_tell_what_the_message_is() {
         let events = events(&message(address, model, &streamed));
         assert_eq!(events[0]["type"], "message_start");
         assert_eq!(events[0]["message"]["content"], json!([]));
+        assert!(events[0]["message"]["usage"]["input_tokens"].as_u64().unwrap() > 0);
         assert_eq!(events.last().unwrap()["type"], "message_stop");
         let (mut blocks, mut texts, mut end) = (Vec::new(), Vec::new(), Value::Null);
         for event in &events {

@@ -30,6 +30,11 @@ pub(super) fn chat_body_of_any_length(mut fields: Fields) -> Result<Value, ApiEr
     chat.extend(most.map(|most| ("max_tokens".to_owned(), json!(most))));
     chat.extend(fields.value("stop_sequences").map(|stops| ("stop".to_owned(), stops)));
     tools(&mut fields, &mut chat)?;
+    // A call that must come is no continuation of a text: the text is a turn of its own.
+    let must_call = |choice: &Value| choice == "required" || choice.is_object();
+    if chat.get("tool_choice").is_some_and(must_call) {
+        chat.remove("continue_final_message");
+    }
     thinking(&mut fields, &mut chat)?;
     output_config(&mut fields, &mut chat)?;
     let cure = "this server has no such thing; leave it out";

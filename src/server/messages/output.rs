@@ -290,6 +290,10 @@ impl WholeWriter for MessageAnswer {
 }
 
 impl TypedWriter for MessageAnswer {
+    fn note_prompt(&mut self, tokens: usize) {
+        self.usage.prompt_tokens = tokens;
+    }
+
     fn begin_stream(&mut self) {
         if !std::mem::replace(&mut self.has_begun, true) {
             let message = self.take_message();

@@ -23,7 +23,7 @@ const KEEP_ALIVE: &str = "keep-alive";
 
 /// Makes the events of an answer.
 pub(crate) trait EventWriter: Send + Unpin + 'static {
-    /// Takes the number of tokens of the prompts, where all chunks have the usage so far.
+    /// Takes the number of tokens of the prompts, before all replies.
     fn begin(&mut self, _prompt_tokens: usize) {}
 
     /// Adds the events of a reply that is no error. After [`WorkerReply::Finished`] comes nothing.

@@ -24,6 +24,9 @@ pub(crate) trait WholeWriter {
 
 /// Makes an answer of which every event is an object, sent under the name that its `type` has.
 pub(crate) trait TypedWriter: WholeWriter + Send + Unpin + 'static {
+    /// Takes the number of tokens of the prompt, before all replies.
+    fn note_prompt(&mut self, _tokens: usize) {}
+
     /// Makes the events that come before all others, unless they were made.
     fn begin_stream(&mut self);
 
@@ -48,6 +51,10 @@ impl TypedEvent {
 }
 
 impl<W: TypedWriter> EventWriter for W {
+    fn begin(&mut self, prompt_tokens: usize) {
+        self.note_prompt(prompt_tokens);
+    }
+
     fn take(&mut self, reply: WorkerReply, events: &mut VecDeque<Event>) {
         self.begin_stream();
         match reply {
