@@ -192,8 +192,9 @@ impl CompletionAnswer {
                 Some(index)
             }
             WorkerReply::Step(index, step) => {
-                self.usage_so_far.completion_tokens += 1;
                 let is_end = self.app.vocabulary.end_tokens().contains(&step.token);
+                // The end token is not counted.
+                self.usage_so_far.completion_tokens += usize::from(!is_end);
                 let choice = self.choice(index);
                 if is_end {
                     choice.end_token = Some(*step)

@@ -254,7 +254,7 @@ fn other_servers_names_for_constraints_are_read() {
             "structured_outputs.not",
             "`&&` in a class",
         ),
-        (json!({ "start": "a" }), "start", "without a grammar"),
+        (json!({ "start": "a" }), "start", "needs a grammar"),
         (json!({ "json_schema": {}, "regex_dialect": "ecma" }), "regex_dialect", "`json_schema`"),
         (
             json!({ "structured_outputs": { "regex": "a" }, "start": "a" }),

@@ -78,7 +78,9 @@ impl ChunkWriter {
     fn read(&mut self, reply: WorkerReply) {
         match reply {
             WorkerReply::Step(index, step) => {
-                self.usage_so_far.completion_tokens += 1;
+                // The end token is not counted, and is in no text.
+                let is_end = self.app.vocabulary.end_tokens().contains(&step.token);
+                self.usage_so_far.completion_tokens += usize::from(!is_end);
                 if self.has_logprobs {
                     let logprob = response::logprob(&self.app.vocabulary, &step);
                     self.choice(index).tokens.extend(logprob);
