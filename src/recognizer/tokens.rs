@@ -134,6 +134,9 @@ impl Recognizer {
                 }
             }
             if visited.len() > MAX_SEARCHED_CONFIGURATIONS {
+                if memo.has_every_byte() {
+                    break;
+                }
                 let message = format!(
                     "more than {MAX_SEARCHED_CONFIGURATIONS} states searched for a way to finish \
                      in this vocabulary, which has bytes that are no tokens by themselves"
