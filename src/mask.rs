@@ -11,10 +11,10 @@
 //! Example: `{"a": [0-9]+}` with the key's closing quote next, and the tokens `"`, `":`, `": 1`, `": 12}`:
 //!
 //! ```text
-//! round 1   `"` from token starts       tokens  "        exit behind `"` of the others
-//! round 2   `:` from that exit          tokens  ":       exit behind `":` of the others
-//! round 3   blank from that exit        no tokens        exit behind the blank of the others
-//! round 4   number from that exit       tokens  ": 1     exit behind the digits of `": 12}`
+//! round 1   `"` from token starts       tokens  "        exit after `"` of the others
+//! round 2   `:` from that exit          tokens  ":       exit after `":` of the others
+//! round 3   blank from that exit        no tokens        exit after the blank of the others
+//! round 4   number from that exit       tokens  ": 1     exit after the digits of `": 12}`
 //! round 5   `}` from that exit          tokens  ": 12}
 //! ```
 //!

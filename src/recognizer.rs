@@ -12,7 +12,7 @@
 //! Example: `list: "[" (word ("," word)*)? "]"` after the token `[a`:
 //!
 //! ```text
-//! configuration 7 = { word in the state behind "a", "," at its start, "]" at its start }
+//! configuration 7 = { word in the state after "a", "," at its start, "]" at its start }
 //! read `b,`: word takes "b"; "," and "]" do not; the byte "," ends word and the comma is read
 //! configuration 8 = { word at its start }
 //! ```

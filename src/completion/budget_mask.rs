@@ -105,7 +105,7 @@ impl<'a> BudgetMaskBuilder<'a> {
                 allow(token);
             }
         }
-        if self.rest_behind_complements(id)?.is_some_and(|rest| rest < left) {
+        if self.tokens_left_after_complements(id)?.is_some_and(|rest| rest < left) {
             mask.bases().iter().filter_map(MaskBase::complement).for_each(|tokens| {
                 tokens.iter().for_each(&mut allow);
             });
@@ -278,7 +278,7 @@ impl<'a> BudgetMaskBuilder<'a> {
             }
         }
         if mask.bases().iter().any(|base| base.complement().is_some()) {
-            most = most.max(self.rest_behind_complements(id)?.unwrap_or(u32::MAX));
+            most = most.max(self.tokens_left_after_complements(id)?.unwrap_or(u32::MAX));
         }
         if self.planner.recognizer.program.has_captures() {
             most = with_capture_margin(most.saturating_add(self.planner.excess_tokens(id)?));
@@ -289,7 +289,7 @@ impl<'a> BudgetMaskBuilder<'a> {
 
     /// A bound on the tokens needed after any token of a set that excludes some, for all such sets of
     /// a configuration; none if there are no such sets, or no bound was found.
-    fn rest_behind_complements(&mut self, id: ConfigId) -> Result<Option<u32>> {
+    fn tokens_left_after_complements(&mut self, id: ConfigId) -> Result<Option<u32>> {
         let mut most = None;
         for i in 0..self.planner.recognizer.items(id).len() {
             let item = self.planner.recognizer.items(id)[i];
@@ -297,9 +297,9 @@ impl<'a> BudgetMaskBuilder<'a> {
             if !matches!(point, Point::Special { tokens: TokenSpan::Except(_), .. }) {
                 continue;
             }
-            let behind = self.planner.recognizer.behind_tokens(item)?;
-            let behind = self.planner.recognizer.intern(&behind);
-            let Some(rest) = within_limits(self.planner.tokens_left(behind))? else {
+            let after = self.planner.recognizer.after_special_token(item)?;
+            let after = self.planner.recognizer.intern(&after);
+            let Some(rest) = within_limits(self.planner.tokens_left(after))? else {
                 return Ok(None);
             };
             most = most.max(Some(rest));

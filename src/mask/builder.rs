@@ -110,7 +110,7 @@ impl<'a> MaskBuilder<'a> {
             let point = item.point;
             match self.recognizer.program.point(point) {
                 Point::Special { tokens, .. } => {
-                    let items = self.recognizer.behind_tokens(item)?;
+                    let items = self.recognizer.after_special_token(item)?;
                     if !self.recognizer.is_live(self.vocabulary, &items)? {
                         continue;
                     }

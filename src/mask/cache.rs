@@ -53,7 +53,7 @@ impl MaskCache {
         }
     }
 
-    /// The tokens that hold the end of a captured key and, behind it, the end of its member.
+    /// The tokens that hold the end of a captured key and, after it, the end of its member.
     pub(super) fn key_tokens(&mut self, vocabulary: &Vocabulary, signs: &[KeySigns]) -> &TokenMask {
         self.key_tokens.get_or_insert_with(|| {
             let mut tokens = TokenMask::new(vocabulary.len());

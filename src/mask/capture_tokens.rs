@@ -17,7 +17,7 @@ pub(crate) struct CaptureTokens {
     pub(crate) commas: TokenMask,
     /// All tokens with a comma or the end of an array or object.
     pub(crate) ends: TokenMask,
-    /// By [`CaptureEnd`], those with a comma behind which something depends on a captured text.
+    /// By [`CaptureEnd`], those with a comma after which something depends on a captured text.
     pub(crate) depending: [TokenMask; CaptureEnd::ALL.len()],
 }
 
@@ -71,11 +71,11 @@ impl CaptureTokens {
     }
 }
 
-/// Whether a captured text may end before a comma of a token, and another one behind it or, whole,
+/// Whether a captured text may end before a comma of a token, and another one after it or, whole,
 /// before it.
 fn parts_captures(token: &[u8], comma: usize) -> bool {
     let (left, right) = (&token[..comma], &token[comma + 1..]);
-    ends_before(left) && ends_behind(right) || holds_whole_capture(left)
+    ends_before(left) && ends_after(right) || holds_whole_capture(left)
 }
 
 /// Whether a captured text may end at the end of `left`.
@@ -85,7 +85,7 @@ fn ends_before(left: &[u8]) -> bool {
 
 /// Whether a captured text that begins in `right` may end there: a number with any of its digits, a
 /// string with its second quote.
-fn ends_behind(right: &[u8]) -> bool {
+fn ends_after(right: &[u8]) -> bool {
     match right.trim_ascii_start().first() {
         Some(b'"') => right.iter().filter(|&&byte| byte == b'"').count() > 1,
         Some(byte) => byte.is_ascii_alphanumeric() || *byte == b'-',

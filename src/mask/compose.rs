@@ -4,11 +4,11 @@
 //! `c`, `c,`, `,d`, `,d]` and `]`:
 //!
 //! ```text
-//! round 1   word in its state, from token starts     tokens c          exit behind c of c,
-//!           "," from token starts                                      exit behind , of ,d and ,d]
+//! round 1   word in its state, from token starts     tokens c          exit after c of c,
+//!           "," from token starts                                      exit after , of ,d and ,d]
 //!           "]" from token starts                    tokens ]
 //! round 2   "," from the exit of word                tokens c,
-//!           word from the exit of ","                tokens ,d         exit behind d of ,d]
+//!           word from the exit of ","                tokens ,d         exit after d of ,d]
 //! round 3   "]" from the exit of word                tokens ,d]
 //! ```
 //!
@@ -183,7 +183,7 @@ impl MaskBuilder<'_> {
         self.recognizer.check_states(round.len())
     }
 
-    /// The point behind a terminal, whatever text it has captured.
+    /// The point after a terminal, whatever text it has captured.
     fn after_terminal(&mut self, point: PointId) -> Result<PointId> {
         match self.recognizer.program.point(point) {
             Point::Regular { next, .. } => Ok(next),

@@ -4,7 +4,7 @@
 //! automaton of its own, with a split of the vocabulary of its own; but only the tokens in which an
 //! excluded string comes to its closing quote tell it from the language of all strings. Where these
 //! tokens are few, the terminal is read without exclusions, and they become uncertain: the mask
-//! reads them in full. With the names `id` and `tag` excluded, behind the opening quote these are
+//! reads them in full. With the names `id` and `tag` excluded, after the opening quote these are
 //! the tokens `id"`, `id":`, `tag"` and so on.
 
 use std::sync::Arc;
@@ -36,13 +36,13 @@ impl TerminalReader<'_> {
         state: Language,
     ) -> Option<StringWithExclusions> {
         let JsonStrings { character, quote } = self.cache.json;
-        let behind_quote = structure::after_first(self.languages, state, quote);
+        let after_quote = structure::after_first(self.languages, state, quote);
         let text =
-            structure::single_before_suffix(self.languages, behind_quote.unwrap_or(state), quote)?;
+            structure::single_before_suffix(self.languages, after_quote.unwrap_or(state), quote)?;
         if !structure::has_exclusions(self.languages, text) {
             return None;
         }
-        let has_opening_quote = behind_quote.is_some();
+        let has_opening_quote = after_quote.is_some();
         let facts = &mut self.cache.facts;
         if let Some(known) = facts.exclusions.get(&(text, has_opening_quote)) {
             return *known;
@@ -77,7 +77,7 @@ impl TerminalReader<'_> {
         let mut found = SmallVec::new();
         for &cursor in Arc::clone(self.cache.cursor_sets.cursors(cursors)).iter() {
             let cursor =
-                if string.has_opening_quote { self.behind_quote(cursor) } else { Some(cursor) };
+                if string.has_opening_quote { self.after_quote(cursor) } else { Some(cursor) };
             let Some(cursor) = cursor else { continue };
             // All that leave the repeat, by whatever byte: they are many.
             let known = match self.cache.trie_of(cursor) {
@@ -90,8 +90,8 @@ impl TerminalReader<'_> {
         Ok(Some(found))
     }
 
-    /// The cursor behind a quote, if tokens go on with one.
-    fn behind_quote(&mut self, mut cursor: TrieCursor) -> Option<TrieCursor> {
+    /// The cursor after a quote, if tokens go on with one.
+    fn after_quote(&mut self, mut cursor: TrieCursor) -> Option<TrieCursor> {
         if let TokenTrie::RepeatTails(repeat) = self.cache.trie_of(cursor) {
             cursor.trie = self.repeat_tails_at(&repeat, b'"');
         }

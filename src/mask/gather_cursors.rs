@@ -1,11 +1,11 @@
 //! Many cursors as one: the tails of their tokens in a trie of its own.
 //!
 //! A name may end at thousands of cursors, before an operator, a bracket or a full stop, and the
-//! tails behind all of them are a few hundred different ones. Each terminal that may follow would
+//! tails after all of them are a few hundred different ones. Each terminal that may follow would
 //! visit all the cursors; so their tails are gathered once, when the terminal has been read:
 //!
 //! ```text
-//! cursors behind  foo|(x   bar|(x   foo|.     become one trie with the tails  (x (two tokens)   .
+//! cursors after  foo|(x   bar|(x   foo|.     become one trie with the tails  (x (two tokens)   .
 //! ```
 //!
 //! A token that the terminal reads to its last byte is allowed, whatever follows at an end of the

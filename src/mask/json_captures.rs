@@ -3,7 +3,7 @@
 //!
 //! JSON sources capture two kinds of texts: keys that the schema does not name (no key twice) and
 //! items of arrays with `uniqueItems`. What follows such a text in the *same token* depends on it
-//! only behind a comma: another key or item. So few tokens are uncertain:
+//! only after a comma: another key or item. So few tokens are uncertain:
 //!
 //! ```text
 //! token `","b`  after `{"a`   its first key may end the object's last free member: the comma depends
@@ -57,7 +57,7 @@ impl CaptureEnd {
     }
 }
 
-/// Whether the rest of a token, behind the end of a captured text in it, depends on that text. A
+/// Whether the rest of a token, after the end of a captured text in it, depends on that text. A
 /// comma depends on it if the text may have been the last of its kind; what begins after a comma
 /// does if it must differ from it.
 pub(crate) fn depends_on_capture(token: &[u8], end: CaptureEnd) -> bool {

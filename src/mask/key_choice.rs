@@ -15,7 +15,7 @@ use crate::recognizer::KeyChoiceId;
 use crate::regular::ByteSet;
 use crate::vocabulary::Vocabulary;
 
-/// Keys that end inside tokens, by rank, and the cursors behind them.
+/// Keys that end inside tokens, by rank, and the cursors after them.
 type KeyExits = SmallVec<[(KeyRank, CursorSetId); 2]>;
 
 impl MaskBuilder<'_> {

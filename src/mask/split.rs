@@ -7,7 +7,7 @@
 //! to it. A token that passes an end of the terminal goes on with what follows; thousands of such
 //! tokens have a few hundred tails, and only these are walked with the grammar at hand.
 //!
-//! For the state behind the opening quote of the terminal `"[^"]*"`:
+//! For the state after the opening quote of the terminal `"[^"]*"`:
 //!
 //! ```text
 //! tokens          inside        exits (token, bytes up to the end)    tails

@@ -39,7 +39,7 @@ const MAX_WALKED_SUBTREE: u32 = 40;
 /// Below this depth everything is walked, so splits nest no deeper.
 const MAX_SPLIT_DEPTH: u16 = 64;
 
-/// Where a wide state lets more nodes than this through, mostly at the start of tokens and behind a blank,
+/// Where a wide state lets more nodes than this through, mostly at the start of tokens and after a blank,
 /// it gets a split; fewer are walked sooner than the split is made.
 const MIN_SPLIT_SUBTREE: u32 = 4_096;
 
@@ -62,7 +62,7 @@ pub(super) struct TerminalReader<'a> {
 struct LeadingRepeat {
     unit: Language,
     max: u32,
-    /// The terminal behind the repeat.
+    /// The terminal after the repeat.
     rest: Language,
     /// A condition on the units of the tokens that leave the repeat.
     condition: RepeatCondition,
@@ -315,7 +315,7 @@ impl TerminalReader<'_> {
         Ok(is_complete)
     }
 
-    /// Adds the tokens allowed behind a repeat; the query's state is what follows it.
+    /// Adds the tokens allowed after a repeat; the query's state is what follows it.
     fn read_after_repeat(
         &mut self,
         query: TerminalQuery,

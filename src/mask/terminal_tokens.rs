@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! tokens  ab            (inside to its last byte)
-//! exits   , of `a",`    : of `":`     (behind the quote, with the rest of a token left)
+//! exits   , of `a",`    : of `":`     (after the quote, with the rest of a token left)
 //! ```
 
 use std::sync::Arc;

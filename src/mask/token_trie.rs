@@ -17,7 +17,7 @@ pub(crate) enum TokenTrie {
     RepeatTailsAt(Arc<RepeatExits>),
     /// The tails of the tokens that leave a terminal, less those below nodes of the vocabulary's trie.
     Tails(Arc<ExitTails>),
-    /// The tails of tokens behind many cursors.
+    /// The tails of tokens after many cursors.
     Gathered(Arc<Trie>),
 }
 

@@ -70,7 +70,7 @@ impl MaskBuilder<'_> {
     }
 
     /// The tokens of a mask with one of two bytes that may end an item or a scope; where a string is
-    /// being read, behind the first quote, which is the first byte that can end it.
+    /// being read, after the first quote, which is the first byte that can end it.
     fn tokens_with_end(&self, id: ConfigId, mask: &PackedMask, ends: [u8; 2]) -> Vec<u32> {
         let recognizer = &self.recognizer;
         let quote = self.cache.terminals.json.quote;

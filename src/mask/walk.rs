@@ -98,7 +98,7 @@ impl TerminalReader<'_> {
                 let at = nodes[child];
                 let visited = VisitedNode { from: cursor, tokens: &tokens, trie, node: child };
                 self.add_node_tokens(visited, &mut found.tokens)?;
-                // Most nodes are leaves: the state behind them does not matter.
+                // Most nodes are leaves: the state after them does not matter.
                 if at.subtree_end as usize == child + 1 {
                     continue;
                 }

@@ -8,7 +8,7 @@
 //! wait until all returns are done and then push one frame over the union: so a step ends with one
 //! set of stacks per point, and highly ambiguous grammars stay polynomial.
 //!
-//! Example: in `list: "(" list? ")"`, after the text `((`, the starts are the point behind the second
+//! Example: in `list: "(" list? ")"`, after the text `((`, the starts are the point after the second
 //! `(`. The fork leads to the call of `list`, which pushes a frame and reaches `(`, and to `)`.
 //!
 //! Where the closure needs a rule body that is not made yet, it stops with a [`Pending`] request:
@@ -38,7 +38,7 @@ type Position = (PointId, u32);
 pub(super) enum Pending {
     /// The body of a rule.
     Rule(RuleId),
-    /// The point behind the text of a scope.
+    /// The point after the text of a scope.
     Capture { tag: SourceTag, text: Option<Vec<u8>> },
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct WidenedConfig {
     pub(crate) least_tokens_left: u32,
 }
 
-/// Hash-consed sets of items, laid out one behind the other.
+/// Hash-consed sets of items, laid out one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Configurations {
     items: Vec<Item>,

@@ -1,12 +1,12 @@
 //! Items and the ids that the recognizer's parts share.
 //!
 //! An *item* is one live way to go on: a terminal that is being read, the state of its automaton,
-//! and the set of stacks to return to behind it. A *configuration* is a sorted set of items. In the
+//! and the set of stacks to return to after it. A *configuration* is a sorted set of items. In the
 //! grammar `list: "[" (word ("," word)*)? "]"`, after the text `[ab`, the items are:
 //!
 //! ```text
 //! point           state          stack
-//! word            what may       {back into list, behind the first word}
+//! word            what may       {back into list, after the first word}
 //!                 follow "ab"
 //! ","             the comma      {bottom}       (the word may end here)
 //! "]"             the bracket    {bottom}
@@ -61,7 +61,7 @@ pub(crate) struct Item {
     pub(crate) state: Language,
     /// The string read so far, at points that capture it; [`NO_TEXT`] in walks.
     pub(crate) text: TextId,
-    /// The stacks to return to behind the terminal.
+    /// The stacks to return to after the terminal.
     pub(crate) stack: StackId,
 }
 

@@ -414,7 +414,7 @@ impl LivenessCheck<'_> {
     /// The fewest tokens from a frame's return to the end of the rule that it returns to.
     fn frame_tokens(&mut self, frame: StackFrame) -> Result<u64> {
         let program = self.program;
-        // Returning to a scope or a budget goes on behind it, and so does a repeat that has run often
+        // Returning to a scope or a budget goes on after it, and so does a repeat that has run often
         // enough; one that has not runs the rest.
         let returns = program.count_after(frame.point, frame.count);
         Ok(match program.point(frame.point) {

@@ -47,7 +47,7 @@ pub(crate) enum Point {
     Scope { body: PointId, tag: SourceTag },
 }
 
-/// The point behind a captured string, as far as it is made.
+/// The point after a captured string, as far as it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CaptureTarget {
     /// Not made yet: the source must be asked.

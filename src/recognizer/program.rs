@@ -248,7 +248,7 @@ impl Program {
         self.tables.borrow().key_choices.choices[choice.0 as usize].step(node, byte)
     }
 
-    /// The point behind a key of a choice, if it was asked for before.
+    /// The point after a key of a choice, if it was asked for before.
     pub(crate) fn known_key_target(&self, choice: KeyChoiceId, rank: KeyRank) -> Option<PointId> {
         self.tables.borrow().key_choices.targets.get(&(choice, rank)).copied()
     }
@@ -452,7 +452,7 @@ impl Program {
         Ok(())
     }
 
-    /// The point behind a key of a choice; made if it is not yet.
+    /// The point after a key of a choice; made if it is not yet.
     pub(crate) fn after_key(
         &self,
         choice: KeyChoiceId,
@@ -504,7 +504,7 @@ impl Program {
         Ok(text)
     }
 
-    /// The point behind a captured string (`None`: any string), as far as it is made.
+    /// The point after a captured string (`None`: any string), as far as it is made.
     pub(crate) fn capture_target(&self, tag: SourceTag, text: Option<&[u8]>) -> CaptureTarget {
         match self.tables.borrow().answers.capture_targets.get(&(tag, text.map(Box::from))) {
             None => CaptureTarget::Unknown,
@@ -513,7 +513,7 @@ impl Program {
         }
     }
 
-    /// The point behind a captured string (`None`: any string), made if it is not yet; `None` if the
+    /// The point after a captured string (`None`: any string), made if it is not yet; `None` if the
     /// string is not allowed after all.
     pub(crate) fn after_capture(
         &self,

@@ -1,7 +1,7 @@
 //! The recognizer itself: reads bytes from items and configurations.
 //!
 //! One step reads one byte: every item's terminal takes it, items whose terminal rejects it are
-//! dropped, and where a terminal may end, the [`closure`](super::closure) of the point behind it adds
+//! dropped, and where a terminal may end, the [`closure`](super::closure) of the point after it adds
 //! the items that may come next. At token boundaries the items are interned as a configuration;
 //! inside a token they are bare, in two buffers that all steps use again.
 //!
@@ -30,7 +30,7 @@ use crate::grammar::{RuleId, SourceTag};
 use crate::limits::Limits;
 use crate::regular::{ByteSet, Language, Languages};
 
-/// The outcome of reading bytes: the configuration behind them, or how many of them were accepted.
+/// The outcome of reading bytes: the configuration after them, or how many of them were accepted.
 pub(crate) type ReadResult = std::result::Result<ConfigId, usize>;
 
 /// Whether steps keep the strings that points capture.
@@ -156,13 +156,13 @@ impl Recognizer {
         Ok(self.program.entry(rule))
     }
 
-    /// The point behind a key of a choice.
+    /// The point after a key of a choice.
     pub(crate) fn after_key(&mut self, choice: KeyChoiceId, rank: KeyRank) -> Result<PointId> {
         self.program.after_key(choice, rank, &mut self.languages)
     }
 
-    /// The point behind a captured text, by the tag of the capture; `None` if the text is not allowed
-    /// after all. Without a text: the point behind any.
+    /// The point after a captured text, by the tag of the capture; `None` if the text is not allowed
+    /// after all. Without a text: the point after any.
     pub(crate) fn after_capture(
         &mut self,
         tag: SourceTag,
@@ -307,7 +307,7 @@ impl Recognizer {
         self.merge(next)
     }
 
-    /// Adds a byte to a captured string: the longer string, and the point behind it where it may end.
+    /// Adds a byte to a captured string: the longer string, and the point after it where it may end.
     fn capture_byte(
         &mut self,
         tag: SourceTag,
@@ -361,7 +361,7 @@ impl Recognizer {
         self.closure.text.take()
     }
 
-    /// Records on behind a text of open scopes.
+    /// Goes on recording after a text of open scopes.
     pub(super) fn set_scope_text(&mut self, text: Vec<u8>) {
         self.closure.text = Some(text);
     }
@@ -456,8 +456,8 @@ impl Recognizer {
         Ok(())
     }
 
-    /// The items behind one set of tokens, which is the point of an item.
-    pub(crate) fn behind_tokens(&mut self, item: Item) -> Result<Vec<Item>> {
+    /// The items after an item whose point is a set of tokens, once one of these is read.
+    pub(crate) fn after_special_token(&mut self, item: Item) -> Result<Vec<Item>> {
         let mut items = Vec::new();
         if let Point::Special { next, .. } = self.program.point(item.point)
             && let Some(stack) = with_budgets(&mut self.stacks, item.stack, BudgetChange::Charge)?
@@ -505,7 +505,7 @@ impl Recognizer {
             if let Point::Special { tokens, .. } = self.program.point(item.point)
                 && self.program.has_token(tokens, token)
             {
-                items.extend(self.behind_tokens(item)?);
+                items.extend(self.after_special_token(item)?);
             }
         }
         if !items.is_empty() {

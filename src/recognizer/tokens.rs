@@ -224,8 +224,8 @@ impl Recognizer {
         self.walk(vocabulary.trie(), &items, &mut collect, &mut |_| {})?;
         for item in items {
             if let Point::Special { .. } = self.program.point(item.point) {
-                let behind = self.behind_tokens(item)?;
-                found.insert(self.intern(&behind));
+                let after = self.after_special_token(item)?;
+                found.insert(self.intern(&after));
             }
         }
         Ok(found)

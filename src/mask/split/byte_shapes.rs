@@ -76,7 +76,7 @@ impl ShapeTrie {
         if alone { vocabulary.trie().find(before).map(|node| node as u32) } else { None }
     }
 
-    /// Reads all tokens below a node of shapes that begin with `first` behind it; `shape_node` is
+    /// Reads all tokens below a node of shapes that begin with `first` after it; `shape_node` is
     /// that node, and below `byte_node` of the trie `bytes` stand the same tokens.
     pub(in crate::mask) fn walk_children(
         &self,

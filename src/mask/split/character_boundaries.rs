@@ -43,7 +43,7 @@ impl CharacterPosition {
         Self { left, next: (first, last) }
     }
 
-    /// The position behind one more byte; `None` where no character goes on so.
+    /// The position after one more byte; `None` where no character goes on so.
     pub(in crate::mask) fn step(self, byte: u8) -> Option<Self> {
         let rest = |left| if left == 0 { Self::BOUNDARY } else { Self::of(left, 0x80, 0xBF) };
         if self.left > 0 {
@@ -114,7 +114,7 @@ impl CharacterBoundaries {
         self.nodes_between(pair(0, byte)..pair(0, byte) + FIRST_BYTES)
     }
 
-    /// The nodes of a byte at a boundary behind an ASCII byte.
+    /// The nodes of a byte at a boundary after an ASCII byte.
     pub(in crate::mask) fn nodes_of_pair(&self, first: u8, second: u8) -> &[u32] {
         let pair = pair(first, second);
         self.nodes_between(pair..pair + 1)

@@ -1,6 +1,6 @@
-//! The tails of the tokens that leave a terminal: what is left of each behind an end of the terminal.
+//! The tails of the tokens that leave a terminal: what is left of each after an end of the terminal.
 //!
-//! Behind some bytes, such as a blank, most tokens that begin with them leave. These are not copied: the
+//! After some bytes, such as a blank, most tokens that begin with them leave. These are not copied: the
 //! node of the vocabulary's trie stands for them, which other terminals refer to as well.
 //!
 //! ```text
@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::regular::ByteSet;
 use crate::vocabulary::{Trie, Vocabulary};
 
-/// A node with fewer exits behind it does not stand for them: copies of their tails cost little.
-const MIN_EXITS_BEHIND_NODE: usize = 1_000;
+/// A node with fewer exits after it does not stand for them: copies of their tails cost little.
+const MIN_EXITS_AFTER_NODE: usize = 1_000;
 
 /// Tells the tries of tokens of a process apart; 0 is the vocabulary's.
 pub(crate) type TrieId = u64;
@@ -38,7 +38,7 @@ pub(crate) struct ExitTails {
     /// Nodes of the vocabulary's trie. The terminal may end there, so all tokens below have an exit
     /// there; of those that also stay inside, it is of no use.
     pub(crate) nodes: Box<[u32]>,
-    /// For every other exit the bytes behind it, with the token's id.
+    /// For every other exit the bytes after it, with the token's id.
     pub(crate) trie: Trie,
     pub(crate) id: TrieId,
 }
@@ -70,8 +70,8 @@ impl ExitTails {
     }
 }
 
-/// The children of a node behind whose byte many tokens leave, and most of those below; from the byte
-/// of each token that leaves behind its first one.
+/// The children of a node after whose byte many tokens leave, and most of those below; from the byte
+/// of each token that leaves after its first one.
 fn exit_nodes(
     vocabulary: &Vocabulary,
     first_bytes: impl Iterator<Item = u8>,
@@ -85,7 +85,7 @@ fn exit_nodes(
         (byte, child, counts[usize::from(byte)])
     });
     let large = children.filter(|&(_, child, exits)| {
-        exits >= MIN_EXITS_BEHIND_NODE && exits > trie.subtree_tokens(child).len() / 2
+        exits >= MIN_EXITS_AFTER_NODE && exits > trie.subtree_tokens(child).len() / 2
     });
     large.map(|(byte, child, _)| (byte, child as u32)).collect()
 }

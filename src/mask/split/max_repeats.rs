@@ -163,7 +163,7 @@ impl UnitAutomaton {
         targets.iter().map(|&state| (state, self.complete[usize::from(state)]))
     }
 
-    /// The state behind a byte, if any, and whether a unit is complete there.
+    /// The state after a byte, if any, and whether a unit is complete there.
     fn step(&self, state: u16, byte: u8) -> impl Iterator<Item = (u16, bool)> {
         let target = &self.bytes[usize::from(state)][usize::from(byte)];
         self.with_ends(if *target == Self::DEAD { &[] } else { std::slice::from_ref(target) })
@@ -190,7 +190,7 @@ impl UnitAutomaton {
     }
 }
 
-/// The states behind some bytes of units that begin anywhere, and how many units are complete
+/// The states after some bytes of units that begin anywhere, and how many units are complete
 /// before.
 #[derive(Clone, Default)]
 struct RepeatCounts {
@@ -200,7 +200,7 @@ struct RepeatCounts {
 }
 
 impl RepeatCounts {
-    /// Becomes the counts behind one byte more, by where it leads from each state.
+    /// Becomes the counts after one byte more, by where it leads from each state.
     fn read<S: Iterator<Item = (u16, bool)>>(&mut self, before: &Self, steps: impl Fn(u16) -> S) {
         self.most = before.most;
         self.states.clear();

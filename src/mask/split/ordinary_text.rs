@@ -2,9 +2,9 @@
 //! ordinary character does.
 //!
 //! Texts with a syntax of their own inside JSON strings (`"format": "regex"`) are such automata:
-//! behind `[` of a character class, letters and most marks change nothing that a later byte depends
+//! after `[` of a character class, letters and most marks change nothing that a later byte depends
 //! on. So tokens of ordinary characters are split like plain text, and only those with another byte
-//! are read, from the state behind the last ordinary character.
+//! are read, from the state after the last ordinary character.
 
 use super::SplitDraft;
 use super::SplitState;

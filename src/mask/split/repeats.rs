@@ -12,8 +12,8 @@
 //!
 //! ```text
 //! inside, by units needed     7: 1    2024: 4
-//! exits at `.`                12. behind 2 units, tail `.`
-//! exits at `,`                3,4 behind 1 unit, tail `,4`
+//! exits at `.`                12. after 2 units, tail `.`
+//! exits at `,`                3,4 after 1 unit, tail `,4`
 //! ```
 //!
 //! *Invariant:* the unit is [prefix-free](is_prefix_free), so there is one way to count units.
@@ -52,7 +52,7 @@ pub(crate) struct RepeatRun {
     pub(crate) bytes: u16,
 }
 
-/// Tokens that leave the repeat behind the same units.
+/// Tokens that leave the repeat after the same units.
 #[derive(Clone, Copy, Debug)]
 struct ExitGroup {
     tokens: ExitTokens,

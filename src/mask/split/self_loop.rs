@@ -2,7 +2,7 @@
 //! self-loop.
 //!
 //! States of a string in which a pattern is searched for are such: in the language of
-//! `[^"]*netdrv_[^"]*"`, at the start, only an `n` leads elsewhere, and behind it only an `e` goes
+//! `[^"]*netdrv_[^"]*"`, at the start, only an `n` leads elsewhere, and after it only an `e` goes
 //! on. So all tokens of whole characters are inside, but for those that have a byte or a pair of
 //! bytes that leads away; only these are read, from the nodes of the pairs.
 

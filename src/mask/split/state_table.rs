@@ -78,7 +78,7 @@ impl<'a> StateTable<'a> {
         if number == Self::DEAD { Language::EMPTY } else { self.states[number as usize] }
     }
 
-    /// The state behind a byte, or [`DEAD`](Self::DEAD).
+    /// The state after a byte, or [`DEAD`](Self::DEAD).
     #[inline(always)]
     pub(in crate::mask) fn step(&mut self, state: u32, byte: u8) -> Result<u32> {
         match self.next[state as usize][usize::from(byte)] {

@@ -51,7 +51,7 @@ pub(crate) struct SplitKey {
 pub(crate) struct TokenSplit {
     /// Tokens that can be read within the terminal, whole.
     pub(crate) inside: TokenMask,
-    /// The tails behind the exits.
+    /// The tails after the exits.
     pub(crate) tails: Arc<ExitTails>,
     pub(in crate::mask) exits: Arc<[TokenExit]>,
     /// If the continuation begins with one of these bytes, the exits are incomplete (ends within

@@ -85,7 +85,7 @@ impl<'a> TokenWalk<'a> {
         self.path[usize::from(self.depth)] = (state, byte);
     }
 
-    /// Reads the byte of a node behind the state `before`; the next node to visit.
+    /// Reads the byte of a node after the state `before`; the next node to visit.
     #[inline(always)]
     pub(in crate::mask) fn visit(
         &mut self,
@@ -215,7 +215,7 @@ impl<'a> TokenWalk<'a> {
         self.draft.work += tokens.len();
     }
 
-    /// Notes tokens that leave the terminal with a byte behind the path, by the ends on it.
+    /// Notes tokens that leave the terminal with a byte after the path, by the ends on it.
     fn note_exits(&mut self, tokens: &[u32], byte: u8) -> Result<()> {
         for i in 0..self.ends.len() {
             let (at, state) = self.ends[i];

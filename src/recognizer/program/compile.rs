@@ -1,6 +1,6 @@
 //! The compiler of grammar nodes into points.
 //!
-//! It compiles backwards: a node is compiled for the point behind it. A node that stands in several
+//! It compiles backwards: a node is compiled for the point after it. A node that stands in several
 //! places with the same continuation becomes one point (`PointTable::memo`).
 
 use std::cell::Cell;

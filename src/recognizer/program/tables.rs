@@ -11,7 +11,7 @@ use crate::limits::Limits;
 use crate::recognizer::item::{KeyChoiceId, PointId};
 use crate::recognizer::point::Point;
 
-/// The point behind a captured string, by the capture's tag and the string (`None`: any).
+/// The point after a captured string, by the capture's tag and the string (`None`: any).
 pub(super) type CaptureTargets = FxHashMap<(SourceTag, Option<Box<[u8]>>), Option<PointId>>;
 
 /// The points of a program and the lists they refer to.
@@ -44,7 +44,7 @@ pub(super) struct PointTable {
 #[derive(Debug, Default)]
 pub(super) struct KeyChoiceTable {
     pub(super) choices: Vec<Arc<KeyChoice>>,
-    /// By choice and rank: the point behind a key, once asked for.
+    /// By choice and rank: the point after a key, once asked for.
     pub(super) targets: FxHashMap<(KeyChoiceId, KeyRank), PointId>,
     /// The number of a choice, by the source's tag.
     pub(super) ids: FxHashMap<SourceTag, KeyChoiceId>,

@@ -1,4 +1,4 @@
-//! The tokens that leave a repeat of a unit behind whole units, by the byte at which they do.
+//! The tokens that leave a repeat of a unit after whole units, by the byte at which they do.
 //!
 //! What follows the repeat begins with few bytes, mostly a quote. So the tails of each byte are
 //! sorted into a trie of their own, and only when they are asked for.
@@ -17,7 +17,7 @@ use crate::vocabulary::{Trie, Vocabulary, first_eight_bytes};
 /// Tokens that leave a repeat at a certain byte.
 #[derive(Debug)]
 pub(crate) struct RepeatExits {
-    /// The bytes behind the last whole unit, from that byte on.
+    /// The bytes after the last whole unit, from that byte on.
     pub(crate) tails: Trie,
     /// The runs before them, in the order of the trie's ids.
     pub(crate) runs: Box<[RepeatRun]>,
@@ -38,7 +38,7 @@ struct ClassTokens {
 /// All tokens that leave a repeat.
 #[derive(Debug)]
 pub(in crate::mask) struct ExitsByByte {
-    /// By the class of the byte at which they leave, in groups that leave behind the same units.
+    /// By the class of the byte at which they leave, in groups that leave after the same units.
     pub(in crate::mask) exit_groups: FxHashMap<u8, Vec<ExitGroup>>,
     /// The bytes of a token before the repeat.
     top: usize,
@@ -77,7 +77,7 @@ impl ExitsByByte {
         Arc::clone(known.entry(byte).or_insert_with(|| self.sort(vocabulary, tables, byte)))
     }
 
-    /// The tails of all tokens that leave, behind the unit at which they do; `node` is that of the repeat.
+    /// The tails of all tokens that leave, after the unit at which they do; `node` is that of the repeat.
     pub(in crate::mask) fn all(
         &self,
         vocabulary: &Vocabulary,

@@ -62,7 +62,7 @@ impl<'a> RepeatWalk<'a> {
         Ok(uniform.contains(class))
     }
 
-    /// The position behind one byte more; `None` where the repeat ends.
+    /// The position after one byte more; `None` where the repeat ends.
     fn step(&mut self, at: RepeatPosition, byte: u8, depth: u16) -> Result<Option<RepeatPosition>> {
         Ok(match self.languages.step(at.state, byte)? {
             Language::EMPTY => None,
@@ -73,7 +73,7 @@ impl<'a> RepeatWalk<'a> {
         })
     }
 
-    /// Notes tokens that leave the repeat behind whole units.
+    /// Notes tokens that leave the repeat after whole units.
     fn leave(&mut self, at: RepeatPosition, byte: u8, tokens: ExitTokens) {
         if at.state == self.unit && at.units > 0 {
             let run = RepeatRun { units: at.units, bytes: at.bytes };
