@@ -5,7 +5,7 @@
 //! and `›` here. Where terminals are numbered, the marks of number i are `‹i` and `›i`:
 //!
 //! ```text
-//! a(?!b)            ‹a› behind any text, and before any that does not begin with b, marks left out
+//! a(?!b)            ‹a› after any text, and before any that does not begin with b, marks left out
 //! strings           {a}: what stands between the marks in some text
 //! violations        any text, ‹0a›0, and a text that begins with b
 //! monitor           the texts with marks that hold no violation
@@ -21,7 +21,7 @@ use super::{ByteSet, CodePoints, Language, Languages, Utf8};
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The mark before the match of the terminal that a language is about, and the one behind it.
+/// The mark before the match of the terminal that a language is about, and the one after it.
 const BEGIN: u8 = 0xFE;
 const END: u8 = 0xFF;
 /// The first bytes of the marks of numbered terminals; a second byte is the number.
@@ -56,12 +56,12 @@ impl MarkNumber {
         }
     }
 
-    /// The language behind the mark that stands before the terminal.
+    /// The language after the mark that stands before the terminal.
     pub(crate) fn begin(self, languages: &mut Languages, x: Language) -> Result<Language> {
         self.step(languages, x, NUMBERED_BEGIN)
     }
 
-    /// The language behind the mark that follows the terminal.
+    /// The language after the mark that follows the terminal.
     pub(crate) fn end(self, languages: &mut Languages, x: Language) -> Result<Language> {
         self.step(languages, x, NUMBERED_END)
     }
@@ -82,7 +82,7 @@ pub(crate) fn is_of_mark(byte: u8) -> bool {
 pub(crate) struct MarkedText {
     /// One mark of any kind.
     pub(crate) mark: Language,
-    /// The mark before the terminal, and the one behind it.
+    /// The mark before the terminal, and the one after it.
     pub(crate) begin: Language,
     pub(crate) end: Language,
     /// Text with marks of numbered terminals.
@@ -156,7 +156,7 @@ pub(crate) fn monitor(
     Ok(monitor)
 }
 
-/// The same strings with any marks before, between and behind their bytes.
+/// The same strings with any marks before, between and after their bytes.
 pub(crate) fn among_marks(languages: &mut Languages, strings: Language) -> Result<Language> {
     let mark = MarkedText::new(languages).mark;
     let mut system = Equations::default();

@@ -3,7 +3,7 @@
 //! The first trigger is the one that begins leftmost; of those that begin there, any may be completed.
 //! With the triggers `ab`, `abc` and `b`: text ends in `ab` or goes on to `abc`, and `b` is found
 //! only where no `a` stands before it. Texts that are excluded stand nowhere in free text, nor in the
-//! trigger behind it.
+//! trigger after it.
 
 use super::{ByteSet, Language, Languages, Utf8, any_text};
 use crate::error::{Error, ErrorKind, Result};

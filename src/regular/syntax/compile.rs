@@ -273,7 +273,7 @@ impl PatternCompiler<'_> {
                     if let Some(at) = looks_ahead(body) {
                         let message = format!("{} inside a lookbehind is not supported", at.name);
                         return Err(
-                            error_at(at.byte, message).with_help("move it behind the lookbehind")
+                            error_at(at.byte, message).with_help("move it after the lookbehind")
                         );
                     }
                     let text = self.text;
@@ -549,7 +549,7 @@ impl ContextScope<'_, '_> {
                 vec![end; count]
             }
             LoweredPattern::End => {
-                let end = self.compiler.behind_match();
+                let end = self.compiler.after_match();
                 vec![end; count]
             }
             LoweredPattern::Ahead { body, negated } => {

@@ -37,11 +37,11 @@ struct PythonParser<'a> {
     cursor: PatternCursor<'a>,
     /// Groups that are open.
     depth: u32,
-    /// Whether something was read that flags for the whole pattern may not stand behind.
+    /// Whether something was read that flags for the whole pattern may not follow.
     is_begun: bool,
 }
 
-/// An item, by what a quantifier behind it does.
+/// An item, by what a quantifier after it does.
 enum QuantifierTarget {
     Repeatable(Pattern),
     /// An anchor or word boundary.
@@ -311,7 +311,7 @@ impl PythonParser<'_> {
         Ok(())
     }
 
-    /// Flags behind `(?`, with the colon or closing parenthesis behind them.
+    /// Flags after `(?`, with the colon or closing parenthesis after them.
     fn flags(&mut self, start: usize) -> Result<FlagScope> {
         let mut flags = self.cursor.flags;
         let mut on = true;

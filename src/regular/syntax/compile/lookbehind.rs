@@ -90,7 +90,7 @@ impl LeftContexts {
     ) -> Vec<Language> {
         match self {
             Self::One | Self::Start => {
-                // Behind a character it is never the start.
+                // After a character it is never the start.
                 let rest = rest[rest.len() - 1];
                 vec![languages.concat([piece, rest]); self.len()]
             }

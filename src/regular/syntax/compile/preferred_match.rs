@@ -14,7 +14,7 @@
 //! B is tried where no way through A succeeds: `whole` is `wholeA | (wholeB - anyA)`. A repeat is the
 //! alternatives `x·repeat | rest`, or for a lazy one `rest | x·repeat`. An iteration that consumes nothing
 //! is the last one. Hence two continuations are carried, `idle` where the iteration has consumed nothing
-//! and `moved` behind its first character.
+//! and `moved` after its first character.
 
 use super::{ByContext, ContextScope, LeftContexts, LoweredPattern, PatternCompiler};
 use crate::error::Result;
@@ -153,7 +153,7 @@ impl ContextScope<'_, '_> {
         idle: &PreferredRest,
         moved: &PreferredRest,
     ) -> Result<PreferredRest> {
-        // The rests behind the iterations that were read, by whether they consumed anything.
+        // The rests after the iterations that were read, by whether they consumed anything.
         let mut after = match max {
             Some(_) => RestsByProgress { idle: idle.clone(), moved: moved.clone() },
             None => {
@@ -176,14 +176,15 @@ impl ContextScope<'_, '_> {
                 let again = scope.preferred(body, &once)?.idle;
                 Ok(scope.iteration(&again, idle, greedy))
             };
-            let behind = RestsByProgress { idle: after.moved.clone(), moved: after.moved.clone() };
-            let begun = one(moved, &behind, self)?;
+            let moved_rests =
+                RestsByProgress { idle: after.moved.clone(), moved: after.moved.clone() };
+            let begun = one(moved, &moved_rests, self)?;
             after = RestsByProgress { idle: one(idle, &after, self)?, moved: begun };
         }
         Ok(after.idle)
     }
 
-    /// Any number of iterations behind a character, then `rest`.
+    /// Any number of iterations after a character, then `rest`.
     fn preferred_star(
         &mut self,
         body: &LoweredPattern,

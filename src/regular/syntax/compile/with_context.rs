@@ -31,8 +31,8 @@ pub(crate) fn compile_with_context(
     let part = compiler.lower(pattern, &mut prefixes)?;
     let text = compiler.text;
     let contexts = LeftContexts::new(compiler.languages, &prefixes, text)?;
-    let behind = compiler.behind_match();
-    let rest = vec![behind; contexts.len()];
+    let after = compiler.after_match();
+    let rest = vec![after; contexts.len()];
     let mut scope = ContextScope { compiler: &mut compiler, contexts, variables: Vec::new() };
     let matches = if is_preferred {
         let any = vec![Language::ALL; rest.len()];
@@ -89,8 +89,8 @@ impl PatternCompiler<'_> {
         }
     }
 
-    /// The text behind a match that ends here.
-    pub(super) fn behind_match(&mut self) -> Language {
+    /// The text after a match that ends here.
+    pub(super) fn after_match(&mut self) -> Language {
         match self.marks {
             None => Language::EPSILON,
             Some((marks, _)) => self.languages.concat([marks.end, marks.around]),

@@ -119,7 +119,7 @@ pub(super) fn escape(cursor: &mut PatternCursor<'_>, start: usize) -> Result<Pyt
     })
 }
 
-/// The character behind a backslash.
+/// The character after a backslash.
 fn escaped(cursor: &mut PatternCursor<'_>, start: usize) -> Result<char> {
     cursor.next().ok_or_else(|| {
         error_at(start, "the pattern ends in `\\`").with_help("write a literal one as `\\\\`")
@@ -198,7 +198,7 @@ pub(super) fn class(cursor: &mut PatternCursor<'_>, start: usize) -> Result<Clas
     let is_negated = cursor.eat("^");
     let first = cursor.at;
     let (mut characters, mut categories) = (class_of([]), class_of([]));
-    // A bracket right behind the first one is a member.
+    // A bracket right after the first one is a member.
     while cursor.at == first || !cursor.eat("]") {
         let low_at = cursor.at;
         let low = member(cursor, start)?;

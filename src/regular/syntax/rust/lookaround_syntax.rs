@@ -61,7 +61,7 @@ struct ExtensionScanner<'a> {
     at: usize,
     edits: Vec<TextEdit>,
     groups: Vec<(GroupExtension, usize)>,
-    /// The open groups: the byte of each, and whether the pattern is verbose behind it.
+    /// The open groups: the byte of each, and whether the pattern is verbose after it.
     open: Vec<(usize, bool)>,
     /// Byte of the last atom, which a quantifier would repeat.
     atom: Option<usize>,
@@ -242,9 +242,9 @@ impl ExtensionScanner<'_> {
             self.at += 1 + end;
             if closes.starts_with(':') {
                 self.at += 1;
-            } else if let Some((_, behind)) = self.open.last_mut() {
+            } else if let Some((_, after)) = self.open.last_mut() {
                 // Flags alone hold to the end of the group around.
-                *behind = self.verbose;
+                *after = self.verbose;
             }
         } else {
             // A name, up to its end.
