@@ -80,7 +80,7 @@ impl GrammarBuilder {
     }
 
     /// A text of `node` that at most `max_tokens` tokens spell. Each token that holds at least one
-    /// byte of the text counts, also one that began before the text or goes on behind it; a special
+    /// byte of the text counts, also one that began before the text or goes on after it; a special
     /// token counts as one. The empty text takes no token.
     ///
     /// A constraint with budgets is a language of token sequences: a token is allowed if the text can

@@ -149,7 +149,7 @@ impl KeyChoice {
         }
     }
 
-    /// The bytes that some allowed key has behind a trie node.
+    /// The bytes that some allowed key has after a trie node.
     pub(crate) fn first(&self, node: u32) -> ByteSet {
         let nodes = self.trie.nodes();
         let end = nodes[node as usize].subtree_end as usize;

@@ -2,8 +2,8 @@
 //!
 //! A large JSON Schema has thousands of rules, and one text visits a few dozen. So its front end
 //! hands over no [`Grammar`](super::Grammar), but a source, which the recognizer asks for a rule's
-//! body when the rule is entered first, for the continuation behind an object key when that key was
-//! read, and for the continuation behind a captured text (a key without a name of its own, an item
+//! body when the rule is entered first, for the continuation after an object key when that key was
+//! read, and for the continuation after a captured text (a key without a name of its own, an item
 //! that must differ from others). State that depends on the text (keys written, items seen, counts)
 //! is thereby part of the rules, and not of the recognizer.
 //!
@@ -37,7 +37,7 @@ use crate::regular::{Language, Languages, TextSet, TextSets};
 pub(crate) struct KeySigns {
     /// The end of the key, which is part of it.
     pub(crate) named: Box<[u8]>,
-    /// The text behind which something may depend on the key.
+    /// The text after which something may depend on the key.
     pub(crate) end: Box<[u8]>,
 }
 

@@ -38,12 +38,12 @@ pub(super) struct TerminalStrings {
 }
 
 impl TerminalStrings {
-    /// The monitor behind the mark that stands before the strings.
+    /// The monitor after the mark that stands before the strings.
     fn begin(self, languages: &mut Languages, monitor: Language) -> Result<Language> {
         self.marks.map_or(Ok(monitor), |marks| marks.begin(languages, monitor))
     }
 
-    /// The monitor behind the mark that follows the strings.
+    /// The monitor after the mark that follows the strings.
     fn end(self, languages: &mut Languages, monitor: Language) -> Result<Language> {
         self.marks.map_or(Ok(monitor), |marks| marks.end(languages, monitor))
     }

@@ -188,7 +188,7 @@ impl Outcomes {
         self.nullable[node.index()]
     }
 
-    /// The terminals that a terminal was merged from, where a lazy terminal may begin behind it.
+    /// The terminals that a terminal was merged from, where a lazy terminal may begin after it.
     pub(super) fn unmerged(&self, node: NodeId, follow: LazySetId) -> Option<NodeId> {
         self.unmerged.get(&node).copied().filter(|_| follow != LazySetId::EMPTY)
     }
@@ -220,8 +220,8 @@ impl Outcomes {
         }
     }
 
-    /// The state behind a token that is no text, which begins another; `None` if the text before must go on.
-    pub(super) fn behind_token(&self, from: ParseState, follow: LazySetId) -> Option<ParseState> {
+    /// The state after a token that is no text, which begins another; `None` if the text before must go on.
+    pub(super) fn after_token(&self, from: ParseState, follow: LazySetId) -> Option<ParseState> {
         let may_end = self.grammar.languages.is_nullable(from.monitor);
         may_end.then_some(ParseState { monitor: self.monitors.idle, startable: follow })
     }
@@ -246,7 +246,7 @@ impl Outcomes {
         Ok(residuals.into_iter().map(state).collect())
     }
 
-    /// The lazy languages that may begin behind part `i` of a sequence.
+    /// The lazy languages that may begin after part `i` of a sequence.
     pub(super) fn follow_of_part(
         &mut self,
         parts: &[NodeId],
@@ -263,7 +263,7 @@ impl Outcomes {
         self.sets.union(set, follow)
     }
 
-    /// The lazy languages that may begin behind iteration number `iteration` of an unrolled repeat.
+    /// The lazy languages that may begin after iteration number `iteration` of an unrolled repeat.
     pub(super) fn follow_of_iteration(
         &mut self,
         node: NodeId,
@@ -273,11 +273,11 @@ impl Outcomes {
     ) -> LazySetId {
         let again =
             if unrolling.is_last(iteration) { LazySetId::EMPTY } else { self.first.of(node) };
-        let behind = if iteration >= unrolling.least { follow } else { LazySetId::EMPTY };
-        self.sets.union(again, behind)
+        let after = if iteration >= unrolling.least { follow } else { LazySetId::EMPTY };
+        self.sets.union(again, after)
     }
 
-    /// The lazy languages that may begin behind each iteration of a loop.
+    /// The lazy languages that may begin after each iteration of a loop.
     pub(super) fn follow_in_loop(&mut self, node: NodeId, follow: LazySetId) -> LazySetId {
         self.sets.union(self.first.of(node), follow)
     }
@@ -353,8 +353,8 @@ impl Outcomes {
     /// The outcomes of a loop, from those of its iterations.
     fn of_iterations(&mut self, entry: LoopEntry) -> Result<Vec<ParseState>> {
         let LoopEntry { node, from, follow } = entry;
-        let behind = self.follow_in_loop(node, follow);
-        let mut found = self.of_node(node, from, behind)?;
+        let after = self.follow_in_loop(node, follow);
+        let mut found = self.of_node(node, from, after)?;
         for state in found.clone() {
             found.extend(self.of_loop(LoopEntry { node, from: state, follow })?);
         }
@@ -380,7 +380,7 @@ impl Outcomes {
             Node::Regular(language) | Node::JsonString(language) => {
                 self.of_terminal(id, language, from, follow)?
             }
-            Node::Special(_) => self.behind_token(from, follow).into_iter().collect(),
+            Node::Special(_) => self.after_token(from, follow).into_iter().collect(),
             Node::Hole(_) if self.is_unconstrained(from)? => {
                 vec![ParseState { startable: follow, ..from }]
             }
@@ -417,13 +417,13 @@ impl Outcomes {
         // States before the next part, each with whether something was read.
         let mut states = vec![(from, false)];
         for (i, &part) in parts.iter().enumerate() {
-            let behind = self.follow_of_part(parts, i, follow);
+            let after = self.follow_of_part(parts, i, follow);
             let mut next = Vec::new();
             for (state, has_read) in states {
                 if self.is_nullable(part) {
                     next.push((state, has_read));
                 }
-                let outcomes = self.of_node(part, state, behind)?;
+                let outcomes = self.of_node(part, state, after)?;
                 next.extend(outcomes.into_iter().map(|state| (state, true)));
             }
             next.sort_unstable();
@@ -447,10 +447,10 @@ impl Outcomes {
         let mut states = vec![from];
         let unrolling = Unrolling::of(min, max, self.is_nullable(node))?;
         for iteration in 1..=unrolling.written {
-            let behind = self.follow_of_iteration(node, iteration, &unrolling, follow);
+            let after = self.follow_of_iteration(node, iteration, &unrolling, follow);
             let mut next = Vec::new();
             for &state in &states {
-                next.extend(self.of_node(node, state, behind)?);
+                next.extend(self.of_node(node, state, after)?);
             }
             next.sort_unstable();
             next.dedup();
@@ -467,7 +467,7 @@ impl Outcomes {
         Ok(found)
     }
 
-    /// The state behind a repeat whose iterations are all alike, so that it stays a repeat: each
+    /// The state after a repeat whose iterations are all alike, so that it stays a repeat: each
     /// iteration begins and ends in that state, and it makes no difference whether another one may
     /// follow.
     pub(super) fn uniform_iterations(

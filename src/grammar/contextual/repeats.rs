@@ -3,7 +3,7 @@
 use super::limits::MAX_UNROLLED_ITERATIONS;
 use crate::error::{Error, ErrorKind, Result};
 
-/// A repeat as single iterations, perhaps with a loop behind them.
+/// A repeat as single iterations, perhaps with a loop after them.
 ///
 /// `x{2,5}` is five iterations, of which two must come; `x{2,}` is one iteration and a loop of one or
 /// more.

@@ -46,7 +46,7 @@ struct RepeatCopy {
     unrolling: Unrolling,
     follow: LazySetId,
     target: TargetState,
-    /// By iteration number and state before it: this iteration and those behind it.
+    /// By iteration number and state before it: this iteration and those after it.
     rests: FxHashMap<(u32, ParseState), Option<NodeId>>,
 }
 
@@ -143,18 +143,18 @@ impl Rewriter {
     }
 
     /// One iteration that leads to the target, or one iteration and the loop again from the state
-    /// behind it.
+    /// after it.
     fn loop_body(&mut self, entry: LoopEntry, target: TargetState) -> Result<Option<NodeId>> {
         let LoopEntry { node, from, follow } = entry;
-        let behind = self.outcomes.follow_in_loop(node, follow);
+        let after = self.outcomes.follow_in_loop(node, follow);
         let mut alternatives = Vec::new();
-        alternatives.extend(self.node(node, from, behind, target)?);
-        for state in self.outcomes.of_node(node, from, behind)? {
+        alternatives.extend(self.node(node, from, after, target)?);
+        for state in self.outcomes.of_node(node, from, after)? {
             let rest = LoopEntry { node, from: state, follow };
             if !self.outcomes.loop_reaches(&rest, target) {
                 continue;
             }
-            if let Some(iteration) = self.node(node, from, behind, Some(state))? {
+            if let Some(iteration) = self.node(node, from, after, Some(state))? {
                 let rest = self.rule(RuleCopy::Loop(rest, target));
                 let rest = self.builder.call(rest);
                 alternatives.push(self.builder.sequence([iteration, rest]));
@@ -225,7 +225,7 @@ impl Rewriter {
                     self.terminal(id, language, from, follow, target)?
                 }
                 Node::Special(token) => {
-                    let state = self.outcomes.behind_token(from, follow);
+                    let state = self.outcomes.after_token(from, follow);
                     let reaches = state.is_some_and(|state| target.is_none_or(|t| t == state));
                     reaches.then(|| self.builder.special(token))
                 }
@@ -331,7 +331,7 @@ impl Rewriter {
         Ok(strings.map(|language| self.builder.regular(language)))
     }
 
-    /// Writes part `i` of a sequence and those behind it.
+    /// Writes part `i` of a sequence and those after it.
     fn sequence(
         &mut self,
         copy: &mut SequenceCopy<'_>,
@@ -346,19 +346,19 @@ impl Rewriter {
         if let Some(known) = copy.rests.get(&(i, state, has_read)) {
             return Ok(known.clone());
         }
-        let behind = self.outcomes.follow_of_part(copy.parts, i, copy.follow);
+        let after = self.outcomes.follow_of_part(copy.parts, i, copy.follow);
         let mut alternatives: Vec<Vec<NodeId>> = Vec::new();
         if copy.target.is_none() && i + 1 == copy.parts.len() {
-            alternatives.extend(self.node(part, state, behind, None)?.map(|node| vec![node]));
+            alternatives.extend(self.node(part, state, after, None)?.map(|node| vec![node]));
         } else {
-            for next in self.outcomes.of_node(part, state, behind)? {
+            for next in self.outcomes.of_node(part, state, after)? {
                 let Some(more) = self.sequence(copy, i + 1, next, true)? else { continue };
-                if let Some(node) = self.node(part, state, behind, Some(next))? {
+                if let Some(node) = self.node(part, state, after, Some(next))? {
                     alternatives.push([vec![node], more].concat());
                 }
             }
         }
-        if self.outcomes.is_nullable(part) && !self.is_written_with_empty(part, state, behind)? {
+        if self.outcomes.is_nullable(part) && !self.is_written_with_empty(part, state, after)? {
             alternatives.extend(self.sequence(copy, i + 1, state, has_read)?);
         }
         let rest = match alternatives.len() {
@@ -417,7 +417,7 @@ impl Rewriter {
         self.iteration(&mut copy, 1, from)
     }
 
-    /// Writes iteration number `number` of a repeat and those behind it.
+    /// Writes iteration number `number` of a repeat and those after it.
     fn iteration(
         &mut self,
         copy: &mut RepeatCopy,
@@ -436,14 +436,14 @@ impl Rewriter {
         if let Some(&known) = copy.rests.get(&(number, from)) {
             return Ok(known);
         }
-        let behind = self.outcomes.follow_of_iteration(node, number, &copy.unrolling, follow);
+        let after = self.outcomes.follow_of_iteration(node, number, &copy.unrolling, follow);
         let mut alternatives = Vec::new();
         if number >= copy.unrolling.least {
-            alternatives.extend(self.node(node, from, behind, target)?);
+            alternatives.extend(self.node(node, from, after, target)?);
         }
-        for state in self.outcomes.of_node(node, from, behind)? {
+        for state in self.outcomes.of_node(node, from, after)? {
             let Some(rest) = self.iteration(copy, number + 1, state)? else { continue };
-            if let Some(iteration) = self.node(node, from, behind, Some(state))? {
+            if let Some(iteration) = self.node(node, from, after, Some(state))? {
                 alternatives.push(self.builder.sequence([iteration, rest]));
             }
         }

@@ -72,7 +72,7 @@ pub(super) struct ParseState {
 pub(super) struct RuleEntry {
     pub(super) rule: RuleId,
     pub(super) from: ParseState,
-    /// The lazy languages that may begin behind it.
+    /// The lazy languages that may begin after it.
     pub(super) follow: LazySetId,
 }
 
@@ -81,6 +81,6 @@ pub(super) struct RuleEntry {
 pub(super) struct LoopEntry {
     pub(super) node: NodeId,
     pub(super) from: ParseState,
-    /// The lazy languages that may begin behind the last iteration.
+    /// The lazy languages that may begin after the last iteration.
     pub(super) follow: LazySetId,
 }

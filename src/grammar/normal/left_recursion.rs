@@ -105,7 +105,7 @@ fn left_calls(grammar: &Grammar, nullable: &[bool], node: NodeId, calls: &mut Ve
 /// The alternatives of a node, split by their left edge.
 #[derive(Default)]
 struct LeftEdgeSplit {
-    /// Alternatives that begin with a rule of the component, each with the rest behind it.
+    /// Alternatives that begin with a rule of the component, each with the rest after it.
     recursive: Vec<(RuleId, NodeId)>,
     others: Vec<NodeId>,
 }
