@@ -78,13 +78,13 @@ impl Dialect {
             return Some(definition_by_two_colons(text));
         }
         if sign.starts_with(':') || sign.starts_with('[') {
-            return Some((Self::Lark, "`:` behind the name of a rule"));
+            return Some((Self::Lark, "`:` after the name of a rule"));
         }
         sign.starts_with('=').then(|| definition_by_equals(text))
     }
 }
 
-/// The text behind a byte order mark, with which some editors begin a file.
+/// The text after a byte order mark, with which some editors begin a file.
 pub(super) fn without_byte_order_mark(text: &str) -> &str {
     text.strip_prefix('\u{FEFF}').unwrap_or(text)
 }
@@ -102,12 +102,12 @@ const LARK_DIRECTIVES: [&str; 9] = [
     "%llguidance",
 ];
 
-/// The rest of a line behind the name at its beginning, from the sign of a definition on.
+/// The rest of a line after the name at its beginning, from the sign of a definition on.
 fn definition_sign(line: &str) -> Option<&str> {
     // A comment of ISO's notation in front of a rule.
     let (mut line, mut rest) = (line.trim(), line.trim().strip_prefix("(*"));
-    while let Some((_, behind)) = rest.and_then(|rest| rest.split_once("*)")) {
-        (line, rest) = (behind.trim(), behind.trim().strip_prefix("(*"));
+    while let Some((_, after)) = rest.and_then(|rest| rest.split_once("*)")) {
+        (line, rest) = (after.trim(), after.trim().strip_prefix("(*"));
     }
     if ["#", "//", ";", "(*", "/*", "*", "%"].iter().any(|mark| line.starts_with(mark)) {
         return None;
@@ -117,16 +117,16 @@ fn definition_sign(line: &str) -> Option<&str> {
     // Names in angle brackets are those of the first notation of this kind.
     let bracketed = line.strip_prefix('<').and_then(|line| line.split_once('>'));
     let sign = match bracketed {
-        Some((_, behind)) => behind.trim_start(),
+        Some((_, after)) => after.trim_start(),
         None => {
             let end = line.find(|c| !is_name(c)).filter(|&end| end > 0)?;
             &line[end..]
         }
     };
     // XGrammar's options of a rule.
-    let behind = sign.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    let behind = behind.map(|(_, rest)| rest.trim_start());
-    Some(behind.filter(|rest| rest.starts_with("::=")).unwrap_or(sign))
+    let after = sign.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let after = after.map(|(_, rest)| rest.trim_start());
+    Some(after.filter(|rest| rest.starts_with("::=")).unwrap_or(sign))
 }
 
 /// A production of the W3C without its number; none if it has none.
@@ -179,7 +179,7 @@ fn definition_by_two_colons(text: &str) -> (Dialect, &'static str) {
 /// ISO 14977 or ABNF.
 fn definition_by_equals(text: &str) -> (Dialect, &'static str) {
     let code = without_strings(text);
-    // In ABNF a semicolon begins a comment, in ISO's notation little stands behind it in its line.
+    // In ABNF a semicolon begins a comment, in ISO's notation little stands after it in its line.
     let code: String =
         code.lines().flat_map(|line| [line.split(';').next().unwrap_or(""), "\n"]).collect();
     let is_kind = |(at, _): (usize, &str)| {

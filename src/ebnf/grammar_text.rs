@@ -21,7 +21,7 @@ pub(super) enum LineBreaks {
     Skip,
 }
 
-/// One of several grammars that stand one behind the other in one text.
+/// One of several grammars that stand one after the other in one text.
 #[derive(Clone, Debug)]
 pub(super) struct TextSection {
     /// The byte offset of its beginning.
@@ -58,9 +58,9 @@ impl<'a> GrammarText<'a> {
 
     /// The section of a byte offset: its name, its beginning, and its text.
     fn section(&self, at: usize) -> (Option<&str>, usize, &'a str) {
-        let behind = self.sections.partition_point(|section| section.start <= at);
-        let end = self.sections.get(behind).map_or(self.text.len(), |next| next.start);
-        match behind.checked_sub(1).map(|index| &self.sections[index]) {
+        let after = self.sections.partition_point(|section| section.start <= at);
+        let end = self.sections.get(after).map_or(self.text.len(), |next| next.start);
+        match after.checked_sub(1).map(|index| &self.sections[index]) {
             Some(TextSection { start, name }) => (name.as_deref(), *start, &self.text[*start..end]),
             None => (None, 0, &self.text[..end]),
         }
@@ -286,8 +286,8 @@ impl<'a> GrammarText<'a> {
         })
     }
 
-    /// Ranges of code points between brackets, the first of which is here; behind `^` the code
-    /// points outside them. A bracket right behind the first closes it: a class may be empty.
+    /// Ranges of code points between brackets, the first of which is here; after `^` the code
+    /// points outside them. A bracket right after the first closes it: a class may be empty.
     pub(super) fn class(
         &mut self,
         character: fn(&mut Self) -> Result<u32>,

@@ -1,7 +1,7 @@
 //! Left factoring of alternatives: `"a" x | "a" y` becomes `"a" (x | y)`.
 //!
 //! Where lazy rules take precedence, the position at which an alternative is chosen decides which
-//! terminals may begin there. Factored alternatives are chosen between behind their common prefix.
+//! terminals may begin there. Between factored alternatives the choice is made after their common prefix.
 
 use std::collections::VecDeque;
 

@@ -70,7 +70,7 @@ pub(super) fn lower(
     lowering.grammar(start)
 }
 
-/// The name of a rule as its text has it: one of several copies says which behind `@`.
+/// The name of a rule as its text has it: one of several copies says after `@` which it is.
 fn shown(name: &str) -> &str {
     name.split_once('@').map_or(name, |(rule, _)| if rule.is_empty() { name } else { rule })
 }

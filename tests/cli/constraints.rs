@@ -186,7 +186,7 @@ fn check_reads_grammars_of_every_dialect() {
     assert!(
         ran.code == 0
             && ran.err.contains(
-                "reads like Lark (`:` behind the name of a rule); say so by the ending .lark"
+                "reads like Lark (`:` after the name of a rule); say so by the ending .lark"
             ),
         "{}",
         ran.err

@@ -78,7 +78,7 @@ fn rules_of_lark() {
             // Of two rules the first counts, whether or not one of them is captured.
             ("start: x | y\nx: \"ab\"\ny[capture]: \"ab\" | \"ac\"", &[("ab", ""), ("ac", "y=ac")]),
             ("start: y | x\nx: \"ab\"\ny[capture]: \"ab\" | \"ac\"", &[("ab", "y=ab")]),
-            // Ignored text behind a captured one is no part of it.
+            // Ignored text after a captured one is no part of it.
             (
                 "start: o \"c\"\no[capture]: p B\np[capture]: \"a\"+\nB: \"b\"\n%ignore \" \"",
                 &[("a a  b  c", "p=a a o=a a  b"), (" ab c ", "p=a o=ab")],
@@ -140,7 +140,7 @@ fn captures_follow_forks_and_rollbacks() {
 fn attributes_that_mean_nothing_are_refused() {
     for (grammar, expected) in [
         ("start: a\na[stop_capture=\"s\"]: /a/", "without a `suffix`"),
-        ("start: a\na[stop=\"b\", stop_capture=\"s\"]: /a/", "stands behind the rule"),
+        ("start: a\na[stop=\"b\", stop_capture=\"s\"]: /a/", "stands after the rule"),
         ("start: a\na[stop=\"b\", suffix=\"c\"]: /a/", "both `stop` and `suffix`"),
         ("start: a\na[capture=5]: /a/", "takes a name"),
         ("start: a\na[capture=\"\"]: /a/", "takes a name"),
@@ -153,7 +153,7 @@ fn attributes_that_mean_nothing_are_refused() {
     }
 }
 
-/// Texts with the temperature behind each.
+/// Texts with the temperature after each.
 type Temperatures = &'static [(&'static str, Option<f32>)];
 
 #[test]

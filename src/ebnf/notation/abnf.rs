@@ -116,7 +116,7 @@ struct AbnfParser<'a> {
 const HEADERS: [&str; 2] = ["RFC ", "Internet-Draft "];
 
 /// The text with blanks in place of what a page break of an RFC puts between its lines: the footer
-/// that ends in `[Page 7]`, a form feed, and the header behind it. Byte offsets stay.
+/// that ends in `[Page 7]`, a form feed, and the header after it. Byte offsets stay.
 fn without_page_breaks(text: &str) -> Cow<'_, str> {
     let is_footer = |line: &str| {
         let number = line.trim_end().strip_suffix(']').and_then(|line| line.rsplit_once("[Page "));
@@ -126,7 +126,7 @@ fn without_page_breaks(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut kept = String::with_capacity(text.len());
-    // Behind a footer, up to the header of the next page.
+    // After a footer, up to the header of the next page.
     let mut between_pages = false;
     for line in text.split_inclusive('\n') {
         let content = line.trim();
@@ -148,7 +148,7 @@ struct AbnfRuleHead {
     at: usize,
     /// Whether it is followed by `=/`, which adds alternatives to a rule.
     is_incremental: bool,
-    /// The byte offset behind the sign.
+    /// The byte offset after the sign.
     end: usize,
 }
 
@@ -161,7 +161,7 @@ enum StringCase {
 
 fn nothing_to_repeat(text: &GrammarText<'_>, at: usize) -> Error {
     text.error(at, "nothing to repeat")
-        .with_help("put a string, number, name or group behind it, without a blank")
+        .with_help("put a string, number, name or group after it, without a blank")
 }
 
 impl AbnfParser<'_> {
@@ -317,8 +317,8 @@ impl AbnfParser<'_> {
         self.rules.define(&self.text, &name, at, item)?;
         let [item, again] = [at, at].map(|at| self.rules.call(&name, at));
         let comma = self.rules.literal(at, ",");
-        let [before, behind] = [at, at].map(|at| self.rules.call("OWS", at));
-        let more = RuleExpr::sequence(at, vec![before, comma, behind, again]);
+        let [before, after] = [at, at].map(|at| self.rules.call("OWS", at));
+        let more = RuleExpr::sequence(at, vec![before, comma, after, again]);
         let more = more.repeat(min.saturating_sub(1), max.map(|max| max - 1));
         let list = RuleExpr::sequence(at, vec![item, more]);
         Ok(if min == 0 { list.repeat(0, Some(1)) } else { list })

@@ -19,7 +19,7 @@
 //!   alternatives ("each occurrence commits independently").
 //! - Macros such as `TagDispatch(("<tool>", tool))` (`gbnf/macros.rs`).
 //! - The forms in which XGrammar prints grammars: `{2, -1}` is a repeat without bound; a look-ahead
-//!   `(=next)` behind a rule repeats what follows the rule anyway (a hint for its mask cache), so
+//!   `(=next)` after a rule repeats what follows the rule anyway (a hint for its mask cache), so
 //!   it means nothing.
 //!
 //! `\x` takes two digits, as in llama.cpp and as XGrammar prints it. What XGrammar reads as one
@@ -58,7 +58,7 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
     parser.rules.finish(&parser.text, start)
 }
 
-/// The options in brackets behind a rule's name.
+/// The options in brackets after a rule's name.
 #[derive(Default)]
 struct RuleOptions {
     is_lazy: bool,
@@ -124,7 +124,7 @@ impl GbnfParser<'_> {
         self.alternatives()
     }
 
-    /// Reads `[lazy, capture="name", max_tokens=9]` behind a rule's name.
+    /// Reads `[lazy, capture="name", max_tokens=9]` after a rule's name.
     fn rule_options(&mut self, rule: &str) -> Result<RuleOptions> {
         let mut options = RuleOptions::default();
         if !self.text.eat("[") {

@@ -32,8 +32,8 @@
 //! - A position lies between two terminals (strings, patterns, upper-case names) of one parse. The
 //!   terminals that may begin there are those that could come next in this parse: of any
 //!   alternative, of another iteration of a repeat, of what follows a repeat or an empty rule.
-//!   Alternatives with equal beginnings (`"a" x | "a" y`) are chosen between behind these; others
-//!   where they begin.
+//!   Between alternatives with equal beginnings (`"a" x | "a" y`) the choice is made after these, between
+//!   others where they begin.
 //! - Of several lazy rules at one position the one whose text ends first is read. Where two end at
 //!   once, either may be, and the rest of the text decides.
 //! - Everything else that may begin there, ignored text, JSON and recursive rules included, is for
@@ -60,9 +60,9 @@
 //!   it. `max_chars` holds as exactly.
 //! - `stop` bounds the text alone: it goes on to the first place where the stop text stands, which is
 //!   not a part of it. llguidance lets the model write the stop text and takes it back; here the rule
-//!   behind writes it, as in `outer: inner "<end>"` with `inner[stop="<end>"]: /.*/`.
+//!   that follows writes it, as in `outer: inner "<end>"` with `inner[stop="<end>"]: /.*/`.
 //! - `stop_capture` captures the text of `suffix`; with `stop` it is refused, since the stop text
-//!   stands behind the rule. Captures are those of one parse (`constraint/captures.rs`); llguidance
+//!   stands after the rule. Captures are those of one parse (`constraint/captures.rs`); llguidance
 //!   reports every rule that ends somewhere while its lexer reads the longest terminals. Where a suffix
 //!   may begin at several places, the text before it is the longest.
 //! - Lazy quantifiers (`.*?`) mean what they mean to Lark; llguidance's lexer ignores them, so its terminals have

@@ -13,11 +13,11 @@
 //!
 //! - `@terminals`, or `<?TOKENS?>` of tools that extract the W3C's grammars: the rules below it are
 //!   terminals. Without it those are terminals whose names are in capitals.
-//! - `@pass expression` (also with `::=` behind it): text that may stand before, between and behind
+//! - `@pass expression` (also with `::=` after it): text that may stand before, between and after
 //!   the terminals and strings of all other rules, as in SPARQL's and Turtle's grammars. A text is
 //!   cut into terminals in every way, as everywhere here: `SELECTx` is `SELECT x` where no space is
 //!   demanded.
-//! - `/* ws: explicit */` behind a rule (XPath, XQuery): nothing passes between the rule's own parts.
+//! - `/* ws: explicit */` after a rule (XPath, XQuery): nothing passes between the rule's own parts.
 //! - A link in place of an expression, `[http://www.w3.org/TR/REC-xml/#NT-Char]`, is that production
 //!   of XML or of Namespaces in XML (`Char`, `Name`, `NCName`, `QName`, `S` and others); another
 //!   link is refused. The same names are these productions where a text uses one and does not define it.
@@ -25,7 +25,7 @@
 //!
 //! # What users add
 //!
-//! `# comments` (with a blank behind the sign), `// comments`, `(* comments *)`, a `;` at the end of a rule, and
+//! `# comments` (with a blank after the sign), `// comments`, `(* comments *)`, a `;` at the end of a rule, and
 //! names in angle brackets, as in the first notation of its kind: `<digit> ::= "0" | "1"`.
 
 use rustc_hash::FxHashSet;
@@ -114,7 +114,7 @@ struct W3cParser<'a> {
 
 /// The signs above the terminals: the W3C's, and the one of tools that extract its grammars.
 const SECTION: [&str; 2] = ["@terminals", "<?TOKENS?>"];
-/// The comment (in the W3C's XPath and XQuery) behind a rule between whose parts nothing passes.
+/// The comment (in the W3C's XPath and XQuery) after a rule between whose parts nothing passes.
 const EXPLICIT: &str = "ws: explicit";
 /// The rule for text that passes; no grammar can define a rule of this name.
 const PASS: &str = "@pass";
@@ -173,7 +173,7 @@ impl W3cParser<'_> {
     }
 
     /// Whether a condition on a production begins here, as XML, Namespaces in XML and XQuery write them:
-    /// `[wfc: …]`, also with blanks behind the bracket.
+    /// `[wfc: …]`, also with blanks after the bracket.
     fn is_condition(&self) -> bool {
         let inside = self.text.rest().strip_prefix('[').map(str::trim_start);
         inside.is_some_and(|inside| {
@@ -186,9 +186,9 @@ impl W3cParser<'_> {
     /// Whether a comment of one line begins here with `#`: neither a character `#xN`, nor what other notations
     /// write so, such as patterns `#'[0-9]+'`.
     fn is_comment(&self) -> bool {
-        let behind = self.text.rest().strip_prefix('#');
+        let after = self.text.rest().strip_prefix('#');
         let is_other = |c: char| c.is_alphanumeric() || "'\"[".contains(c);
-        behind.is_some_and(|behind| !behind.starts_with(is_other))
+        after.is_some_and(|after| !after.starts_with(is_other))
     }
 
     /// Reads `@terminals` or `@pass` with its expression, if one comes next; whether one did.
@@ -234,7 +234,7 @@ impl W3cParser<'_> {
         self.terminals.contains(name) || !self.has_section && !name.contains(char::is_lowercase)
     }
 
-    /// Lets text pass behind terminals, and before the whole text; the start rule.
+    /// Lets text pass after terminals, and before the whole text; the start rule.
     fn with_pass(&mut self, first: &str) -> Result<String> {
         let start = self.rules.start_rule(first).to_owned();
         let at = self.text.at;
@@ -263,7 +263,7 @@ impl W3cParser<'_> {
         self.rules.call(&reference, at)
     }
 
-    /// A string or class of a rule: in one that is no terminal text may pass behind it.
+    /// A string or class of a rule: in one that is no terminal text may pass after it.
     fn literal(&mut self, item: RuleExpr) -> RuleExpr {
         if !self.passes {
             return item;
@@ -375,7 +375,7 @@ impl W3cParser<'_> {
         comments.any(|comment| comment.trim_start().starts_with(EXPLICIT))
     }
 
-    /// Reads a link in place of an expression, and the marks behind it, if one comes next.
+    /// Reads a link in place of an expression, and the marks after it, if one comes next.
     fn link(&mut self, name: &str) -> Result<Option<RuleExpr>> {
         self.skip_space()?;
         let start = self.text.at;

@@ -29,8 +29,8 @@ fn is_name_character(c: char) -> bool {
 pub(super) fn dotted_names(text: &str) -> FxHashSet<&str> {
     let defined = |line: &'_ str| -> Option<usize> {
         let end = line.find(|c: char| !is_name_character(c) && c != '.')?;
-        let behind = line[end..].trim_start();
-        (behind.starts_with("::=") || behind.starts_with('[')).then_some(end)
+        let after = line[end..].trim_start();
+        (after.starts_with("::=") || after.starts_with('[')).then_some(end)
     };
     let lines = text.lines().map(str::trim_start);
     let names = lines.filter_map(|line| defined(line).map(|end| &line[..end]));
@@ -140,10 +140,10 @@ pub(super) fn character(text: &mut GrammarText<'_>) -> Result<u32> {
                 let written = &text.rest()[..digits];
                 let message = format!(
                     "`\\x{written}` is one character to XGrammar, and to llama.cpp two digits of a \
-                     character and text behind it"
+                     character and text after it"
                 );
                 return Err(text.error(start, message).with_help(
-                    "write one character as \\uNNNN or \\UNNNNNNNN, or end the literal behind \\xNN",
+                    "write one character as \\uNNNN or \\UNNNNNNNN, or end the literal after \\xNN",
                 ));
             }
             text.hex(2, start)

@@ -55,7 +55,7 @@ pub(super) struct LarkDefinition {
     pub(super) body: LarkExpr,
 }
 
-/// The attributes in brackets behind the name of a rule.
+/// The attributes in brackets after the name of a rule.
 #[derive(Clone, Default)]
 pub(super) struct RuleAttributes {
     /// From `lazy`, and from `suffix`.

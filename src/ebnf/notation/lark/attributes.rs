@@ -1,4 +1,4 @@
-//! The attributes of a rule, in brackets behind its name (llguidance's `docs/syntax.md`, "Lexeme
+//! The attributes of a rule, in brackets after its name (llguidance's `docs/syntax.md`, "Lexeme
 //! options").
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ enum AttributeValue {
 }
 
 impl LarkParser<'_> {
-    /// Reads `[capture, lazy, suffix="…", max_tokens=9]` behind the name of a rule and the bracket.
+    /// Reads `[capture, lazy, suffix="…", max_tokens=9]` after the name of a rule and the bracket.
     pub(super) fn attributes(&mut self, rule: &str) -> Result<RuleAttributes> {
         let mut attributes = RuleAttributes::default();
         let start = self.text.at;
@@ -49,7 +49,7 @@ impl LarkParser<'_> {
                         return Err(self
                             .text
                             .error(at, "`stop` names no text; the end token ends a whole text")
-                            .with_help("name the text that stands behind the rule"));
+                            .with_help("name the text that stands after the rule"));
                     }
                     attributes.stop = Some(stop);
                 }
@@ -147,9 +147,9 @@ fn check_ends(text: &GrammarText<'_>, at: usize, attributes: &RuleAttributes) ->
     match attributes {
         RuleAttributes { stop: Some(_), suffix: Some(_), .. } => Err(text
             .error(at, "a rule with both `stop` and `suffix`")
-            .with_help("`suffix` is part of the rule's text, `stop` stands behind it")),
+            .with_help("`suffix` is part of the rule's text, `stop` stands after it")),
         RuleAttributes { stop_capture: Some(_), stop: Some(_), .. } => Err(text
-            .error(at, "the text of `stop` stands behind the rule, which cannot capture it")
+            .error(at, "the text of `stop` stands after the rule, which cannot capture it")
             .with_help("write `suffix`, or capture a rule that reads the stop text")),
         RuleAttributes { stop_capture: Some(_), suffix: None, .. } => Err(text
             .error(at, "`stop_capture` without a `suffix`")

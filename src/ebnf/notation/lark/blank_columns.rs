@@ -2,7 +2,7 @@
 //! no other terminal does.
 //!
 //! Lark's lexer gives `_NL: /\n/` no blanks, so that all lines begin in column 0, and a terminal such as
-//! `" x"` would begin behind the blanks of its line. Here the columns are a part of rules, which read all
+//! `" x"` would begin after the blanks of its line. Here the columns are a part of rules, which read all
 //! blanks of a line; both are refused.
 
 use super::ast::{LarkExpr, LarkExprKind};
@@ -17,7 +17,7 @@ fn blank(l: &mut Languages) -> Language {
     l.union(blanks)
 }
 
-/// Errors if the terminal of line breaks leaves out blanks behind them.
+/// Errors if the terminal of line breaks leaves out blanks after them.
 pub(super) fn check_newline(
     terminals: TerminalLanguages<'_>,
     rules: &mut RuleTable<'_>,

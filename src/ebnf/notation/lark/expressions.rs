@@ -95,7 +95,7 @@ impl LarkParser<'_> {
         Ok(Some(expr))
     }
 
-    /// Reads the bounds of a repeat behind its opening brace.
+    /// Reads the bounds of a repeat after its opening brace.
     fn count_in_braces(&mut self) -> Result<(u32, Option<u32>)> {
         self.skip_blanks_and_lines();
         let digit = |text: &GrammarText<'_>| text.peek().is_some_and(|c| c.is_ascii_digit());
@@ -138,7 +138,7 @@ impl LarkParser<'_> {
         Ok(Some((min, Some(self.text.bound()?))))
     }
 
-    /// Reads an expression without operators behind it, if one comes next.
+    /// Reads an expression without operators after it, if one comes next.
     pub(super) fn atom(&mut self) -> Result<Option<LarkExpr>> {
         let at = self.text.at;
         let expr = |kind| Ok(Some(LarkExpr { at, kind }));
@@ -255,15 +255,15 @@ impl LarkParser<'_> {
             let function = self.function()?;
             return Ok(Some(LarkExpr { at, kind: LarkExprKind::Parametric(name, function) }));
         }
-        // A brace behind a rule's name holds the arguments of a template, unless a number
+        // A brace after a rule's name holds the arguments of a template, unless a number
         // or comma says that it counts.
-        let behind_name = self.text.at;
+        let after_name = self.text.at;
         self.skip_blanks();
         let rest = self.text.rest();
         let counts = rest.starts_with('{')
             && rest[1..].trim_start().starts_with(|c: char| c.is_ascii_digit() || c == ',');
         if is_terminal(&name) || !rest.starts_with('{') || counts {
-            self.text.at = behind_name;
+            self.text.at = after_name;
             return Ok(Some(LarkExpr { at, kind: LarkExprKind::Name(name) }));
         }
         self.text.enter("{")?;

@@ -7,8 +7,8 @@
 //!
 //! ```text
 //! Inside    within a line, its indentation read
-//! Break     behind a line break, before the indentation of the next line
-//! Dedented  the same, behind `_DEDENT`
+//! Break     after a line break, before the indentation of the next line
+//! Dedented  the same, after `_DEDENT`
 //! End       at the end of the text, where blocks end without a line break
 //! ```
 //!
@@ -58,8 +58,8 @@ use LineState::{Break, Dedented, End, Inside};
 
 const STATES: [LineState; 4] = [Inside, Break, Dedented, End];
 
-/// The group of definitions whose terminals nothing is ignored behind, and that of brackets, behind
-/// the groups that a grammar has.
+/// The group of definitions after whose terminals nothing is ignored, and that of brackets. Both come
+/// after the groups that a grammar has.
 struct Groups {
     bare: usize,
     brackets: usize,
@@ -219,7 +219,7 @@ fn blanks(at: usize, less: u64) -> LarkExpr {
 /// Line breaks without the last line's indentation.
 const HEAD: &str = "line_head@";
 /// Ignored text that may follow an indentation: none that the indentation would have read.
-const BEHIND: &str = "behind@";
+const AFTER_INDENTATION: &str = "after_indentation@";
 
 impl IndentationRewriter<'_> {
     /// Finds the rules in which lines end, and those that may be empty.
@@ -305,7 +305,13 @@ impl IndentationRewriter<'_> {
         self.define("LINES@".to_owned(), at, LarkExpr { at, kind: head }, false, self.groups.bare);
         self.define(HEAD.to_owned(), at, name(at, "LINES@"), false, self.groups.bare);
         let Some(ignored) = choice(at, ignored.to_vec()) else {
-            self.define(BEHIND.to_owned(), at, sequence(at, Vec::new()), false, self.groups.bare);
+            self.define(
+                AFTER_INDENTATION.to_owned(),
+                at,
+                sequence(at, Vec::new()),
+                false,
+                self.groups.bare,
+            );
             return;
         };
         // The line break reads blanks, and further line breaks, itself.
@@ -322,7 +328,13 @@ impl IndentationRewriter<'_> {
             self.groups.bare,
         );
         let body = LarkExprKind::Repeat(Box::new(name(at, "FIRST@")), 0, Some(1));
-        self.define(BEHIND.to_owned(), at, LarkExpr { at, kind: body }, false, self.groups.bare);
+        self.define(
+            AFTER_INDENTATION.to_owned(),
+            at,
+            LarkExpr { at, kind: body },
+            false,
+            self.groups.bare,
+        );
     }
 
     fn fresh(&mut self, what: &str) -> String {
@@ -388,9 +400,10 @@ impl IndentationRewriter<'_> {
         }
         match &expr.kind {
             LarkExprKind::Name(rule) if *rule == self.names.newline => Ok(match (from, to) {
-                (Inside, Inside) => {
-                    Some(sequence(at, vec![name(at, HEAD), blanks(at, 0), name(at, BEHIND)]))
-                }
+                (Inside, Inside) => Some(sequence(
+                    at,
+                    vec![name(at, HEAD), blanks(at, 0), name(at, AFTER_INDENTATION)],
+                )),
                 (Inside, Break) => Some(name(at, HEAD)),
                 _ => None,
             }),
@@ -488,22 +501,22 @@ impl IndentationRewriter<'_> {
         }
         let is_indent =
             matches!(&parts[0].kind, LarkExprKind::Name(name) if *name == self.names.indent);
-        let behind = if is_indent { self.end_of_block(parts)? } else { 1 };
+        let after = if is_indent { self.end_of_block(parts)? } else { 1 };
         let mut made = Vec::new();
         for middle in STATES {
             let here = if is_indent {
-                self.block(parts[0].at, &parts[1..behind - 1], from, middle)?
+                self.block(parts[0].at, &parts[1..after - 1], from, middle)?
             } else {
                 self.between(&parts[0], from, middle)?
             };
             let Some(here) = here else { continue };
-            if behind == parts.len() {
+            if after == parts.len() {
                 if middle == to {
                     made.push(here);
                 }
                 continue;
             }
-            if let Some(rest) = self.sequence_between(at, &parts[behind..], middle, to)? {
+            if let Some(rest) = self.sequence_between(at, &parts[after..], middle, to)? {
                 made.push(sequence(at, vec![here, rest]));
             }
         }
@@ -544,7 +557,7 @@ impl IndentationRewriter<'_> {
             let Some(body) = self.sequence_between(at, inner, Inside, end)? else { continue };
             let mut parts = vec![self.enter(at, body)];
             if to == Inside {
-                parts.extend([blanks(at, 0), name(at, BEHIND)]);
+                parts.extend([blanks(at, 0), name(at, AFTER_INDENTATION)]);
             }
             made.push(sequence(at, parts));
         }
@@ -554,7 +567,7 @@ impl IndentationRewriter<'_> {
     /// The indentation of a block and its lines.
     fn enter(&mut self, at: usize, body: LarkExpr) -> LarkExpr {
         let (lines, more, enter) = (self.fresh("lines"), self.fresh("indent"), self.fresh("block"));
-        let body = sequence(at, vec![name(at, BEHIND), body]);
+        let body = sequence(at, vec![name(at, AFTER_INDENTATION), body]);
         self.define(lines.clone(), at, body, true, 0);
         let call = |rule: &str, add: u64| {
             let function =

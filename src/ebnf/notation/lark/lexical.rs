@@ -27,8 +27,8 @@ pub(super) fn skip_space(text: &mut GrammarText<'_>, line_breaks: LineBreaks) {
 
 /// The length of a backslash and the line break that it takes back, blanks between them included.
 fn continued_line(rest: &str) -> Option<usize> {
-    let behind = rest.strip_prefix('\\')?.trim_start_matches([' ', '\t']);
-    let next = behind.strip_prefix("\r\n").or_else(|| behind.strip_prefix('\n'))?;
+    let after = rest.strip_prefix('\\')?.trim_start_matches([' ', '\t']);
+    let next = after.strip_prefix("\r\n").or_else(|| after.strip_prefix('\n'))?;
     Some(rest.len() - next.len())
 }
 
@@ -119,7 +119,7 @@ impl<'a> LarkParser<'a> {
             return self.braces();
         }
         let mut depth = 0usize;
-        // Behind an operand a slash would begin no pattern, but then it has no meaning either.
+        // After an operand a slash would begin no pattern, but then it has no meaning either.
         while let Some(c) = self.text.peek() {
             match c {
                 '"' => drop(self.string()?),
@@ -174,7 +174,7 @@ impl<'a> LarkParser<'a> {
     }
 }
 
-/// Reads an escape behind its backslash; `start` is the byte offset of that.
+/// Reads an escape after its backslash; `start` is the byte offset of that.
 fn escape(text: &mut GrammarText<'_>, start: usize) -> Result<char> {
     let code = match text.take() {
         Some('n') => return Ok('\n'),

@@ -33,7 +33,7 @@ const COMMON: &[(&str, &str)] = &[
     ("CNAME", "[_A-Za-z][_A-Za-z0-9]*"),
     ("_STRING_INNER", ".*?"),
     ("_STRING_ESC_INNER", r".*?(?<!\\)(?:\\\\)*?"),
-    // A string that ends at the first quote behind an even number of backslashes.
+    // A string that ends at the first quote after an even number of backslashes.
     ("ESCAPED_STRING", r#""(?:[^"\\\n]|\\[^\n])*""#),
     ("WS_INLINE", r"[ \t]+"),
     ("WS", r"[ \t\f\r\n]+"),
@@ -52,7 +52,7 @@ const PYTHON: &[(&str, &str)] = &[
     ("_NEWLINE", r"(?:\r?\n[\t ]*|#[^\n]*)+"),
     (
         "STRING",
-        // One line, not three quotes, and the quote behind an even number of backslashes.
+        // One line, not three quotes, and the quote after an even number of backslashes.
         r#"(?i:(?:[ubf]?r?|r[ubf])(?:"(?!"")(?:[^"\\\n]|\\[^\n])*"|'(?!'')(?:[^'\\\n]|\\[^\n])*'))"#,
     ),
     (

@@ -208,9 +208,9 @@ pub(super) fn before_end(item: RuleExpr, open: &[OpenText]) -> RuleExpr {
     RuleExpr::sequence(at, vec![item, last.repeat(0, Some(1))])
 }
 
-/// A terminal of a rule, perhaps behind ignored text that it does not continue. `found` is its language, if it
+/// A terminal of a rule, perhaps after ignored text that it does not continue. `found` is its language, if it
 /// has one; of its expression there is one copy more than there are open texts.
-pub(super) fn behind_open(
+pub(super) fn after_open(
     rules: &mut RuleTable<'_>,
     (at, found): (usize, Option<Language>),
     open: &[OpenText],

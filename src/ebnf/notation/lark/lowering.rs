@@ -1,7 +1,7 @@
 //! From the syntax of a Lark grammar to the rules that all notations share.
 //!
 //! Templates and rules with a parameter are instantiated for what they are used with. What
-//! `%ignore` names becomes a rule that is called behind every terminal of a rule, and before the
+//! `%ignore` names becomes a rule that is called after every terminal of a rule, and before the
 //! first:
 //!
 //! ```text
@@ -19,7 +19,7 @@ use token_set::token_set;
 use super::ast::{
     LarkDefinition, LarkExpr, LarkExprKind, MODULE_SEPARATOR, RuleAttributes, is_terminal,
 };
-use super::longest_match::{IgnoredText, OpenText, before_end, behind_open};
+use super::longest_match::{IgnoredText, OpenText, after_open, before_end};
 use super::modules::{IgnoreGroup, LinkedDefinition, LinkedGrammar};
 use super::templates::{self, TemplateArguments};
 use super::terminal_languages::{TerminalLanguages, written_out};
@@ -298,7 +298,7 @@ impl<'a> LarkLowering<'a> {
                 return Ok(with_attributes(item, attributes));
             }
             let item = with_attributes(self.bounded(definition, body)?, attributes);
-            return Ok(if is_terminal { item } else { self.with_ignored_behind(item) });
+            return Ok(if is_terminal { item } else { self.with_ignored_after(item) });
         }
         let body = match &body.kind {
             LarkExprKind::Sequence(parts) => parts.clone(),
@@ -315,7 +315,7 @@ impl<'a> LarkLowering<'a> {
                 // The text before it holds no such token, so it ends at the first one anyway.
                 let before = RuleExpr::sequence(*at, self.all(before, LarkContext::Terminal)?);
                 let capture = attributes.capture.clone().map(RuleAttribute::Capture);
-                let token = self.with_ignored_behind(token.with(stop_capture));
+                let token = self.with_ignored_after(token.with(stop_capture));
                 let whole = RuleExpr::sequence(*at, vec![before.with(capture), token]);
                 let attributes = RuleAttributes { capture: None, ..attributes.clone() };
                 return Ok(with_attributes(whole, &attributes));
@@ -337,7 +337,7 @@ impl<'a> LarkLowering<'a> {
             item = item.with(Some(RuleAttribute::CaptureFrom(Box::new(parts))));
         }
         let item = with_attributes(item, &attributes);
-        Ok(if is_terminal { item } else { self.with_ignored_behind(item) })
+        Ok(if is_terminal { item } else { self.with_ignored_after(item) })
     }
 
     /// A text of terminals within the bounds of its rule; its tokens are counted by the caller.
@@ -345,7 +345,7 @@ impl<'a> LarkLowering<'a> {
         let at = definition.at;
         let mut item = self.expr(body, LarkContext::Terminal)?;
         if let Some(stop) = &definition.attributes.stop {
-            // It begins with no text of the rule and the stop text behind that.
+            // It begins with no text of the rule and the stop text after that.
             let again = self.expr(body, LarkContext::Terminal)?;
             let stop = self.expr(stop, LarkContext::Terminal)?;
             let any = RuleExpr::new(at, RuleExprKind::Regular(Language::ALL));
@@ -372,8 +372,8 @@ impl<'a> LarkLowering<'a> {
         Ok(true)
     }
 
-    /// The expression with ignored text behind it.
-    fn with_ignored_behind(&mut self, item: RuleExpr) -> RuleExpr {
+    /// The expression with ignored text after it.
+    fn with_ignored_after(&mut self, item: RuleExpr) -> RuleExpr {
         if !self.has_ignored() {
             return item;
         }
@@ -455,23 +455,23 @@ impl<'a> LarkLowering<'a> {
                 let is_json = matches!(expr.kind, LarkExprKind::Json(_));
                 let item = if context == LarkContext::Rule && !open.is_empty() && !is_json {
                     let open = open.to_vec();
-                    self.behind_open(expr, &open)?
+                    self.after_open(expr, &open)?
                 } else {
                     self.terminal(expr, context)?
                 };
-                Ok(if context == LarkContext::Rule { self.with_ignored_behind(item) } else { item })
+                Ok(if context == LarkContext::Rule { self.with_ignored_after(item) } else { item })
             }
         }
     }
 
-    /// A terminal of a rule, perhaps behind ignored text that could go on.
-    fn behind_open(&mut self, expr: &LarkExpr, open: &[OpenText]) -> Result<RuleExpr> {
+    /// A terminal of a rule, perhaps after ignored text that could go on.
+    fn after_open(&mut self, expr: &LarkExpr, open: &[OpenText]) -> Result<RuleExpr> {
         let found = self.terminals().language(&mut self.rules, expr, self.group)?;
         let mut items = Vec::new();
         for _ in 0..=open.len() {
             items.push(self.terminal(expr, LarkContext::Rule)?);
         }
-        behind_open(&mut self.rules, (expr.at, found), open, items)
+        after_open(&mut self.rules, (expr.at, found), open, items)
     }
 
     fn terminal(&mut self, expr: &LarkExpr, context: LarkContext) -> Result<RuleExpr> {

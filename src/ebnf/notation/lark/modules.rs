@@ -38,7 +38,7 @@ const MAX_DEFINITIONS: usize = 200_000;
 
 /// The grammar that was given, and all that it reaches.
 pub(super) struct LarkModules {
-    /// Their texts, one behind the other.
+    /// Their texts, one after the other.
     pub(super) text: String,
     pub(super) sections: Vec<TextSection>,
     files: Vec<LarkFile>,

@@ -1,4 +1,4 @@
-//! The syntax of rule parameters: functions behind `name::`, conditions behind `%if`.
+//! The syntax of rule parameters: functions after `name::`, conditions after `%if`.
 
 use super::lexical::LarkParser;
 use crate::error::Result;
@@ -10,7 +10,7 @@ const CONDITIONS: &str = "known are true, bit_set, bit_clear, is_ones, is_zeros,
                           gt, ge, bit_count_eq (and so on), and, or, not";
 
 impl LarkParser<'_> {
-    /// Reads the function behind the `::` of a call.
+    /// Reads the function after the `::` of a call.
     pub(super) fn function(&mut self) -> Result<ParameterFunction> {
         let at = self.text.at;
         if self.text.peek().is_some_and(|c| c.is_ascii_digit()) {
@@ -37,7 +37,7 @@ impl LarkParser<'_> {
         Ok(function)
     }
 
-    /// Reads the condition behind `%if`.
+    /// Reads the condition after `%if`.
     pub(super) fn condition(&mut self) -> Result<ParameterCondition> {
         self.skip_blanks_and_lines();
         let at = self.text.at;
@@ -98,7 +98,7 @@ impl LarkParser<'_> {
         Ok(condition)
     }
 
-    /// Reads a sign, perhaps behind blanks.
+    /// Reads a sign, perhaps after blanks.
     fn punctuation(&mut self, sign: &str) -> Result<()> {
         self.skip_blanks_and_lines();
         if self.text.eat(sign) {

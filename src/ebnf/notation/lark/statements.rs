@@ -266,7 +266,7 @@ impl LarkParser<'_> {
         Ok(definition)
     }
 
-    /// Whether nothing stands behind the colon of a rule, here: the line ends, and the next one
+    /// Whether nothing stands after the colon of a rule, here: the line ends, and the next one
     /// begins another rule or statement, or there is none.
     fn is_empty_rule(&mut self) -> bool {
         let before = self.text.at;
