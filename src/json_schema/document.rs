@@ -176,7 +176,7 @@ pub(crate) struct Document {
     builtin: bool,
     /// Whether a keyword occurs whose meaning depends on the dynamic scope.
     dynamic: bool,
-    /// The number of values that texts have: those behind them were added.
+    /// The number of values that texts have: those after them were added.
     written: Option<u32>,
     /// The URI of the schema itself, if it has one beside its `$id`.
     base: Option<Box<str>>,
@@ -531,7 +531,7 @@ mod tests {
             (
                 "{\"a\": 1,\n}",
                 "line 2, column 1: not JSON: expected a key in double quotes, found `}`; no comma \
-                 stands behind the last one",
+                 stands after the last one",
             ),
             (
                 "{'a': 1}",

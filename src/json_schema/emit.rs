@@ -160,8 +160,8 @@ impl<'d> Emitter<'d> {
         signs
     }
 
-    /// The part behind the opening bracket of a container that may be empty: the closing bracket, or
-    /// its contents behind the `first` gap, where there may be any.
+    /// The part after the opening bracket of a container that may be empty: the closing bracket, or
+    /// its contents after the `first` gap, where there may be any.
     pub(crate) fn empty_or_contents(
         &mut self,
         end: Option<NodeId>,
@@ -174,7 +174,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// A member or item with what stands between it and the text before.
-    fn behind_gap(
+    fn after_gap(
         &mut self,
         progress: Progress,
         signs: &ContainerSigns<NodeId>,

@@ -66,7 +66,7 @@ pub(crate) enum Layout {
     StyledValue(StyleEndId),
 }
 
-/// The text behind a value in a style, by its number in the emitter.
+/// The text after a value in a style, by its number in the emitter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct StyleEndId(pub(crate) u32);
 

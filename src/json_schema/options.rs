@@ -118,7 +118,7 @@ pub enum Strictness {
     #[default]
     AsWritten,
     /// Forbidden where a schema names members or lists items and says nothing of others: it is read
-    /// as if it had `"additionalProperties": false` (or `"items": false` behind `prefixItems`), or,
+    /// as if it had `"additionalProperties": false` (or `"items": false` after `prefixItems`), or,
     /// where other schemas apply to the same value, `"unevaluatedProperties": false` (or
     /// `"unevaluatedItems": false`) beside them. Objects of which a schema names no member stay
     /// open, and so do schemas whose holding is a condition (`not`, `if`, `contains`).

@@ -7,7 +7,7 @@
 //!
 //! Readings ([`reading`]) go on side by side, character by character, so that a stream is read as a
 //! whole text is; the sets of the schema ([`ArgumentSets`]) say which kinds of values may stand at a
-//! place and, behind a value that has several readings, which of them the schema accepts.
+//! place and, after a value that has several readings, which of them the schema accepts.
 
 mod json_end;
 mod python;

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A style is data, a file of `styles/`: the signs around members, items and values, and a JSON
-//! Schema of the arguments that it can spell (a text that holds the tag behind it cannot be). The
+//! Schema of the arguments that it can spell (a text that holds the tag after it cannot be). The
 //! emitter reads signs where it would write JSON's punctuation, and the schema of what can be
 //! spelled is one more schema that the arguments satisfy.
 //!
@@ -108,10 +108,10 @@ pub(crate) struct Notation {
     /// The signs of arrays, where they are not JSON.
     #[serde(default)]
     pub(crate) array: ArraySigns,
-    /// The text behind the value of a member; `{key}` stands for its key.
+    /// The text after the value of a member; `{key}` stands for its key.
     #[serde(default)]
     member_end: String,
-    /// The text behind an item of an array.
+    /// The text after an item of an array.
     #[serde(default)]
     pub(crate) item_end: String,
     pub(crate) values: ValueSigns,
@@ -131,7 +131,7 @@ pub(crate) struct ObjectSigns {
     pub(crate) begin: String,
     /// The text before each key.
     pub(crate) member: String,
-    /// The text behind each key, which no key holds.
+    /// The text after each key, which no key holds.
     pub(crate) named: String,
     pub(crate) between: String,
     pub(crate) end: String,
@@ -207,7 +207,7 @@ pub(crate) enum Strip {
 }
 
 impl Notation {
-    /// The text behind the value of a member.
+    /// The text after the value of a member.
     pub(crate) fn member_end(&self, key: &str) -> String {
         self.member_end.replace(KEY, key)
     }

@@ -266,7 +266,7 @@ fn complement_of_texts(sets: &mut Sets<'_>, texts: Language) -> Language {
     };
     lengths.sort_unstable();
     let mut others = Vec::new();
-    // The least length that is in no range so far; `None` behind all.
+    // The least length that is in no range so far; `None` past all of them.
     let mut next = Some(0);
     for (min, max) in lengths {
         let Some(least) = next else { break };

@@ -1,8 +1,8 @@
 //! Closing of schemas: the keywords that [`Strictness::Closed`] adds to a document.
 //!
 //! A schema that names members (`properties`, `patternProperties`) and says nothing of others gets
-//! `"additionalProperties": false`; one that lists items says the same of further ones. Everything
-//! behind it reads the document as if its author had written so.
+//! `"additionalProperties": false`; one that lists items says the same of further ones. Every
+//! later step reads the document as if its author had written so.
 //!
 //! Schemas that apply to one value are closed together, since each alone would forbid what the
 //! others name. A value has one schema that says all of it (a *whole*): the root, a property's, an

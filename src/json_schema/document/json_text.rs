@@ -74,7 +74,7 @@ impl JsonParser<'_> {
         let word =
             rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
         Some(match (rest.chars().next()?, word) {
-            ('}' | ']', _) if before.ends_with(',') => "no comma stands behind the last one",
+            ('}' | ']', _) if before.ends_with(',') => "no comma stands after the last one",
             ('\'', _) => "texts and keys stand in double quotes",
             ('/', _) if rest.starts_with("//") || rest.starts_with("/*") => {
                 "JSON has no comments; `$comment` is a keyword for them"

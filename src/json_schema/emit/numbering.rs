@@ -5,7 +5,7 @@ use crate::json_schema::document::ValueId;
 /// The numbers of one of several schemas, apart from those of the others.
 ///
 /// Tags are dealt out in turn: with three schemas, the second has the tags 1, 4, 7. Places are
-/// values of the schema's document, behind those of the schemas before it.
+/// values of the schema's document, after those of the schemas before it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbering {
     /// The index of this schema.

@@ -246,7 +246,7 @@ impl Reader {
         }
     }
 
-    /// The language of a node with others behind it.
+    /// The language of a node with others after it.
     fn inside(&mut self, id: NodeId) -> Result<Language> {
         Ok(match self.node(id) {
             Node::Regular(language) | Node::JsonString(language) => language,

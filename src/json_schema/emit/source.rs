@@ -309,8 +309,8 @@ impl SchemaSource {
 
     /// The maker of a rule.
     fn owner(&self, rule: RuleId) -> RuleOwner {
-        let behind = self.owners.partition_point(|&(first, _)| first <= rule);
-        self.owners[..behind].last().map_or(RuleOwner::Grammar, |&(_, owner)| owner)
+        let after = self.owners.partition_point(|&(first, _)| first <= rule);
+        self.owners[..after].last().map_or(RuleOwner::Grammar, |&(_, owner)| owner)
     }
 
     /// Makes the body of a rule with a parameter.
@@ -334,8 +334,8 @@ impl SchemaSource {
     fn of_place(&self, place: u32) -> (usize, ValueId) {
         // Only schemas have places.
         let builtin = ValueId::from_number(place).is_builtin();
-        let behind = self.numberings.partition_point(|one| one.is_at_or_before(place));
-        let schema = if builtin { 0 } else { behind.saturating_sub(1) };
+        let after = self.numberings.partition_point(|one| one.is_at_or_before(place));
+        let schema = if builtin { 0 } else { after.saturating_sub(1) };
         (schema, self.numberings[schema].value(place))
     }
 

@@ -27,7 +27,7 @@ pub(crate) enum Progress {
     /// The opening bracket.
     #[default]
     AfterBracket,
-    /// The opening bracket and the gap behind it: a member or item must come.
+    /// The opening bracket and the gap after it: a member or item must come.
     AfterGap,
     /// Members or items.
     NotEmpty,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! {"city": "Rome"}   "<parameter=" names             S0 of the object of arguments
-//!                    'city>'                         a name, with the sign behind it
+//!                    'city>'                         a name, with the sign after it
 //!                    "\n" text "\n</parameter>"      a string: one terminal with what ends it
 //! ```
 //!
@@ -35,7 +35,7 @@ use crate::vocabulary::{SpecialTokenNames, TextPart};
 
 /// The signs of a style that were asked for.
 pub(super) struct StyleSigns {
-    /// Texts behind values, by number.
+    /// Texts after values, by number.
     pub(super) ends: Interned<Box<str>>,
     /// The special tokens of the vocabulary, which signs may name.
     pub(super) tokens: Arc<SpecialTokenNames>,
@@ -70,7 +70,7 @@ impl Emitter<'_> {
         languages.difference(some, ends)
     }
 
-    /// A sign and what ends the value behind it, in parts.
+    /// A sign and what ends the value after it, in parts.
     fn sign_parts(&mut self, text: &str, end: StyleEndId) -> Vec<SignPart> {
         let gap = self.sign_gap();
         let text = [text, &**self.signs.ends.get(end.0)].concat();
@@ -318,7 +318,7 @@ impl Emitter<'_> {
                 Written::Style => {
                     let layout = self.layout_within(signs, end);
                     let node = self.array(array, name, layout)?;
-                    node.map(|node| self.behind_sign(signs, node))
+                    node.map(|node| self.after_sign(signs, node))
                 }
                 _ => {
                     let node = self.array(array, name, json)?;
@@ -332,7 +332,7 @@ impl Emitter<'_> {
                 Written::Style => {
                     let layout = self.layout_within(signs, end);
                     let node = self.object(object, name, layout)?;
-                    node.map(|node| self.behind_sign(signs, node))
+                    node.map(|node| self.after_sign(signs, node))
                 }
                 _ => {
                     let node = self.object(object, name, json)?;
@@ -349,7 +349,7 @@ impl Emitter<'_> {
         Layout::Styled(StyleEndId(self.signs.ends.id(end.into())))
     }
 
-    fn behind_sign(&mut self, signs: &ValueSign, node: NodeId) -> NodeId {
+    fn after_sign(&mut self, signs: &ValueSign, node: NodeId) -> NodeId {
         let open = self.sign_node(&signs.open, StyleEndId::default());
         self.builder.sequence(open.into_iter().chain([node]))
     }

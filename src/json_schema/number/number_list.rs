@@ -153,9 +153,9 @@ enum LiteralPart {
 enum Ending {
     /// The literal is none of these.
     None = 0,
-    /// A point was read behind an integer of the list.
+    /// A point was read after an integer of the list.
     Point = 1,
-    /// Zeros were read behind a point or a fraction of the list; the literal may end.
+    /// Zeros were read after a point or a fraction of the list; the literal may end.
     Zeros = 2,
 }
 
@@ -188,7 +188,7 @@ impl NumberListAutomaton {
         Self { name, literals, spelling }
     }
 
-    /// The state behind a byte of a literal that is not stored.
+    /// The state after a byte of a literal that is not stored.
     fn ending_after(
         &self,
         byte: u8,

@@ -22,7 +22,7 @@ pub(crate) struct JsonEndScanner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JsonPart {
     Value,
-    /// Whitespace before or behind the value.
+    /// Whitespace before or after the value.
     Around,
 }
 

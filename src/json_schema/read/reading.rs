@@ -82,8 +82,8 @@ struct Frame {
     keys: Vec<String>,
     /// Members or items that were begun.
     count: usize,
-    /// The signs behind its own end.
-    behind: String,
+    /// The signs after its own end.
+    after: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,17 +99,17 @@ enum ReadingPhase {
     Sign(Vec<char>, usize, AfterSign),
     /// The signs before the next member or item, or the end.
     Between,
-    /// A key, with the beginning of the sign behind it.
+    /// A key, with the beginning of the sign after it.
     Key(String),
-    /// A string without quotes; its last characters may begin the sign behind it.
+    /// A string without quotes; its last characters may begin the sign after it.
     Text { held: String, is_begun: bool, end: Vec<char>, strip: Strip },
-    /// JSON of a kind, with the sign behind it.
+    /// JSON of a kind, with the sign after it.
     Json { value: OpenJson, kind: Kind, end: String },
     /// Nothing more.
     Done,
 }
 
-/// The part behind a sign.
+/// The part after a sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum AfterSign {
     Between,
@@ -135,7 +135,7 @@ impl ArgumentReading {
         sets: Arc<ArgumentSets>,
         candidates: Candidates,
     ) -> Self {
-        // Whitespace may stand before and behind all arguments.
+        // Whitespace may stand before and after all arguments.
         let begin = [GAP].into_iter().chain(style.object.begin.chars()).collect();
         let place = OpenValue { set: sets.root(), from: None };
         let root = Frame::new(FrameKind::Object, place, String::new());
@@ -307,7 +307,7 @@ impl ArgumentReading {
         self
     }
 
-    /// The readings behind a sign.
+    /// The readings after a sign.
     fn then(mut self, then: AfterSign) -> Vec<Self> {
         match then {
             AfterSign::Between => self.phase = ReadingPhase::Between,
@@ -359,7 +359,7 @@ impl ArgumentReading {
             FrameKind::Object => (&object.end, &object.between, &object.member, AfterSign::Key),
             FrameKind::Array => (&array.end, &array.between, &array.item, AfterSign::Item),
         };
-        let end = [end.as_str(), &frame.behind].concat();
+        let end = [end.as_str(), &frame.after].concat();
         let begin = match frame.count {
             0 => begin.clone(),
             _ => [between.as_str(), begin].concat(),
@@ -460,8 +460,8 @@ impl ArgumentReading {
 }
 
 impl Frame {
-    fn new(kind: FrameKind, place: OpenValue, behind: String) -> Self {
-        Self { kind, place, keys: Vec::new(), count: 0, behind }
+    fn new(kind: FrameKind, place: OpenValue, after: String) -> Self {
+        Self { kind, place, keys: Vec::new(), count: 0, after }
     }
 }
 

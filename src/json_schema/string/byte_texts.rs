@@ -1,7 +1,7 @@
 //! Automata over UTF-8 texts, read in the bytes of a JSON string: quotations (`x-quote-from`) and
 //! lists (`x-choices-from`).
 //!
-//! Most bytes of a text stand for themselves, and the automaton reads them. Behind a backslash, the
+//! Most bytes of a text stand for themselves, and the automaton reads them. After a backslash, the
 //! characters that it may read next are asked for, and those are left that the bytes of the escape
 //! begin.
 

@@ -4,7 +4,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema::options::Options;
 use crate::regular::{ByteSet, Language, Languages};
 
-/// The characters that JSON has behind a backslash.
+/// The characters that JSON has after a backslash.
 const ESCAPES: &str = "\"\\/bfnrtu";
 
 /// Those of `texts`, as they are written between quotes, that the options allow.

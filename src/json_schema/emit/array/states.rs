@@ -260,7 +260,7 @@ impl Emitter<'_> {
         }
         if !items.is_empty() {
             let item = self.builder.choice(items);
-            ways.push(self.behind_gap(state.progress, &signs, item));
+            ways.push(self.after_gap(state.progress, &signs, item));
             for layout in others.into_iter().filter(|_| undecided) {
                 let further = ArrayState { layout, progress: Progress::AfterGap, ..state };
                 let (gap, further) =
@@ -380,7 +380,7 @@ impl Emitter<'_> {
         Ok(nodes)
     }
 
-    /// The rest of an array behind an item, if the item may stand there; without a text, behind any.
+    /// The rest of an array after an item, if the item may stand there; without a text, after any item.
     pub(crate) fn after_item(
         &mut self,
         (id, state, counts): (u32, ArrayState, u32),

@@ -78,7 +78,7 @@ impl Emitter<'_> {
         }
         if !members.is_empty() {
             let member = self.builder.choice(members);
-            ways.push(self.behind_gap(state.progress, &signs, member));
+            ways.push(self.after_gap(state.progress, &signs, member));
             if state.layout == Layout::Undecided {
                 for layout in Layout::STYLES {
                     let Some(gap) = self.punctuation(layout).object.first else { continue };
@@ -118,8 +118,8 @@ impl Emitter<'_> {
         Ok(found)
     }
 
-    /// The rest of an object behind what was written of it: a rule that ends with the closing sign.
-    /// Without such a sign the object ends where the text behind it begins; `None` if neither
+    /// The rest of an object after what was written of it: a rule that ends with the closing sign.
+    /// Without such a sign the object ends where the text after it begins; `None` if neither
     /// something is written nor may come.
     pub(crate) fn rest_of_object(
         &mut self,

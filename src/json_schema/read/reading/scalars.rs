@@ -57,7 +57,7 @@ impl ArgumentReading {
         self
     }
 
-    /// A special token behind a string without quotes: the string ends where the sign with the
+    /// A special token after a string without quotes: the string ends where the sign with the
     /// token begins.
     pub(super) fn end_text(
         mut self,
@@ -80,7 +80,7 @@ impl ArgumentReading {
         self.step_into(ReadPart::Special(name), next);
     }
 
-    /// One more character of JSON, or of the sign behind it.
+    /// One more character of JSON, or of the sign after it.
     pub(super) fn json(
         mut self,
         c: char,

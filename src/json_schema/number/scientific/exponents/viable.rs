@@ -178,16 +178,16 @@ impl Exponents {
         let (NumberAtom::Bound { value, .. } | NumberAtom::Value(value)) = &self.atoms[atom] else {
             return BigInt::from(-1);
         };
-        let (before, behind) = (BigInt::from(-1), end + 1);
+        let (before, after) = (BigInt::from(-1), end + 1);
         let (digits, point) = value.scientific();
         if value.is_zero() || value.is_negative() != m.negative || power > point + 1 {
             return before;
         }
         if power < point + 1 {
-            return behind;
+            return after;
         }
         let equal = match m.orders[atom] {
-            LESS => return behind,
+            LESS => return after,
             GREATER => return before,
             equal => equal as usize,
         };
@@ -196,7 +196,7 @@ impl Exponents {
             rest.split_at(rest.len().min(m.zeros as usize))
         };
         if zeros.iter().any(|&digit| digit != b'0') {
-            return behind;
+            return after;
         }
         let (written, beyond) = rest.split_at(rest.len().min(left as usize));
         let filled = written.iter().copied().chain(std::iter::repeat(b'0')).take(left as usize);
