@@ -75,10 +75,10 @@ pub enum Certainty {
 /// Greatest number of alternatives that a message lists, each of which lacks something.
 const MAX_LISTED_ALTERNATIVES: usize = 5;
 
-/// Reference tokens of JSON pointers behind which a schema need not apply.
+/// Reference tokens of JSON pointers after which a schema need not apply.
 const BRANCHES: [&str; 7] = ["anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
 
-/// Reference tokens of JSON pointers behind which a schema applies to a value inside.
+/// Reference tokens of JSON pointers after which a schema applies to a value inside.
 const INSIDE: [&str; 10] = [
     "properties",
     "patternProperties",

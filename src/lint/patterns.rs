@@ -54,7 +54,7 @@ fn is_between_slashes(pattern: &str) -> bool {
 fn doubt(pattern: &str) -> Option<String> {
     if is_between_slashes(pattern) {
         return Some(
-            "the slashes around the pattern are part of it, and so are flags behind them: did you \
+            "the slashes around the pattern are part of it, and so are flags after them: did you \
              mean it without?"
                 .into(),
         );
@@ -153,7 +153,7 @@ fn all(inner: &str, holds: fn(&str) -> bool) -> bool {
     branches(inner).into_iter().all(holds)
 }
 
-/// The content of the group at the start of a pattern, and the rest behind it. `None` for
+/// The content of the group at the start of a pattern, and the rest after it. `None` for
 /// look-around and for a group that may be skipped.
 fn group_at_start(pattern: &str) -> Option<(&str, &str)> {
     let inside = pattern.strip_prefix('(')?;

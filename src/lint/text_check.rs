@@ -256,7 +256,7 @@ impl Rejection {
     }
 }
 
-/// The keywords that decide which key may come where an object cannot end: behind a comma, unless
+/// The keywords that decide which key may come where an object cannot end: after a comma, unless
 /// the object has no member yet.
 fn sources_of_key(matcher: &Matcher) -> Result<Vec<ConstraintPart>> {
     for before in [",\"", ", \"", "\""] {

@@ -250,7 +250,7 @@ impl TextSizes<'_, '_> {
         most
     }
 
-    /// An upper bound for an array, with a comma behind the last item.
+    /// An upper bound for an array, with a comma after the last item.
     fn most_array(
         &mut self,
         array: &ArraySet,
@@ -280,7 +280,7 @@ impl TextSizes<'_, '_> {
     }
 }
 
-/// The size without the comma behind the last item or member.
+/// The size without the comma after the last item or member.
 fn without_comma(size: u64) -> u64 {
     if size > 2 { size - 1 } else { size }
 }

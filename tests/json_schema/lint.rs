@@ -96,7 +96,7 @@ const HABITS: &[(&str, &str, &str)] = &[
     (r#"{"const": "a", "enum": ["a", "b"]}"#, "/enum/1", "other keywords of the schema refuse it"),
     (r#"{"type": "string", "pattern": "^\\d{5}|\\d{9}$"}"#, "/pattern", "^(?:\\d{5}|\\d{9})$"),
     (r#"{"type": "string", "pattern": "/^a+$/"}"#, "/pattern", "slashes"),
-    (r#"{"type": "string", "pattern": "/^a$/i"}"#, "/pattern", "flags behind them"),
+    (r#"{"type": "string", "pattern": "/^a$/i"}"#, "/pattern", "flags after them"),
     (
         r#"{"type": "object", "patternProperties": {"x_": {"type": "null"}}}"#,
         "/patternProperties/x_",

@@ -1,6 +1,6 @@
 //! A scanner of JSON texts that may be cut off: brackets, keys, and nothing else.
 
-/// Byte offset behind the opening bracket of the innermost array or object around a byte of a JSON
+/// Byte offset after the opening bracket of the innermost array or object around a byte of a JSON
 /// text; 0 if there is none around it.
 pub fn enclosing_content(text: &[u8], byte: usize) -> usize {
     let (mut open, mut at) = (vec![0], 0);
