@@ -364,7 +364,7 @@ impl ChatTemplate {
         NAMES
             .iter()
             .flat_map(|name| self.text.split(name).skip(1))
-            .any(|behind| behind.starts_with(" is none") || behind.starts_with(" is not none"))
+            .any(|after| after.starts_with(" is none") || after.starts_with(" is not none"))
     }
 }
 

@@ -103,7 +103,7 @@ pub(super) struct AttentionParams {
 /// Rows of any sequences, and the positions that each of them sees.
 #[derive(Clone, Debug)]
 pub(super) struct PagedRows {
-    /// The blocks of each row's sequence, with any more behind them: (rows, blocks), `u32`.
+    /// The blocks of each row's sequence, with any more after them: (rows, blocks), `u32`.
     pub(super) tables: Tensor,
     /// The positions of its sequence up to each row's own, with it: (rows), `u32`.
     pub(super) lengths: Tensor,

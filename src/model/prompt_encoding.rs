@@ -16,7 +16,7 @@ pub enum SpecialNames {
     AsTokens,
 }
 
-/// A part of what stands in a prompt behind the text of the chat template.
+/// A part of what stands in a prompt after the text of the chat template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PromptPart {
     /// Text as the template would write it, in which names of special tokens are these tokens.

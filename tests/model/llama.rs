@@ -350,7 +350,7 @@ fn a_folder_that_is_no_model_is_refused_with_place_and_cure() {
     std::fs::write(&file, &bytes[..bytes.len() - 10]).unwrap();
     refuse(&folder, "cut-short/model.safetensors: ", "cut short in tensor `model.norm.weight`: ");
     std::fs::write(&file, [&bytes[..], b"more"].concat()).unwrap();
-    refuse(&folder, "cut-short/model.safetensors: ", "4 bytes of data behind its last tensor, `");
+    refuse(&folder, "cut-short/model.safetensors: ", "4 bytes of data after its last tensor, `");
     std::fs::write(&file, "{}").unwrap();
     refuse(&folder, "cut-short/model.safetensors: ", "not a safetensors file");
     let folder = write("damaged-config");

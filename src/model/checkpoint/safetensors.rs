@@ -168,7 +168,7 @@ fn wrong_length(file: &[u8]) -> Option<String> {
     }
     let (end, name) = ends.last().filter(|(end, _)| *end < len)?;
     let more = len - end;
-    Some(format!("the file has {more} bytes of data behind its last tensor, `{}`", short(name)))
+    Some(format!("the file has {more} bytes of data after its last tensor, `{}`", short(name)))
 }
 
 /// Errors if shards that the index names are not there, with all of them: nobody downloads one after

@@ -140,7 +140,7 @@ pub(in crate::model) struct LearnedPositions {
 }
 
 /// Per-layer embeddings: a vector of each token for each layer, from a table, mixed with a projection of the
-/// token's embedding. The layer adds it to the stream behind a gate.
+/// token's embedding. The layer adds it to the stream through a gate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::model) struct PerLayerEmbeddingsConfig {
     /// The tokens that the table holds.

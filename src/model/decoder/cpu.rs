@@ -252,7 +252,7 @@ impl Pass {
         Ok(())
     }
 
-    /// Adds the per-layer embedding of a layer to the stream, behind its gate.
+    /// Adds the per-layer embedding of a layer to the stream, through its gate.
     fn add_per_layer_embedding(
         &mut self,
         decoder: &Decoder,

@@ -1,5 +1,5 @@
 //! Per-layer embeddings (Gemma 3n and 4): a vector of each token for each layer, which the layer adds to
-//! the stream behind a gate.
+//! the stream through a gate.
 //!
 //! ```text
 //! vector = (table[token] · √width + norm(project(embedding) / √hidden)) / √2

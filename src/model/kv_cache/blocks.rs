@@ -353,7 +353,7 @@ impl BlockTable {
         Ok(())
     }
 
-    /// Lets go of the blocks behind the first `len` positions.
+    /// Lets go of the blocks beyond the first `len` positions.
     pub(super) fn truncate(&mut self, len: usize) {
         self.blocks.truncate(len.div_ceil(BLOCK_POSITIONS));
     }

@@ -82,7 +82,7 @@ __device__ void attend(const T *queries, const T *keys, const T *values, const u
         size_t place[TOGETHER];
         float score[TOGETHER];
         for (unsigned j = 0; j < TOGETHER; j++) {
-            // Behind the end the last position is read again, with no weight.
+            // Past the end the last position is read again, with no weight.
             const uint32_t position = next + j < to ? next + j : to - 1;
             const size_t block = table[position / POSITIONS];
             place[j] = ((block * it.kv_heads + kv_head) * POSITIONS + position % POSITIONS) * it.width;

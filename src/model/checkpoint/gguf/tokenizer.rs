@@ -37,8 +37,8 @@ pub(super) fn tokenizer_json(metadata: &Metadata<'_>) -> Result<Vec<u8>> {
         }
     };
     json.insert("version".to_owned(), json!("1.0"));
-    let strips_behind = model == "llama" && metadata.text("general.architecture")? == Some("phi3");
-    json.insert("added_tokens".to_owned(), added_tokens(&tokens, model != "gpt2", strips_behind));
+    let strips_after = model == "llama" && metadata.text("general.architecture")? == Some("phi3");
+    json.insert("added_tokens".to_owned(), added_tokens(&tokens, model != "gpt2", strips_after));
     serde_json::to_vec(&json).map_err(|error| Error::new(ErrorKind::Model, error.to_string()))
 }
 
@@ -93,9 +93,9 @@ fn tokens<'a>(metadata: &Metadata<'a>) -> Result<Vec<GgufToken<'a>>> {
         .collect())
 }
 
-/// Tokens that are found in a text before it is cut into words. With `strips_behind`, most special tokens take the
-/// white space behind them, as Phi-3's do: a file cannot say so, and llama.cpp knows it by the name of the model.
-fn added_tokens(tokens: &[GgufToken<'_>], is_sentence_piece: bool, strips_behind: bool) -> Value {
+/// Tokens that are found in a text before it is cut into words. With `strips_after`, most special tokens take the
+/// white space after them, as Phi-3's do: a file cannot say so, and llama.cpp knows it by the name of the model.
+fn added_tokens(tokens: &[GgufToken<'_>], is_sentence_piece: bool, strips_after: bool) -> Value {
     const BARE: [&str; 3] = ["<unk>", "<s>", "<|endoftext|>"];
     let is_added = |token: &GgufToken<'_>| match token.kind {
         token_type::CONTROL | token_type::UNKNOWN => true,
@@ -106,7 +106,7 @@ fn added_tokens(tokens: &[GgufToken<'_>], is_sentence_piece: bool, strips_behind
     let added = tokens.iter().enumerate().filter(|(_, token)| is_added(token));
     let strips = |token: &GgufToken<'_>| {
         let is_control = token.kind == token_type::CONTROL || token.text == "</s>";
-        strips_behind && is_control && !BARE.contains(&token.text)
+        strips_after && is_control && !BARE.contains(&token.text)
     };
     let json = added.map(|(id, token)| {
         json!({
@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn special_tokens_of_phi_3_take_the_white_space_behind_them() {
+    fn special_tokens_of_phi_3_take_the_white_space_after_them() {
         let token = |text, kind| GgufToken { text, kind };
         let tokens = [
             token("<unk>", token_type::UNKNOWN),
