@@ -38,7 +38,7 @@ pub enum OpenedReasoning {
     Close,
 }
 
-/// Begins the message of a request behind `prompt`, the text of its chat template, with the caller's words.
+/// Begins the message of a request after `prompt`, the text of its chat template, with the caller's words.
 pub(super) fn begin(
     format: &ReasoningFormat,
     prompt: &str,
@@ -101,7 +101,7 @@ pub(super) fn begin(
 mod tests {
     use super::*;
 
-    /// The text behind the template's, the beginning that the constraint reads, and what comes next.
+    /// The text after the template's, the beginning that the constraint reads, and what comes next.
     fn begun(format: &str, prompt: &str, prefill: &str) -> (String, String, MessageStart) {
         begun_by(format, prompt, prefill, OpenedReasoning::Keep)
     }

@@ -77,7 +77,7 @@ impl MessageFormats {
     ///
     /// A chat template may end in the tag that opens the reasoning: an answer that is begun closes it first, and
     /// so does [`OpenedReasoning::Close`]. A beginning that has the tag itself goes on with the reasoning, or with
-    /// the answer behind it. Where the model goes on with its reasoning, the message is to be read by
+    /// the answer after it. Where the model goes on with its reasoning, the message is to be read by
     /// [`Protocol::with_reasoning`], or a constraint would begin inside of it.
     ///
     /// Errors if the prompt cannot be made.

@@ -52,7 +52,7 @@ impl PromptScores {
         self.measured.len() >= self.prompt_len
     }
 
-    /// Measures the token behind a position by the logits there, unless it was before.
+    /// Measures the token after a position by the logits there, unless it was before.
     ///
     /// Errors if a logit is NaN or +∞, or if all are −∞.
     pub(crate) fn measure(&mut self, position: usize, row: &Logits, tokens: &[u32]) -> Result<()> {

@@ -204,7 +204,7 @@ mod tests {
             (&written, &[7, 0], 2),
             (&written, &[7, 0, 5, 4], 4),
             (&written, &[1, 3, 4, 0, 5, 6, 0, 7], 6),
-            // A tag behind the beginning of a message is text.
+            // A tag after the beginning of a message is text.
             (&written, &[0, 7, 0], 0),
             (&written, &[1, 0, 7, 0], 0),
             (&named, &[9, 0, 10, 0], 4),

@@ -200,7 +200,7 @@ impl Request {
         }
     }
 
-    /// Everything that stands in the prompt behind the chat template's text.
+    /// Everything that stands in the prompt after the chat template's text.
     pub(crate) fn beginning(&self) -> Vec<PromptPart> {
         let prefill = Some(&self.prefill).filter(|prefill| !prefill.is_empty());
         let prefill = prefill.map(|prefill| PromptPart::Content(prefill.clone()));

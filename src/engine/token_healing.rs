@@ -34,7 +34,7 @@ pub(crate) fn take_back(vocabulary: &Vocabulary, prompt: &mut Vec<u32>) -> Vec<u
     taken.1
 }
 
-/// A constraint on the text behind the healed bytes, and what the text has room for.
+/// A constraint on the text after the healed bytes, and what the text has room for.
 pub(crate) struct HealedText<'a> {
     pub(crate) matcher: &'a mut Matcher,
     /// The number of tokens within which the text must be completed, if it must.
@@ -107,7 +107,7 @@ pub(crate) fn allow(
     text.matcher.rollback(text.matcher.steps() - before)
 }
 
-/// By position in some bytes: the fewest tokens that spell the bytes behind it; `None` where none do.
+/// By position in some bytes: the fewest tokens that spell the bytes after it; `None` where none do.
 pub(crate) fn tokens_to_spell(vocabulary: &Vocabulary, bytes: &[u8]) -> Vec<Option<u32>> {
     let trie = vocabulary.trie();
     let mut fewest: Vec<Option<u32>> = vec![None; bytes.len()];
@@ -117,8 +117,8 @@ pub(crate) fn tokens_to_spell(vocabulary: &Vocabulary, bytes: &[u8]) -> Vec<Opti
         for (at, &byte) in bytes.iter().enumerate().skip(from) {
             let Some(child) = trie.child(node, byte) else { break };
             node = child;
-            if let Some(behind) = fewest[at + 1].filter(|_| !trie.tokens(node).is_empty()) {
-                let tokens = behind + 1;
+            if let Some(after) = fewest[at + 1].filter(|_| !trie.tokens(node).is_empty()) {
+                let tokens = after + 1;
                 fewest[from] = Some(fewest[from].map_or(tokens, |known| known.min(tokens)));
             }
         }
