@@ -137,7 +137,7 @@ impl Compiler {
         Ok(self.with_json_options(options))
     }
 
-    /// The same for constraints that begin behind text of this grammar, such as a model's
+    /// The same for constraints that begin after text of this grammar, such as a model's
     /// [reasoning](crate::tools::ReasoningFormat): both together are the language.
     ///
     /// Errors if the prefix names a special token that the vocabulary does not have.

@@ -74,7 +74,7 @@ pub(super) fn rejection(message: String, expected: &Expected) -> Error {
     }
 }
 
-/// The continuations behind some bytes that can be read from a configuration.
+/// The continuations after some bytes that can be read from a configuration.
 pub(super) fn expected_after(
     recognizer: &mut Recognizer,
     from: ConfigId,

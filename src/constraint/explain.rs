@@ -22,7 +22,7 @@ pub struct Explanation {
     pub fits: usize,
     /// The first byte that does not fit, if one does not.
     pub failed: Option<u8>,
-    /// The continuations accepted instead of that byte; of an allowed token, behind it.
+    /// The continuations accepted instead of that byte; of an allowed token, after it.
     pub expected: Expected,
 }
 

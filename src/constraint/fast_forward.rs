@@ -101,7 +101,7 @@ impl Matcher {
         Ok(tokens.len())
     }
 
-    /// The first offset in forced text at which a token may begin that goes on behind it.
+    /// The first offset in forced text at which a token may begin that goes on after it.
     fn first_open_offset(&self, forced: &[u8]) -> Result<usize> {
         let mut memory = self.memory.lock();
         let Memory { recognizer, .. } = &mut *memory;

@@ -3,7 +3,7 @@
 //! Earley's algorithm over a network: an *item* is a state of a rule's automaton with the position at
 //! which the rule was called. Position by position, items call rules, read terminals to all positions
 //! at which these may end, and at the end of a rule wake the items that wait for it. A rule that may
-//! still go on behind the last position is *open*.
+//! still go on after the last position is *open*.
 //!
 //! Time and memory are linear in the text for grammars whose lists are repeats or left recursive,
 //! quadratic for lists by right recursion, and cubic at worst.
@@ -47,7 +47,7 @@ struct EarleyItem {
 pub(in crate::constraint) struct Run {
     /// The positions at which it may end, ascending.
     pub(in crate::constraint) ends: Vec<u32>,
-    /// Whether it may go on behind the last position.
+    /// Whether it may go on after the last position.
     pub(in crate::constraint) is_open: bool,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Chart<'a> {
     runs: FxHashMap<(Terminal, u32), Rc<Run>>,
     /// By rule and the position at which it begins: where it may end, ascending.
     ends: FxHashMap<(NetworkRuleId, u32), Vec<u32>>,
-    /// Rules, with the position at which they begin, that may go on behind the last position.
+    /// Rules, with the position at which they begin, that may go on after the last position.
     open: FxHashSet<(NetworkRuleId, u32)>,
 }
 
@@ -124,7 +124,7 @@ impl<'a> Chart<'a> {
         self.runs.get(&(terminal, from)).map(Rc::as_ref)
     }
 
-    /// Whether a rule that begins at a position may go on behind the last one.
+    /// Whether a rule that begins at a position may go on after the last one.
     pub(super) fn is_open(&self, rule: NetworkRuleId, from: u32) -> bool {
         self.open.contains(&(rule, from))
     }
@@ -209,7 +209,7 @@ impl ChartBuilder<'_, '_> {
         Ok(())
     }
 
-    /// Lets an item go on behind the texts of a rule that is called at a position.
+    /// Lets an item go on after the texts of a rule that is called at a position.
     fn wait(&mut self, rule: NetworkRuleId, position: u32, item: EarleyItem) -> Result<()> {
         let waiting = self.waiting.entry((rule, position)).or_default();
         waiting.push(item);

@@ -45,7 +45,7 @@ struct PathState {
 /// One step of a path.
 #[derive(Clone, Copy, Debug)]
 struct PathStep {
-    /// The state behind it; `None` at the end of the path.
+    /// The state after it; `None` at the end of the path.
     to: Option<PathState>,
     /// The goal of the call, if it is one.
     call: Option<Goal>,
@@ -228,20 +228,20 @@ impl<'a> Derivation<'a> {
         steps
     }
 
-    /// The steps by a call, the preferred one last; `behind` is the state behind an empty text.
+    /// The steps by a call, the preferred one last; `after` is the state after an empty text.
     fn calls(
         &self,
         goal: Goal,
         rule: NetworkRuleId,
         at: PathState,
-        behind: PathState,
+        after: PathState,
         steps: &mut Vec<PathStep>,
     ) {
         let last = goal.to.unwrap_or(u32::MAX);
         let from = at.position;
         let ends = self.chart.ends(rule, from).iter().take_while(|&&end| end <= last);
         steps.extend(ends.map(|&end| PathStep {
-            to: Some(PathState { position: end, ..behind }),
+            to: Some(PathState { position: end, ..after }),
             call: Some(Goal { rule, from, to: Some(end) }),
         }));
         if goal.to.is_none() && self.chart.is_open(rule, from) {

@@ -84,7 +84,7 @@ impl Input {
         self.is_inside.push(false);
     }
 
-    /// The position behind all symbols.
+    /// The position after all symbols.
     pub(super) fn end(&self) -> u32 {
         self.symbols.len() as u32
     }

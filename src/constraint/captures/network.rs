@@ -105,7 +105,7 @@ pub(super) struct Network {
     /// By state: the rule that it belongs to.
     pub(super) rule_of: Vec<NetworkRuleId>,
     pub(super) rules: Vec<NetworkRule>,
-    /// The number of rules that are the grammar's; those of parts come behind them.
+    /// The number of rules that are the grammar's; those of parts come after them.
     pub(super) named: usize,
     pub(super) start: NetworkRuleId,
 }
