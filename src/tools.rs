@@ -13,7 +13,7 @@
 //! - [`ToolCalls`] says which tools may be called, how often, and in which [`ToolFormat`].
 //! - [`ReasoningFormat`] is what a model writes in its thinking tags before that.
 //! - [`MessageReader`] takes a message apart as it comes: text, reasoning, calls.
-//! - [`Tags`] and [`structural_tag()`] are the general case: bodies of any kind behind triggers.
+//! - [`Tags`] and [`structural_tag()`] are the general case: bodies of any kind after triggers.
 //!
 //! Special tokens stand in grammars by name, so a model's own ids are used.
 //!

@@ -86,8 +86,8 @@ impl Thread {
         self.written.as_ref().map_or(0, |written| written.doubts())
     }
 
-    /// The instruction that is next, behind arguments that have ended.
-    fn behind_arguments(&self) -> usize {
+    /// The instruction that is next, after arguments that have ended.
+    fn after_arguments(&self) -> usize {
         self.pc + usize::from(self.json.has_ended())
     }
 
@@ -215,7 +215,7 @@ impl MessageReader {
     /// whose text could go on.
     pub fn finish(mut self) -> Vec<MessagePart> {
         let best = |can_end: fn(&Self, usize) -> bool| {
-            self.threads.iter().position(|thread| can_end(&self, thread.behind_arguments()))
+            self.threads.iter().position(|thread| can_end(&self, thread.after_arguments()))
         };
         let best = best(Self::is_complete).or_else(|| best(Self::is_text)).unwrap_or(0);
         if self.threads.is_empty() { Vec::new() } else { parts(self.threads.swap_remove(best).out) }

@@ -62,10 +62,10 @@ pub enum ReasoningStart {
     Absent,
 }
 
-/// The part of a message behind the reasoning.
+/// The part of a message after the reasoning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterReasoning {
-    /// An answer, behind the pieces that the format of the reasoning has before it.
+    /// An answer, after the pieces that the format of the reasoning has before it.
     Answer,
     /// A message of a [`ToolFormat`](super::ToolFormat), which has its own pieces before an answer.
     ToolFormat,
@@ -103,7 +103,7 @@ static KNOWN: LazyLock<Vec<ReasoningFormat>> = LazyLock::new(|| {
 pub(crate) struct ClosingText {
     /// The closing tag.
     pub(crate) tag: String,
-    /// The text behind it and before the answer: optional line breaks, and tags of the answer.
+    /// The text after it and before the answer: optional line breaks, and tags of the answer.
     pub(crate) after: String,
 }
 

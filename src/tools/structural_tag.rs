@@ -12,7 +12,7 @@
 //!   be completed. What follows is the content of its rule, or the rest of one of its tags. A trigger
 //!   in which an excluded text ends can thus never be written.
 //! - **`at_least_one`** lets the text begin with a tag at once, without free text before it;
-//!   **`stop_after_first`** (and `loop: false`) ends it behind the first.
+//!   **`stop_after_first`** (and `loop: false`) ends it after the first.
 //! - **A token** that is given by its id or its text is that token alone, special or ordinary; the
 //!   same text spelled by other tokens is not. Runs of tokens (`exclude_token`, `any_tokens`, the free
 //!   part of `token_triggered_tags` and `token_dispatch`) hold special tokens, too, but no end token;

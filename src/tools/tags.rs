@@ -41,7 +41,7 @@ pub struct Tags {
     pub tags: Vec<Tag>,
     /// Whether a tag must be written. As in XGrammar, the text then begins with it.
     pub at_least_one: bool,
-    /// Whether the text ends behind the first tag.
+    /// Whether the text ends after the first tag.
     pub at_most_one: bool,
 }
 
@@ -106,7 +106,7 @@ struct TaggedText<'a> {
 
 impl TaggedText<'_> {
     /// Free text with tags in it. With `at_least_one` the text begins with a tag; with
-    /// `stop_after_first` it ends behind the first one.
+    /// `stop_after_first` it ends after the first one.
     fn node(
         &self,
         builder: &mut GrammarBuilder,
@@ -141,7 +141,7 @@ fn text_and_tags(
     let free = builder.regular(triggers.free);
     let free = builder.mark(free, "free text");
     if at_most_one {
-        // Behind the tag nothing follows.
+        // After the tag nothing follows.
         return builder.choice([tag, free]);
     }
     let tags = builder.repeat(tag, 0, None);

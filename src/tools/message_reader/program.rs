@@ -84,7 +84,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// The program with its end, behind which stands text without an end, for messages that are
+    /// The program with its end, after which stands text without an end, for messages that are
     /// not of the format.
     pub(super) fn finish(mut self) -> Vec<Instruction> {
         self.instructions.push(Instruction::End);

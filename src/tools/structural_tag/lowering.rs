@@ -92,7 +92,7 @@ impl<'a> TagLowering<'a> {
                 Ok(self.builder.repeat(content, *min, *max))
             }
             Format::Tag(tag) => {
-                let (begin, rest) = (self.begin(&tag.begin)?, self.behind_begin(tag)?);
+                let (begin, rest) = (self.begin(&tag.begin)?, self.after_begin(tag)?);
                 let whole = self.builder.sequence([begin, rest]);
                 Ok(self.marked(whole, tag))
             }
@@ -209,7 +209,7 @@ impl<'a> TagLowering<'a> {
     }
 
     /// The content and the end of a tag.
-    fn behind_begin(&mut self, tag: &TagFormat) -> Result<NodeId> {
+    fn after_begin(&mut self, tag: &TagFormat) -> Result<NodeId> {
         let (content, end) = match &tag.end {
             TagEnd::Texts(ends) => {
                 let content = self.format(&tag.content, EndOfTag::Texts(ends))?;
@@ -244,7 +244,7 @@ impl<'a> TagLowering<'a> {
     ) -> Result<NodeId> {
         let mut nodes = Vec::with_capacity(tags.len());
         for tag in tags {
-            let (begin, rest) = (self.begin(&tag.begin)?, self.behind_begin(tag)?);
+            let (begin, rest) = (self.begin(&tag.begin)?, self.after_begin(tag)?);
             let whole = self.builder.sequence([begin, rest]);
             nodes.push(self.marked(whole, tag));
         }
@@ -275,7 +275,7 @@ impl<'a> TagLowering<'a> {
             let (begin, content) = match &rule.then {
                 AfterTrigger::Format(format) => (&rule.trigger, self.format(format, end)?),
                 AfterTrigger::Tag(tag) => {
-                    let rest = self.behind_begin(tag)?;
+                    let rest = self.after_begin(tag)?;
                     let begin = match &tag.begin {
                         TagBegin::Text(begin) => begin,
                         // Triggers are texts, and begin their tags.
@@ -290,7 +290,7 @@ impl<'a> TagLowering<'a> {
             let rest = self.text(&begin[rule.trigger.len()..]);
             let rest = self.builder.sequence([rest, content]);
             later.add((triggers.heads[index], None), rest);
-            // A special token that begins within the trigger, behind its first bytes.
+            // A special token that begins within the trigger, after its first bytes.
             for name in self.names.find(begin) {
                 if name.from < rule.trigger.len() {
                     let head = self.free_and(triggers.free, &begin.as_bytes()[..name.from]);
@@ -367,7 +367,7 @@ impl<'a> TagLowering<'a> {
             let content = match &rule.then {
                 AfterTrigger::Format(format) => self.format(format, end)?,
                 AfterTrigger::Tag(tag) => {
-                    let rest = self.behind_begin(tag)?;
+                    let rest = self.after_begin(tag)?;
                     self.marked(rest, tag)
                 }
             };
