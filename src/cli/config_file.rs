@@ -29,7 +29,7 @@ const OPTION: &str = "config";
 /// Least likeness of two names of which one may be meant by the other, from 0 to 1.
 const MIN_LIKENESS: f64 = 0.7;
 
-/// The arguments of a command line, with those of its file of options behind them, and the file.
+/// The arguments of a command line, with those of its file of options after them, and the file.
 ///
 /// Errors on a file that cannot be read, and on keys that are no options. Arguments that are no command
 /// line are returned as they are.

@@ -33,7 +33,7 @@ impl Trace {
         Self { vocabulary, format, steps: Vec::new(), text: Vec::new() }
     }
 
-    /// Adds a step; the first of a table comes behind the heading. The probabilities are the model's
+    /// Adds a step; the first of a table comes after the heading. The probabilities are the model's
     /// own, before temperature and truncation: among the allowed tokens, and among all.
     pub(super) fn step(&mut self, step: &Step) {
         self.steps.push(step.clone());

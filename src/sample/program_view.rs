@@ -45,13 +45,13 @@ pub(super) enum Instruction {
     Fork(Box<[u32]>),
     /// Run `body` (which returns here) `min` to `max` times, then go on at `next`.
     Repeat { body: u32, min: u32, max: u32, next: u32 },
-    /// Read one of the keys `all` (rank and bytes) of a choice, then go on behind that key
+    /// Read one of the keys `all` (rank and bytes) of a choice, then go on after that key
     /// ([`ProgramView::after_key`]).
     KeyChoice { choice: KeyChoiceId, all: Arc<[(KeyRank, Vec<u8>)]> },
-    /// Read a string of a language, then go on behind that string
+    /// Read a string of a language, then go on after that string
     /// ([`ProgramView::after_capture`]).
     Capture { language: Language, tag: u32 },
-    /// Run `body` (which returns here), then go on behind the text that it has read
+    /// Run `body` (which returns here), then go on after the text that it has read
     /// ([`ProgramView::after_capture`]).
     Scope { body: u32, tag: u32 },
 }
@@ -140,17 +140,17 @@ impl ProgramView {
         })
     }
 
-    /// The point behind a key, if it was read before.
+    /// The point after a key, if it was read before.
     pub(super) fn known_key_target(&self, choice: KeyChoiceId, rank: KeyRank) -> Option<u32> {
         self.with(|program, _| program.known_key_target(choice, rank))
     }
 
-    /// The point behind a key, which is made if need be.
+    /// The point after a key, which is made if need be.
     pub(super) fn after_key(&self, choice: KeyChoiceId, rank: KeyRank) -> Result<u32> {
         self.with(|program, languages| program.after_key(choice, rank, languages))
     }
 
-    /// The point behind a captured text; `None` if the text is not allowed after all.
+    /// The point after a captured text; `None` if the text is not allowed after all.
     pub(super) fn after_capture(&self, tag: u32, text: &[u8]) -> Result<Option<u32>> {
         self.with(|program, languages| program.after_capture(tag, Some(text), languages))
     }
@@ -176,7 +176,7 @@ impl ProgramView {
         found.map(|bytes| bytes.try_into().unwrap_or(u32::MAX))
     }
 
-    /// The bytes of the shortest text that is found behind any text of a capture.
+    /// The bytes of the shortest text that is found after any text of a capture.
     pub(super) fn shortest_bytes_after_capture(&self, tag: u32) -> Option<u32> {
         let point = self.with(|program, languages| program.after_capture(tag, None, languages));
         self.shortest_bytes(point.ok().flatten()?)

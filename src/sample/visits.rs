@@ -15,7 +15,7 @@ pub(super) struct Visits {
     pub(super) origins: FxHashSet<u32>,
     /// Alternatives that texts have taken, by point and number.
     alternatives: FxHashSet<(u32, u32)>,
-    /// Points behind captured texts, which no other point leads to.
+    /// Points after captured texts, which no other point leads to.
     pub(super) continuations: FxHashSet<u32>,
     /// States of terminals that texts have come to.
     states: FxHashSet<Language>,
@@ -41,7 +41,7 @@ impl Visits {
         self.alternatives.insert((point, number));
     }
 
-    /// Records the point behind a captured text.
+    /// Records the point after a captured text.
     pub(super) fn record_continuation(&mut self, point: u32) {
         self.continuations.insert(point);
     }

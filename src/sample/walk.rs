@@ -210,7 +210,7 @@ impl<'a> TextWalk<'a> {
     }
 
     fn enter_scope(&mut self, point: u32, body: u32, tag: u32, begun: RetryPoint) -> u32 {
-        let rest = self.rest_behind(tag);
+        let rest = self.rest_after(tag);
         self.stack.push(WalkFrame { point, kind: FrameKind::Scope(begun), rest });
         body
     }
@@ -287,7 +287,7 @@ impl<'a> TextWalk<'a> {
     fn capture(&mut self, language: Language, tag: u32) -> Result<u32, WalkFailure> {
         let mut begun =
             RetryPoint { bytes: self.text.len(), choices: self.choices.len(), tries: 0 };
-        let rest = self.rest_behind(tag);
+        let rest = self.rest_after(tag);
         loop {
             self.read(language, rest)?;
             self.retries = self.retries.saturating_sub(begun.tries);
@@ -300,7 +300,7 @@ impl<'a> TextWalk<'a> {
         }
     }
 
-    /// The rest of the text behind the rule that is being written.
+    /// The rest of the text after the rule that is being written.
     fn below(&self) -> Remainder {
         self.stack.last().map_or(Remainder::END, |frame| frame.rest)
     }
@@ -350,8 +350,8 @@ impl<'a> TextWalk<'a> {
         }
     }
 
-    /// The rest of the text behind a captured text.
-    fn rest_behind(&self, tag: u32) -> Remainder {
+    /// The rest of the text after a captured text.
+    fn rest_after(&self, tag: u32) -> Remainder {
         let below = Remainder { most: INFINITE, ..self.below() };
         match self.estimate {
             LengthEstimate::ShortestFound => {

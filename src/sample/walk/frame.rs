@@ -7,7 +7,7 @@ pub(super) struct WalkFrame {
     /// The point at which the walk goes on; for repeats and scopes, their own.
     pub(super) point: u32,
     pub(super) kind: FrameKind,
-    /// The rest of the text behind the return.
+    /// The rest of the text after the return.
     pub(super) rest: Remainder,
 }
 

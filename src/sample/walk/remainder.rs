@@ -1,4 +1,4 @@
-//! The rest of a text behind a point, as far as it is known, and alternatives measured by it.
+//! The rest of a text after a point, as far as it is known, and alternatives measured by it.
 
 use crate::sample::distances::{INFINITE, plus};
 

@@ -56,7 +56,7 @@ impl TextWalk<'_> {
         Ok(goes_on)
     }
 
-    /// Writes one byte of a terminal; the state behind it.
+    /// Writes one byte of a terminal; the state after it.
     fn write_byte(&mut self, state: Language, rest: Remainder) -> Result<Language, WalkFailure> {
         let steps = self.steps.of(state);
         let written = self.text.len() + 1;
