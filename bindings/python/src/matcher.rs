@@ -1,6 +1,6 @@
 //! `Matcher`: one text under a constraint, as hosts drive it.
 //!
-//! Hosts that speculate go on behind the end of a text: a token after the end is a step without an effect,
+//! Hosts that speculate go on after the end of a text: a token after the end is a step without an effect,
 //! which `rollback` takes back like any other.
 
 use std::borrow::Cow;
@@ -239,7 +239,7 @@ impl Matcher {
 
     /// Writes the masks along a tree of draft tokens: the first row is the mask here, row `i + 1` that after
     /// token `i`, whose predecessor is `parents[i]` (-1: the text so far). Rows of tokens that are not
-    /// allowed, as negative ones are (padding), are empty; behind an end token that is allowed stand the end
+    /// allowed, as negative ones are (padding), are empty; that of an allowed end token has the end
     /// tokens. The matcher stays as it was.
     #[pyo3(signature = (tokens, parents, bitmask, index=0))]
     fn fill_tree(
@@ -278,7 +278,7 @@ impl Matcher {
             if state.native.is_finished() {
                 end_tokens(&state.native, &mut filled[..words]);
             }
-            // Behind an end token that is allowed, as when it is accepted: end tokens alone.
+            // After an end token that is allowed, as when it is accepted: end tokens alone.
             let ends = state.native.constraint().vocabulary().end_tokens().to_vec();
             for (node, &DraftToken { token, parent }) in (1..).zip(&draft) {
                 let before = parent.map_or(0, |parent| parent + 1) * words;

@@ -77,8 +77,8 @@ impl Rows {
                  maskwright.allocate_bitmask, or give the tokenizer the width of the model's logits"
             )));
         }
-        let is_behind = usize::try_from(row_bytes).is_ok_and(|bytes| bytes >= words * 4);
-        if word_bytes != 4 || row_bytes % 4 != 0 || rows > 1 && !is_behind {
+        let are_apart = usize::try_from(row_bytes).is_ok_and(|bytes| bytes >= words * 4);
+        if word_bytes != 4 || row_bytes % 4 != 0 || rows > 1 && !are_apart {
             return Err(PyValueError::new_err(
                 "the rows of the bitmask are not contiguous; make a contiguous array",
             ));

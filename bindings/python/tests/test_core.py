@@ -196,7 +196,7 @@ def test_trees_of_drafts(compiler):
     assert matcher.steps == 0
     with pytest.raises(Error, match="put parents before their children"):
         matcher.fill_tree([97, 98], [1, -1], rows)
-    # Behind an end token stand the end tokens, as when it is accepted; what is no token is refused.
+    # The row of an end token has the end tokens, as when it is accepted; what is no token is refused.
     rows = numpy.full((9, 9), 5, dtype=numpy.int32)
     matcher.fill_tree([97, 98, 256, 256, 97, 256, 1 << 30, -1], [-1, 0, 1, 2, 2, 0, 2, 0], rows)
     for row, tokens in zip(rows, ([97], [98, 99], [256], [256], [256], [], [], [], [])):

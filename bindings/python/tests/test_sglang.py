@@ -182,7 +182,7 @@ def test_a_limit_in_a_tree_of_drafts(backend):
     first = mask[0].clone()
 
     class Limited:
-        """A matcher that reaches a limit behind `a`."""
+        """A matcher that reaches a limit after `a`."""
 
         def __init__(self, matcher, at_accept):
             self._matcher, self._at_accept = matcher, at_accept
@@ -206,7 +206,7 @@ def test_a_limit_in_a_tree_of_drafts(backend):
         spec.traverse_tree(child, sibling, draft, grammar, mask, 50304)
         assert (mask[0] == first).all() and inner.steps == 0
         assert [token for token in range(50304) if mask[1][token // 32] >> token % 32 & 1] == [50303]
-        # The text itself: the token behind it is refused.
+        # The text itself: the token after it is refused.
         grammar.accept_token(a)
         grammar.fill_vocab_mask(mask, 0)
         with pytest.raises(ValueError, match="a limit"):

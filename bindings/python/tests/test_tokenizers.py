@@ -9,7 +9,7 @@ TEXT = '{"name": "Zoë", "age": 36}'
 
 
 def spelled(tokenizer, ids):
-    """Every prefix of a text that a tokenizer cut is allowed, and the end behind it."""
+    """Every prefix of a text that a tokenizer cut is allowed, and the end after it."""
     matcher = Compiler(tokenizer).json_object().matcher()
     assert matcher.accept_tokens(ids) and matcher.is_accepting
     assert set(tokenizer.stop_token_ids) <= set(matcher.allowed_tokens())

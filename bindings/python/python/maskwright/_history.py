@@ -37,7 +37,7 @@ class Follower:
         self.is_lost = False
 
     def move_to(self, tokens: List[int]) -> bool:
-        """Moves the matcher behind these tokens; whether the constraint allows them."""
+        """Moves the matcher to the end of these tokens; whether the constraint allows them."""
         common = common_prefix(self.tokens, tokens)
         self.matcher.rollback(len(self.tokens) - common)
         del self.tokens[common:]
@@ -105,7 +105,7 @@ class SingleText:
         self._follower = Follower(self._constraint.matcher())
 
     def matcher_after(self, tokens: List[int], logits: int) -> Optional[Matcher]:
-        """The matcher behind these tokens, for so many logits; `None` if the constraint does not allow the tokens."""
+        """The matcher after these tokens, for so many logits; `None` if the constraint does not allow the tokens."""
         check_width(self._constraint.words, logits)
         (history,), begins = self._generation.histories([tokens])
         if begins:
@@ -123,7 +123,7 @@ class Rows:
     def move_to(
         self, histories: Sequence[List[int]], constraints: Sequence[Optional[Constraint]]
     ) -> List[Optional[Follower]]:
-        """The follower of each row behind its history; `None` for rows without a constraint, and for those whose
+        """The follower of each row after its history; `None` for rows without a constraint, and for those whose
         history the constraint does not allow.
 
         A row goes on with the follower whose history it extends by one token, else with that of its place.

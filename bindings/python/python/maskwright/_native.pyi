@@ -97,7 +97,7 @@ class Matcher:
     def fill_tree(self, tokens: Sequence[int], parents: Sequence[int], bitmask: Any, index: int = 0) -> None:
         """Writes the masks along a tree of draft tokens: row `index` is the mask here, row `index + i + 1` that after
         token `i`, whose predecessor is `parents[i]` (-1: the text so far). Rows of tokens that are not allowed, as
-        negative ones are (padding), are empty; behind an end token that is allowed stand the end tokens. The matcher
+        negative ones are (padding), are empty; that of an allowed end token has the end tokens. The matcher
         stays as it was."""
     def mask_bytes(self) -> bytes:
         """The mask: `ceil(width / 32)` words of 32 bits, little-endian."""

@@ -36,7 +36,7 @@ class Explanation:
     fits: int
     #: The first byte that does not fit.
     failed: Optional[int]
-    #: What is accepted instead of that byte; of an allowed token, behind it.
+    #: What is accepted instead of that byte; of an allowed token, after it.
     expected: str
     decided_by: List[str]
     message: str

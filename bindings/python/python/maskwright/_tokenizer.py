@@ -212,7 +212,7 @@ def _encode_by(native: _native.Tokenizer, made: Callable[[], Any]) -> Encode:
 
 def _encode_within(backend: Any, native: _native.Tokenizer, text: bytes) -> List[int]:
     """The tokens of a text that stands after another one. SentencePiece tokenizers write a blank before the first word
-    of what they are given: then the text is cut behind a character that no token joins with what follows."""
+    of what they are given: then the text is cut after a character that no token joins with what follows."""
     told = text.decode(errors="replace")
     ids = list(backend.encode(told, add_special_tokens=False).ids)
     if native.decode(ids) == text:

@@ -10,7 +10,7 @@ _tables: Dict[Any, torch.Tensor] = {}
 
 
 def allowed_bits(bitmask: torch.Tensor, width: int) -> torch.Tensor:
-    """The rows of a bitmask as booleans, `width` wide; tokens behind the bitmask are not allowed."""
+    """The rows of a bitmask as booleans, `width` wide; tokens beyond the bitmask are not allowed."""
     if bitmask.dtype != torch.int32:
         raise TypeError(f"the bitmask is of {bitmask.dtype}, where int32 is read")
     table = _tables.get(bitmask.device)

@@ -35,7 +35,7 @@ def compiler(model: Any, tokenizer: Any, **settings: Any) -> Compiler:
     stop = [] if stop is None else list(stop) if isinstance(stop, (list, tuple)) else [stop]
     width = model.config.get_text_config().vocab_size
     source = Tokenizer(tokenizer)
-    # Added tokens may lie behind the logits that the configuration tells of.
+    # Added tokens may lie beyond the logits that the configuration tells of.
     native = Tokenizer(source, width=max(width, model.get_output_embeddings().weight.shape[0]), stop_token_ids=stop)
     return Compiler(native, **settings)
 

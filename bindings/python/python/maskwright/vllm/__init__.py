@@ -115,7 +115,7 @@ def _check_method(cls: type, name: str, parameters: tuple, source: str = "") -> 
     _check(source in inspect.getsource(method), place)
 
 
-#: The methods of vLLM's two interfaces, with their parameters behind `self`.
+#: The methods of vLLM's two interfaces, with their parameters after `self`.
 _BACKEND = {
     "compile_grammar": ("request_type", "grammar_spec", "stop_token_ids"),
     "allocate_token_bitmask": ("max_num_seqs",),

@@ -450,7 +450,7 @@ def fill_rows(matchers: Sequence[Tuple[LLMatcher, int]], bitmask: Any, rows: int
 
 
 def fill_drafts(matchers: Sequence[Tuple[LLMatcher, int, List[int]]], bitmask: Any, rows: int) -> None:
-    """The same, and behind each row those along a draft, as far as it is allowed."""
+    """The same, and after each row those along a draft, as far as it is allowed."""
     for matcher, row, draft in _members(matchers, (LLMatcher, int, list)):
         _check_row(row, rows)
         _check_row(row + len(draft), rows)
@@ -524,7 +524,7 @@ def grammar_from(format: str, text: str) -> str:
 
 
 def _escapes(regex: str) -> List[str]:
-    """The characters of a pattern, those behind a backslash together with it."""
+    """The characters of a pattern, those after a backslash together with it."""
     parts, characters = [], iter(regex)
     for character in characters:
         parts.append(character + next(characters, "") if character == "\\" else character)

@@ -25,7 +25,7 @@ def fill_next_token_bitmask_par(executor: LLExecutor, matchers: Sequence[Tuple[L
 def fill_next_token_bitmask_par_with_draft_tokens(
     executor: LLExecutor, matchers: Sequence[Tuple[LLMatcher, int, List[int]]], bitmask: Any
 ) -> None:
-    """The same, and behind each row those along a draft, as far as it is allowed."""
+    """The same, and after each row those along a draft, as far as it is allowed."""
     fill_drafts(matchers, bitmask, len(bitmask))
 
 

@@ -400,7 +400,7 @@ class GrammarMatcher:
         rows = token_bitmask.new_zeros((len(order) + 1, token_bitmask.shape[1]))
         with raising(XGrammarError):
             self._matcher.fill_tree([draft[node] for node in order], parents, rows)
-        # Behind tokens that are allowed a mask is never empty.
+        # After tokens that are allowed a mask is never empty.
         is_allowed = rows.any(dim=1).tolist()
         visited = [row for row in range(len(rows)) if row == 0 or is_allowed[parents[row - 1] + 1]]
         token_bitmask[[order[row - 1] if row else 0 for row in visited]] = rows[visited]
@@ -411,7 +411,7 @@ class GrammarMatcher:
     def _fill_temperatures(
         self, tokens: Sequence[int], parents: Sequence[int], nodes: Sequence[int], temperatures: Any
     ) -> None:
-        """The temperature behind each node of a tree in depth-first order; -1 where there is none, and behind a
+        """The temperature after each node of a tree in depth-first order; -1 where there is none, and after a
         token that is refused."""
         matcher, path = self.fork(), [-1]
         temperatures[nodes[0]] = -1.0 if matcher.temperature is None else matcher.temperature
@@ -556,7 +556,7 @@ def apply_token_bitmask_inplace(
     backend: str = "auto",
 ) -> None:
     """Sets the logits of tokens that are not allowed to minus infinity. Every `backend` is torch's own operations.
-    Logits behind the bitmask stay as they are."""
+    Logits beyond the bitmask stay as they are."""
     from ..._torch import allowed_bits
 
     if backend not in _BACKENDS:
