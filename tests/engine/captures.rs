@@ -22,7 +22,7 @@ impl Random {
 /// A part of a grammar over `a` and `b`.
 #[derive(Clone, Debug)]
 enum Part {
-    /// A terminal, as the texts that it holds; each is `a*` behind a prefix if `is_endless`.
+    /// A terminal, as the texts that it holds; each is `a*` after a prefix if `is_endless`.
     Terminal {
         texts: Vec<&'static str>,
         is_endless: bool,
@@ -117,7 +117,7 @@ struct Reference<'a> {
     text: &'a [u8],
     /// By rule, start and end: whether the rule reads that text.
     reads: Vec<Vec<Vec<bool>>>,
-    /// By rule and start: whether the rule may go on behind the text.
+    /// By rule and start: whether the rule may go on after the text.
     opens: Vec<Vec<bool>>,
 }
 

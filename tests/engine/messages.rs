@@ -307,7 +307,7 @@ const THOUGHTS: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn reasoning_comes_first_and_the_constraint_holds_behind_it() {
+fn reasoning_comes_first_and_the_constraint_holds_after_it() {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer", "maximum": 7}, "a": {"uniqueItems": true, "type": "array", "items": {"type": "integer"}}}, "required": ["n"], "additionalProperties": false});
     for &(name, thought, reasoning) in THOUGHTS {
         let format = ReasoningFormat::named(name).unwrap();

@@ -23,7 +23,7 @@ fn compile(
     Compiler::new(vocabulary(tokens)).compile(g.finish(start)?)
 }
 
-/// A matcher behind some tokens, each the longest that the text goes on with.
+/// A matcher after some tokens, each the longest that the text goes on with.
 fn after(constraint: &Constraint, tokens: &[&str]) -> maskwright::Result<Matcher> {
     let vocabulary = constraint.vocabulary();
     let mut matcher = constraint.matcher();

@@ -45,7 +45,7 @@ struct Rule {
     trigger: String,
     /// A text that begins with the trigger.
     begin: String,
-    /// The continuation behind that text.
+    /// The continuation after that text.
     then: Task,
 }
 
@@ -123,12 +123,12 @@ fn edge(edge: &Value) -> Task {
     }
 }
 
-fn behind_begin(tag: &Value) -> Task {
+fn after_begin(tag: &Value) -> Task {
     Task::Sequence(vec![task(&tag["content"], &tag["end"]), edge(&tag["end"])])
 }
 
 fn whole_tag(tag: &Value) -> Task {
-    Task::Sequence(vec![edge(&tag["begin"]), behind_begin(tag)])
+    Task::Sequence(vec![edge(&tag["begin"]), after_begin(tag)])
 }
 
 /// The task of a format within a tag with this end.
@@ -171,7 +171,7 @@ fn task(format: &Value, end: &Value) -> Task {
                 let begin = rule["begin"].as_str().unwrap().to_owned();
                 let mut triggers = texts(&format["triggers"]);
                 triggers.retain(|trigger| begin.starts_with(trigger));
-                Rule { trigger: triggers[0].clone(), begin, then: behind_begin(rule) }
+                Rule { trigger: triggers[0].clone(), begin, then: after_begin(rule) }
             };
             let key = if kind == "dispatch" { "rules" } else { "tags" };
             let none = Value::Null;
@@ -184,7 +184,7 @@ fn task(format: &Value, end: &Value) -> Task {
         _ => {
             let rule = |rule: &Value| match kind {
                 "token_dispatch" => (id(&rule[0]), task(&rule[1], end)),
-                _ => (id(&rule["begin"]["token"]), behind_begin(rule)),
+                _ => (id(&rule["begin"]["token"]), after_begin(rule)),
             };
             let key = if kind == "token_dispatch" { "rules" } else { "tags" };
             let rules: Vec<(Id, Task)> = list(key).map(rule).collect();
@@ -205,7 +205,7 @@ fn task(format: &Value, end: &Value) -> Task {
     }
 }
 
-/// Free text behind a first tag, where there must be one.
+/// Free text after a first tag, where there must be one.
 fn with_first(format: &Value, free: Task, is_single: bool) -> Task {
     if format["at_least_one"] != true {
         return free;

@@ -102,9 +102,9 @@ fn documented_formats() {
     judge(&styled, &["<parameter=a>1</parameter>"], &["{\"a\": 1}", ""]);
     // A gap around all arguments, as tags have it: `…</parameter>\n</invoke>`.
     let one = "<parameter=a>1</parameter>";
-    let [behind, around] = [format!("{one}\n"), format!("\n{one}\n")];
+    let [after, around] = [format!("{one}\n"), format!("\n{one}\n")];
     let [twice, wide] = [format!("{one}\n\n"), format!("\n\n{one}")];
-    judge(&styled, &[&behind, &around], &[&twice, &wide]);
+    judge(&styled, &[&after, &around], &[&twice, &wide]);
     let bracketed = json!({"type": "json_schema", "style": "gemma_4", "json_schema": schema});
     judge(&bracketed, &["{a:1}"], &["\n{a:1}", "{a:1}\n"]);
     let spaced = json!({"type": "json_schema", "style": "qwen_xml", "json_schema": schema,

@@ -20,7 +20,7 @@ fn tools() -> Vec<Tool> {
     .unwrap()
 }
 
-/// One call of each tool, as the model writes it, with the second right behind the first.
+/// One call of each tool, as the model writes it, with the second right after the first.
 struct Written {
     format: &'static str,
     text_before: Option<&'static str>,

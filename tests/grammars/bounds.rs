@@ -48,7 +48,7 @@ fn tokens_of_a_rule() {
             &[&["<", "foo", "ab", ">"], &["<", "foo", ">"]],
             &[&["<", "foo", "ab", "ab", ">"], &["<", "(", "a", ")", ">"]],
         ),
-        // The bound is on the rule: ignored text behind it takes none of its tokens.
+        // The bound is on the rule: ignored text after it takes none of its tokens.
         (
             Dialect::Lark,
             "start: a \"b\"\na[max_tokens=1]: /a+/\n%ignore /[ ]+/",

@@ -298,7 +298,7 @@ fn xgrammar_as_it_is_written_and_printed() {
             ("root ::= a.b a\na.b ::= \"x\"\na ::= \"y\"", &["xy"], &["yxy"]),
             ("root ::= a.b\na ::= \"x\"\nb ::= \"y\"", &["x?y", "xxy"], &["xy"]),
             ("a.b.c ::= a.b\na.b ::= \"x\"\nroot ::= a.b.c.", &["x!"], &["x"]),
-            // Printed: `é` and a letter behind it, two digits; a hint of what follows.
+            // Printed: `é` and a letter after it, two digits; a hint of what follows.
             (r#"root ::= (("caf\xe9e") | ([^\x00-\x1f]))"#, &["cafée", "a"], &["\n"]),
             (
                 "root ::= ((a \"b\"))\na ::= ((a_1{2, -1})) (=(\"c\"))\na_1 ::= ((\"x\"))",

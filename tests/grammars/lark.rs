@@ -56,7 +56,7 @@ fn lark() {
             ("start: b \"x\"\nb: // nothing\n\n%ignore \" \"\n?c: \"y\"", &["x", " x"], &["y"]),
             ("start: b{\"a\"} c\nb{x}:\nc[lazy]: /y+/", &["y"], &["", "yy"]),
             ("start:\n  \"a\"\n", &["a"], &[""]),
-            // A rule goes on behind a backslash, a verbose pattern on the next line.
+            // A rule goes on after a backslash, a verbose pattern on the next line.
             ("start: \"a\" \\\n  \"b\" \\ \n\n", &["ab"], &["a"]),
             ("start: A\nA: /a  # the first\n   b/x \"c\"", &["abc"], &["a b"]),
             ("start: \"a\" () [] (\"b\" | )", &["a", "ab"], &["", "abb"]),

@@ -111,7 +111,7 @@ fn short_texts_are_read_by_a_stack_of_columns() {
         let mask = matcher.mask().unwrap();
         for c in "a\n \t".chars() {
             let expected = viable.contains(format!("{prefix}{c}").as_str());
-            assert_eq!(mask.contains(u32::from(c)), expected, "{c:?} behind {prefix:?}");
+            assert_eq!(mask.contains(u32::from(c)), expected, "{c:?} after {prefix:?}");
         }
     }
 }

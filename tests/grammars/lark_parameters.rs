@@ -58,7 +58,7 @@ fn rules_that_are_entered_are_those_that_are_written_out() {
         let (mut texts, mut accepted) = (0, 0);
         while let Some((mut a, mut b, text)) = todo.pop() {
             texts += 1;
-            assert_eq!(a.is_accepting(), b.is_accepting(), "{grammar}\nbehind {text:?}");
+            assert_eq!(a.is_accepting(), b.is_accepting(), "{grammar}\nafter {text:?}");
             accepted += usize::from(a.is_accepting());
             let mask: Vec<u32> = a.mask().unwrap().iter().collect();
             let mut other: Vec<u32> = b.mask().unwrap().iter().collect();
@@ -69,7 +69,7 @@ fn rules_that_are_entered_are_those_that_are_written_out() {
                 other.push(126);
                 other.sort_unstable();
             }
-            assert_eq!(mask, other, "{grammar}\nbehind {text:?}");
+            assert_eq!(mask, other, "{grammar}\nafter {text:?}");
             if text.len() < 9 && texts < 250 {
                 for &token in &mask {
                     let (mut a, mut b) = (a.clone(), b.clone());

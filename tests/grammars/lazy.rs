@@ -69,7 +69,7 @@ impl Part {
         }
     }
 
-    /// Alternatives that begin alike are chosen between behind what they begin with.
+    /// Between alternatives that begin alike the choice is made after what they begin with.
     fn factored(self) -> Self {
         fn parts(part: Part) -> Vec<Part> {
             match part {
@@ -126,7 +126,7 @@ impl Grammar {
         text
     }
 
-    /// Terminals that may come first, each with what is left behind it, and whether nothing need
+    /// Terminals that may come first, each with what is left after it, and whether nothing need
     /// come.
     fn firsts(&self, stack: &[Part]) -> (HashSet<(usize, Vec<Part>)>, bool) {
         let (mut found, mut may_end) = (HashSet::new(), false);
@@ -206,7 +206,7 @@ impl Grammar {
     }
 }
 
-/// A random right-hand side; rules are called behind a terminal only, so that none is left-recursive.
+/// A random right-hand side; rules are called after a terminal only, so that none is left-recursive.
 fn part(rng: &mut ChaCha8Rng, depth: u32, rules: usize) -> Part {
     match rng.random_range(0..if depth == 0 { 3 } else { 9 }) {
         0 => Part::Terminal(rng.random_range(0..LAZY)),

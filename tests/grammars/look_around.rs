@@ -81,7 +81,7 @@ fn conditions_see_the_text_of_other_terminals() {
                 &["!ac", "x!ac"],
                 &["!ab"],
             ),
-            // A schema behind it.
+            // A schema after it.
             ("start: A x\nA: /a(?!\\[)/\nx: /\\[/ | /\\{/", &["a{"], &["a["]),
         ],
     );

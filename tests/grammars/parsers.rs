@@ -247,8 +247,8 @@ const PEERS: &[Peer] = &[
             })
         },
         refuses: &[
-            ("invalid number", "no comment may stand right behind a sign"),
-            ("invalid symbol", "no comment may stand right behind a dot"),
+            ("invalid number", "no comment may stand right after a sign"),
+            ("invalid symbol", "no comment may stand right after a dot"),
         ],
         lenient: |_| false,
     },
@@ -309,7 +309,7 @@ const PEERS: &[Peer] = &[
         whole: false,
         judge: |texts| each(texts, readers::ini),
         refuses: &[
-            ("a comment becomes a key", "it knows no comments behind blanks in the first section"),
+            ("a comment becomes a key", "it knows no comments after blanks in the first section"),
             ("inline comment", "nor in others"),
         ],
         lenient: |_| false,

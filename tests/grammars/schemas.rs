@@ -14,8 +14,8 @@ fn allowed(matcher: &mut maskwright::Matcher) -> (Vec<u32>, bool) {
     (bytes, matcher.is_accepting())
 }
 
-/// Asserts that `whole` is `before`, what `alone` is, and `>`: the same bytes are allowed behind
-/// every beginning of the texts, and behind what is left of them after a first mistake.
+/// Asserts that `whole` is `before`, what `alone` is, and `>`: the same bytes are allowed after
+/// every beginning of the texts, and after what is left of them after a first mistake.
 fn is_alike_inside(whole: &Constraint, before: &str, alone: &Constraint, texts: &[&str]) {
     for text in texts {
         let (mut outer, mut inner) = (whole.matcher(), alone.matcher());
@@ -106,7 +106,7 @@ fn embeddings(compiler: &Compiler, schema: &Value) -> Vec<(Constraint, &'static 
     let prefixed = compiler.clone().with_prefix(&built).unwrap();
     vec![
         (lark(format!("start: \"<\" %json {schema} \">\"")), "<"),
-        // In a repeat, behind itself.
+        // In a repeat, after itself.
         (lark(format!("start: (\"<\" item \">\")+\nitem: %json {schema}")), "<"),
         // At the left edge of a rule that calls itself there.
         (lark(format!("start: \"<\" list\nlist: list \">\" \"<\" | %json {schema} \">\"")), "<"),
@@ -160,7 +160,7 @@ fn a_schema_inside_a_grammar_is_what_it_is_alone() {
 
 #[test]
 fn several_schemas_do_not_disturb_each_other() {
-    // Of the same name, with the same references, behind and inside of each other.
+    // Of the same name, with the same references, after and inside of each other.
     let named = |value: &Value| {
         json!({"$id": "https://example.org/s", "$ref": "#/$defs/x", "$defs": {"x": {
             "type": "array", "uniqueItems": true, "items": value}}})

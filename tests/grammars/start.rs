@@ -28,7 +28,7 @@ fn any_rule_may_be_the_start() {
             "z",
         ),
         (Dialect::W3c, "e ::= 'e' [ WFC: Foo ]", "e", "e", "eW"),
-        // Behind a byte order mark.
+        // After a byte order mark.
         (Dialect::Gbnf, "\u{FEFF}root ::= \"x\"", "root", "x", ""),
         (Dialect::W3c, "a ::= b b\nb ::= 'x'", "b", "x", "xx"),
         (Dialect::Iso, "a = b, b;\nb c = 'x';\nb = 'y';", "bc", "x", "yy"),

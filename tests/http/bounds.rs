@@ -327,7 +327,7 @@ fn a_model_that_computes_no_number_is_the_servers_fault() {
     let folder = parrot("http-nan", &[(b'>', 97), (b'a', 97)], 64);
     let path = folder.join("model.safetensors");
     let mut weights = std::fs::read(&path).unwrap();
-    // Behind the header: `lm_head` is 0, one number of an embedding in four is not, and the weights of the norm
+    // After the header: `lm_head` is 0, one number of an embedding in four is not, and the weights of the norm
     // make it infinite.
     let header = u64::from_le_bytes(weights[..8].try_into().unwrap()) as usize + 8;
     for (at, number) in weights[header..].chunks_exact_mut(4).enumerate() {

@@ -57,7 +57,7 @@ fn reasoning_comes_before_the_answer_and_has_a_budget() {
                 (text.as_str(), thought.as_str()),
                 (content, reasoning.as_str().unwrap_or_default())
             );
-            // A token a character; behind the tags two line breaks may stand.
+            // A token a character; after the tags two line breaks may stand.
             let answers = answer.json()["choices"].as_array().unwrap().len();
             for (usage, answers) in [(&usage, answers), (&streamed, 1)] {
                 let thought = usage["completion_tokens_details"]["reasoning_tokens"].as_u64();
@@ -78,7 +78,7 @@ fn reasoning_comes_before_the_answer_and_has_a_budget() {
     let fields = json!({ "reasoning_effort": "high", "max_tokens": 10, "budget": false });
     let usage = chat(address, model, fields).json()["usage"].clone();
     assert_eq!(usage["completion_tokens_details"]["reasoning_tokens"], 10, "{usage}");
-    // A prompt that ends in the opening tag, and calls behind the reasoning.
+    // A prompt that ends in the opening tag, and calls after the reasoning.
     let model = "http-reasoning-open";
     let address = serve_with(model, "{% for m in messages %}{{ m.content }}{% endfor %}<think>");
     let fields = json!({ "reasoning_budget": 2, "tools": two_tools(), "tool_choice": "required",
@@ -183,7 +183,7 @@ fn a_variable_of_the_template_switches_reasoning_on() {
     let text = "{% for m in messages %}{{ m.content }}{% endfor %}";
     let template = format!("{text}{{% if enable_thinking %}}<think>{{% endif %}}>");
     let address = serve_with(model, &template);
-    // Behind the tag that the prompt has opened the model goes on.
+    // After the tag that the prompt has opened the model goes on.
     let fields = |on: bool| {
         json!({ "chat_template_kwargs": { "enable_thinking": on },
         "max_tokens": 40, "response_format": { "type": "json_schema",
@@ -248,7 +248,7 @@ fn a_constraint_waits_for_the_end_of_reasoning_that_the_template_opens() {
     }
     assert_eq!(text, "7");
     assert!(thought.starts_with("Hey"), "{thought}");
-    // Calls of tools stand behind it, too.
+    // Calls of tools stand after it, too.
     let fields = json!({ "tools": two_tools(), "tool_choice": "required", "max_tokens": 200,
         "parallel_tool_calls": false });
     let (message, _) = answered(address, model, fields);
@@ -289,14 +289,14 @@ fn a_message_that_is_begun_says_whether_its_reasoning_is_over() {
     };
     let template = "x<think>\n".len();
     for (prefill, extra, reasoning, content, prompt) in [
-        // An answer stands behind reasoning that is closed at once.
+        // An answer stands after reasoning that is closed at once.
         ("H", json!({}), None, "ey", "\n</think>\n\nH"),
         ("7", number(json!({ "const": 71 })), None, "1", "\n</think>\n\n7"),
         // Reasoning goes on where it was begun; the tag is not written twice.
         ("<think>\nH", json!({}), Some("ey"), "", "H"),
         ("<think>\nH", number(json!({ "const": 71 })), Some("ey"), "71", "H"),
         ("<think>\nH", json!({ "reasoning_budget": 1 }), Some("e"), "", "H"),
-        // Behind its end stands the answer.
+        // The answer stands after its end.
         ("<think>\nx</think>\n\nH", json!({}), None, "ey", "x</think>\n\nH"),
         ("x</think>7", number(json!({ "const": 71 })), None, "1", "x</think>7"),
     ] {

@@ -185,7 +185,7 @@ fn items_have_ids_of_the_server() {
     assert_eq!((many.status, &many.json()["error"]["param"]), (400, &json!("input[2].id")));
 }
 
-/// Reasoning belongs to the answer behind it, not to one behind the user's next turn.
+/// Reasoning belongs to the answer after it, not to one after the user's next turn.
 #[test]
 fn reasoning_stays_in_its_turn() {
     let model = "http-response-turns";

@@ -226,7 +226,7 @@ fn patterns_and_formats() {
     // At most 64 characters before the commercial at (RFC 5321, section 4.5.3.1.1).
     let mail = |local: &str, n: usize| format!("\"{}@a.b\"", local.replace('*', &"a".repeat(n)));
     let quoted = |n: usize| mail(r#"\"*\\ \""#, n);
-    // At most 253 behind it (RFC 1035, section 2.3.4).
+    // At most 253 after it (RFC 1035, section 2.3.4).
     let at = |n: usize| format!("\"a@{}{}\"", "a.".repeat(100), "b".repeat(n - 200));
     check(
         r#"{"type": "string", "format": "email"}"#,

@@ -32,7 +32,7 @@ fn prompts(engine: &Engine, requests: &[Request]) -> Vec<Vec<PromptToken>> {
     responses.into_iter().map(|response| response.prompt_logprobs.unwrap()).collect()
 }
 
-/// The log-probability of a token behind others, and the three best, by the step that draws it.
+/// The log-probability of a token after others, and the three best, by the step that draws it.
 fn drawn(engine: &Engine, tokens: &[u32], token: u32) -> (f64, Vec<u32>) {
     let request = |sampling| Request {
         max_tokens: 1,

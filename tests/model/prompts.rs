@@ -265,7 +265,7 @@ fn a_tokenizer_neither_cuts_nor_fills_up() {
     assert_eq!(tokenizer.encode_prompt("Hello", false).unwrap(), b"Hello".map(u32::from));
 }
 
-/// The number behind "at least" in the message.
+/// The number after "at least" in the message.
 fn bound(error: &maskwright::Error) -> usize {
     let message = error.message();
     let (_, rest) = message.split_once("at least ").unwrap();

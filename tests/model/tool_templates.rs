@@ -18,7 +18,7 @@ struct Family {
     /// Name of the format, and names of parsers and structural tags elsewhere that are aliases.
     names: &'static [&'static str],
     template: Template,
-    /// Texts behind the message, the last first, which end the turn.
+    /// Texts after the message, the last first, which end the turn.
     end: &'static [&'static str],
     /// Names of special tokens, in vocabularies that have them.
     special: &'static [&'static str],
@@ -429,7 +429,7 @@ fn template(family: &Family) -> Option<String> {
     })
 }
 
-/// The message as the template writes it behind the prompt.
+/// The message as the template writes it after the prompt.
 fn written(
     template: &ChatTemplate,
     family: &Family,

@@ -1,6 +1,6 @@
 //! The oracle itself: which strings are in a language, and which can still become one.
 //!
-//! A text `s` is made into a small automaton: a chain of its symbols, and behind its end the
+//! A text `s` is made into a small automaton: a chain of its symbols, and after its end the
 //! vocabulary as a trie whose tokens lead back to the trie's root. The paths from the chain's
 //! start to the root spell exactly the strings `s·u` for token sequences `u`. For every node of
 //! the grammar and every state, a least fixed point finds the states that the node's strings can
@@ -84,7 +84,7 @@ impl Oracle {
             return verdict;
         }
         assert!(text.len() <= MAX_TEXT, "the text is too long for the oracle");
-        // The chain lies behind the trie. Its last state first: nothing leads backwards.
+        // The chain lies after the trie. Its last state first: nothing leads backwards.
         let chain = self.trie.len();
         let mut rows = self.rows.clone();
         rows.resize(chain + text.len() + 1, Vec::new());
@@ -130,7 +130,7 @@ impl Oracle {
         }
     }
 
-    /// The states behind a terminal or special token; none for other forms.
+    /// The states after a terminal or special token; none for other forms.
     fn leaf(&self, form: &Form, state: usize, text: &[Symbol]) -> States {
         let dfa = match form {
             Form::Terminal(dfa) => dfa,

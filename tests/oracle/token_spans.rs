@@ -40,7 +40,7 @@ pub(crate) struct TokenOracle {
     seen: BTreeMap<Vec<Vec<Symbol>>, Verdict>,
 }
 
-/// The tokens of a sequence behind each other, with the places where they begin.
+/// The tokens of a sequence one after the other, with the places where they begin.
 struct Chain {
     text: Vec<Symbol>,
     begins: BTreeSet<usize>,
@@ -174,7 +174,7 @@ impl TokenOracle {
             let known = all.entry(to).or_insert(u32::MAX);
             *known = tokens.min(*known);
         };
-        let behind = |at: &Reached, operand: usize| {
+        let after = |at: &Reached, operand: usize| {
             let mut all = Reached::new();
             for (&state, &before) in at {
                 for (&to, &tokens) in
@@ -188,7 +188,7 @@ impl TokenOracle {
         let here = || Reached::from([(from, 0)]);
         match &self.forms[form] {
             Form::Terminal(_) | Form::Special(_) => Reached::new(),
-            Form::Sequence(parts) => parts.iter().fold(here(), |at, &part| behind(&at, part)),
+            Form::Sequence(parts) => parts.iter().fold(here(), |at, &part| after(&at, part)),
             Form::Choice(parts) => {
                 let mut all = Reached::new();
                 for &part in parts {
@@ -197,7 +197,7 @@ impl TokenOracle {
                 all
             }
             Form::Star(part) => {
-                let mut all = behind(&rows[from][*part], form);
+                let mut all = after(&rows[from][*part], form);
                 add(&mut all, from, 0);
                 all
             }

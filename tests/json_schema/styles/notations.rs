@@ -68,9 +68,9 @@ fn python(text: &str) -> Option<Value> {
         if !members.is_empty() {
             rest = rest.strip_prefix(", ")?;
         }
-        let (key, behind) = rest.split_once('=')?;
-        let (value, behind) = literal(behind)?;
-        rest = behind;
+        let (key, after) = rest.split_once('=')?;
+        let (value, after) = literal(after)?;
+        rest = after;
         if !is_identifier(key) || members.insert(key.to_owned(), value).is_some() {
             return None;
         }
@@ -78,7 +78,7 @@ fn python(text: &str) -> Option<Value> {
     Some(Value::Object(members))
 }
 
-/// A literal of JSON or Python at the beginning of a text, and the text behind it. Strings between
+/// A literal of JSON or Python at the beginning of a text, and the text after it. Strings between
 /// single quotes hold none, and quotes or escapes, but not both.
 fn literal(text: &str) -> Option<(Value, &str)> {
     let words = [("None", Value::Null), ("null", Value::Null)];
@@ -100,20 +100,20 @@ fn literal(text: &str) -> Option<(Value, &str)> {
             }
             loop {
                 if is_object {
-                    let (key, behind) = literal(rest).filter(|_| rest.starts_with('"'))?;
-                    let behind = behind.trim_start_matches(BLANK).strip_prefix(':')?;
-                    let (value, behind) = literal(behind.trim_start_matches(BLANK))?;
+                    let (key, after) = literal(rest).filter(|_| rest.starts_with('"'))?;
+                    let after = after.trim_start_matches(BLANK).strip_prefix(':')?;
+                    let (value, after) = literal(after.trim_start_matches(BLANK))?;
                     if members.insert(key.as_str()?.to_owned(), value).is_some() {
                         return None;
                     }
-                    rest = behind.trim_start_matches(BLANK);
+                    rest = after.trim_start_matches(BLANK);
                 } else {
-                    let (item, behind) = literal(rest)?;
+                    let (item, after) = literal(rest)?;
                     items.push(item);
-                    rest = behind.trim_start_matches(BLANK);
+                    rest = after.trim_start_matches(BLANK);
                 }
                 match rest.strip_prefix(',') {
-                    Some(behind) => rest = behind.trim_start_matches(BLANK),
+                    Some(after) => rest = after.trim_start_matches(BLANK),
                     None => break,
                 }
             }
@@ -204,7 +204,7 @@ fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// Readings of a value with the text behind each.
+/// Readings of a value with the text after each.
 type Readings<'t> = Vec<(Value, &'t str)>;
 
 /// Objects whose members a function reads, up to a closing tag.
@@ -221,17 +221,17 @@ fn members<'t>(
             return Vec::new();
         }
         match next.strip_prefix(close) {
-            Some(behind) if !close.is_empty() || next.is_empty() => {
-                found.push((Value::Object(map), behind));
+            Some(after) if !close.is_empty() || next.is_empty() => {
+                found.push((Value::Object(map), after));
                 continue;
             }
             _ => {}
         }
         let Some((key, values)) = member(next) else { continue };
-        for (value, behind) in values {
+        for (value, after) in values {
             let mut map = map.clone();
             if map.insert(key.clone(), value).is_none() {
-                open.push((map, behind));
+                open.push((map, after));
             }
         }
     }
@@ -247,12 +247,12 @@ fn items<'t>(text: &'t str, close: &str, item: &dyn Fn(&'t str) -> Readings<'t>)
         if open.len() + found.len() > MAX_READINGS {
             return Vec::new();
         }
-        if let Some(behind) = next.strip_prefix(close) {
-            found.push((Value::Array(list), behind));
+        if let Some(after) = next.strip_prefix(close) {
+            found.push((Value::Array(list), after));
             continue;
         }
-        for (value, behind) in item(next) {
-            open.push(([&list[..], &[value]].concat(), behind));
+        for (value, after) in item(next) {
+            open.push(([&list[..], &[value]].concat(), after));
         }
     }
     found
@@ -295,15 +295,15 @@ fn m3_member(text: &str) -> Option<(String, Readings<'_>)> {
 fn m3_value<'t>(text: &'t str, close: &str) -> Readings<'t> {
     let mut found = Readings::new();
     if let Some(at) = text.find(NAMESPACE)
-        && let Some(behind) = text[at..].strip_prefix(close)
+        && let Some(after) = text[at..].strip_prefix(close)
     {
         let raw = &text[..at];
         let json = serde_json::from_str::<Value>(raw).ok();
         let scalar = json.filter(|value| {
             !value.is_string() && !value.is_array() && !value.is_object() && raw.trim() == raw
         });
-        found.extend(scalar.map(|value| (value, behind)));
-        found.push((raw.into(), behind));
+        found.extend(scalar.map(|value| (value, after)));
+        found.push((raw.into(), after));
     }
     found.extend(members(text, close, &m3_member));
     let item = format!("{NAMESPACE}<item>");
