@@ -347,7 +347,7 @@ def main():
         losses.writerow(["step", "loss", "rate", "tokens", "seconds"])
         accuracies.writerow(["step", "course", "values", "answers"])
     # Lessons that are too long have a number, but are left out. They are far fewer than the others, so that
-    # resumed training begins behind every number that was drawn before.
+    # resumed training begins after every number that was drawn before.
     text = lessons(options.program, [*common, "--first", first * options.lessons * 2])
     for step in range(first, options.steps):
         began = time.monotonic()

@@ -75,7 +75,7 @@ def by_us(program, file, lengths, vocabulary):
                 raise RuntimeError(server.stderr.read().decode().strip())
             rows = []
             for length in lengths:
-                # The token behind the prompt has the distribution that the prompt leads to.
+                # The token after the prompt has the distribution that the prompt leads to.
                 body = {"model": file.stem, "prompt": [*prompt(length, len(vocabulary)), 0], "max_tokens": 1,
                         "temperature": 0, "prompt_logprobs": LIKELIEST}
                 told = post(OUR_PORT, "/v1/completions", body)["choices"][0]["prompt_logprobs"][-1]

@@ -23,9 +23,9 @@ const GROUPS: [&str; 3] = ["average", "median", "p99"];
 /// The first engine's bars stand out.
 const COLOURS: [&str; 4] = ["#1f7a4d", "#b9bec5", "#8f97a1", "#d9dce0"];
 const WIDTH: f64 = 720.0;
-/// Left edge of the bars, behind the names of the groups and engines.
+/// Left edge of the bars, after the names of the groups and engines.
 const LEFT: f64 = 190.0;
-/// Room for the figures behind the longest bar.
+/// Room for the figures after the longest bar.
 const RIGHT: f64 = 90.0;
 const BAR: f64 = 18.0;
 

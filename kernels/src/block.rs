@@ -50,7 +50,7 @@ impl BlockLayout {
         self.len() == 0
     }
 
-    /// The place behind the layer's part: the start of the next one.
+    /// The place after the layer's part: the start of the next one.
     pub fn end(self) -> usize {
         self.start + self.len()
     }

@@ -421,7 +421,7 @@ impl PanelTask<'_> {
         let rows = self.x.len() / k;
         let mut ahead: [&[Line]; P] = [&[]; P];
         if rows >= MIN_PREFETCH_ROWS {
-            // The part behind this one, or the first of the next panels.
+            // The part after this one, or the first of the next panels.
             let (next, at) = if part.to < k { (part.panel, part.to) } else { (part.panel + P, 0) };
             for (i, ahead) in ahead.iter_mut().enumerate() {
                 *ahead = self.panels.lines(next + i, k, at..k.min(at + K_PART));

@@ -9,7 +9,7 @@ use super::words::{Words, capitalised, one_in, pick};
 pub struct Concept {
     /// JSON keys that ask for it; the first is the usual one.
     pub keys: &'static [&'static str],
-    /// The words behind the subject: "lives in {}". For a [`Kind::Flag`], where it is true.
+    /// The words after the subject: "lives in {}". For a [`Kind::Flag`], where it is true.
     pub says: &'static [&'static str],
     /// The same in the first person; empty where nobody speaks so. For a flag, where it is false.
     pub other: &'static [&'static str],

@@ -11,7 +11,7 @@ use super::words::{Words, capitalised, one_in, pick};
 struct Nouns {
     keys: &'static [&'static str],
     kinds: &'static [Kind],
-    /// Behind "it has" or after a comma: `{key}` is the noun, `{}` the value.
+    /// After "it has" or after a comma: `{key}` is the noun, `{}` the value.
     clauses: &'static [&'static str],
 }
 

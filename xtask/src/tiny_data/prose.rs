@@ -191,7 +191,7 @@ fn third_person(
     let mut text = pick(words.rng, topic.subject_forms).replace("{}", &subject.text);
     let mut told = vec![subject];
     let mut rest = facts.into_iter().peekable();
-    // Up to two facts stand right behind the subject, as long as one is left for a clause.
+    // Up to two facts stand right after the subject, as long as one is left for a clause.
     let mut asides = words.rng.random_range(0..=2_usize).min(rest.len().saturating_sub(1));
     let parenthesis = one_in(words.rng, 3);
     let mut commas = false;

@@ -2,7 +2,7 @@
 //!
 //! `xtask/data/tiny_templates.txt` has a text a line. `{key|other_key:Kind}` is a slot: the keys that may ask
 //! for the fact, and the kind of its value. `xtask/data/tiny_tool_templates.txt` has tools: a line
-//! `tool name|other_name: description`, a line of parameters as in slots, and requests behind `>`, in which
+//! `tool name|other_name: description`, a line of parameters as in slots, and requests after `>`, in which
 //! `{key}` is the parameter whose first key that is.
 
 use std::collections::HashSet;
