@@ -43,7 +43,7 @@ async fn answers(app: &Arc<App>, mut body: JsonBody, fields: Fields) -> Result<R
         let (app, permit) = (Arc::clone(app), body.permit.take());
         blocking(move || {
             for request in &mut requests {
-                // Labels are answers: they stand behind reasoning that the chat template opens.
+                // Labels are answers: they come after reasoning that the chat template opens.
                 let begun =
                     app.formats.begin(&app.engine, request, String::new(), OpenedReasoning::Close);
                 begun.map_err(|error| ApiError::from_engine(&error))?;

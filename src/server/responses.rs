@@ -130,7 +130,7 @@ pub(super) async fn cancel(
     }
 }
 
-/// The items of the input of a stored response, newest first unless `order` is `asc`: those behind the item
+/// The items of the input of a stored response, newest first unless `order` is `asc`: those after the item
 /// `after`, and at most `limit`.
 pub(super) async fn input_items(
     State(app): State<Arc<App>>,

@@ -14,7 +14,7 @@ use crate::vocabulary::Vocabulary;
 /// Tokens of an answer where the request does not say; OpenAI's default.
 const DEFAULT_MAX_TOKENS: usize = 16;
 
-/// Names of the special tokens that stand before the text in front of a gap, the text behind it, and
+/// Names of the special tokens that stand before the text in front of a gap, the text after it, and
 /// what fills it, by families of models: Qwen, StarCoder, CodeLlama, DeepSeek.
 const INFILL_TOKENS: [[&str; 3]; 4] = [
     ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"],

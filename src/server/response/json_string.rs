@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! a\nb\ud83d      ──►  a⏎b        (half a surrogate pair waits for the other half)
-//! \ude00" , …     ──►  😀         (closed behind 7 bytes)
+//! \ude00" , …     ──►  😀         (closed after 7 bytes)
 //! ```
 
-/// Decoder of one string, from behind its opening quote.
+/// Decoder of one string, from after its opening quote.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StringReader {
     /// JSON that was not decoded yet: the beginning of an escape.
