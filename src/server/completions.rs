@@ -331,9 +331,11 @@ fn logprobs(
     let bytes = |token: u32| vocabulary.token_bytes(token).unwrap_or_default();
     // Pieces of characters have one text; of those with the same text the most probable is listed, so that whether a
     // token was the most probable one can be seen.
-    let by_text = |tokens: &mut dyn Iterator<Item = &(u32, f64)>| {
+    let by_text = |listed: &[(u32, f64)], own: (u32, f64)| {
         let mut all = Map::new();
-        for &(token, logprob) in tokens {
+        // The token itself has the same figure in both lists.
+        let listed = listed.iter().map(|&one| if one.0 == own.0 { own } else { one });
+        for (token, logprob) in listed.chain([own]) {
             let known = all.entry(text(token)).or_insert_with(|| json!(logprob));
             if known.as_f64().is_some_and(|known| known < logprob) {
                 *known = json!(logprob);
@@ -349,7 +351,7 @@ fn logprobs(
         let own = token.logprob.map(|logprob| (token.token, logprob));
         // Nothing tells how probable the first token was.
         tops.push(own.map_or(Value::Null, |own| {
-            by_text(&mut token.top_logprobs.iter().take(top).chain([&own]))
+            by_text(&token.top_logprobs[..top.min(token.top_logprobs.len())], own)
         }));
     }
     for step in tokens {
@@ -358,7 +360,7 @@ fn logprobs(
         values.push(json!(step.logprob));
         // Beside the most probable ones the token itself.
         let own = (step.token, step.logprob);
-        tops.push(by_text(&mut step.top_logprobs.iter().chain([&own])));
+        tops.push(by_text(&step.top_logprobs, own));
     }
     json!({
         "tokens": names,
