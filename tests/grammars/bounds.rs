@@ -217,3 +217,36 @@ fn what_closes_a_rule_is_counted_in_tokens() {
         }
     }
 }
+
+/// Masks far from a bound are taken from a text without one: they hold the tokens that can be accepted, one by
+/// one, for rules whose terminals are complements and intersections, too.
+#[test]
+fn masks_within_a_bound_are_the_tokens_that_can_be_accepted() {
+    let grammars = [
+        "start: t \"<end>\"\nt[stop=\"<end>\", max_tokens=7]: /(.|\\n)*/",
+        "start: t \".\"\nt[max_tokens=6]: /[a-z]*/ & ~/(?s:.)*foo(?s:.)*/",
+        "start: t \".\"\nt[max_tokens=6]: /(ab)*/ & /(?s:.){0,9}/",
+    ];
+    for grammar in grammars {
+        let constraint = constraint(grammar, Dialect::Lark);
+        let vocabulary = constraint.vocabulary();
+        for turn in 0..6u32 {
+            let mut matcher = constraint.matcher();
+            for step in 0..14 {
+                let mask = matcher.mask().unwrap().clone();
+                let ids = 0..vocabulary.len() as u32;
+                let all: Vec<u32> = ids.filter(|&id| matcher.clone().accept(id).is_ok()).collect();
+                assert!(!all.is_empty(), "{grammar}: a dead end");
+                for id in 0..vocabulary.len() as u32 {
+                    assert_eq!(mask.contains(id), all.contains(&id), "{grammar} {step} {id}");
+                }
+                let pick = turn.wrapping_mul(2_654_435_761).rotate_left(step) as usize;
+                let token = all[pick % all.len()];
+                if vocabulary.end_tokens().contains(&token) {
+                    break;
+                }
+                matcher.accept(token).unwrap();
+            }
+        }
+    }
+}
