@@ -28,6 +28,7 @@
 //! worker       one thread that drives the engine, all requests side by side
 //! playground   the page at `/`, and its files
 //! response/    replies → one object, or a stream of events
+//! json_text    parts of an answer that are kept, as JSON text
 //! request_log  one event a request, with its id, status, times and tokens
 //! api_error    any error → OpenAI's error object
 //! ```

@@ -315,8 +315,8 @@ impl Recognizer {
 
     /// Calls `take` for each node of a trie whose tokens these items can read and for which `is_taken` holds of
     /// the items after them; `is_taken` is asked once for equal items, or a few times where there are many.
-    /// One forward pass; subtrees below a rejected byte are skipped. Must not be called
-    /// while the text of a scope is recorded.
+    /// One forward pass; subtrees below a rejected byte are skipped. Must not be called while the text of a scope
+    /// is recorded.
     pub(crate) fn walk(
         &mut self,
         trie: &Trie,

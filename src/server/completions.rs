@@ -125,7 +125,7 @@ fn text_of(prompt: &Prompt, vocabulary: &Vocabulary) -> String {
 
 /// The answer, whole or as events, while it is written.
 ///
-/// More than 12 fields: the request's wishes for the answer, and what was not sent of it.
+/// More than 12 fields: the settings that the request has for the answer, and the parts that were not sent.
 struct CompletionAnswer {
     id: String,
     created: u64,

@@ -1,6 +1,6 @@
 //! The tokens that leave a repeat of a unit after whole units, by the byte at which they do.
 //!
-//! What follows the repeat begins with few bytes, mostly a quote. So the tails of each byte are
+//! The continuation of a repeat begins with few bytes, mostly a quote. So the tails of each byte are
 //! sorted into a trie of their own, and only when they are asked for.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
