@@ -55,6 +55,8 @@ pub(crate) struct Inbox {
     new: Vec<(SubmissionId, NewSubmission)>,
     cancelled: Vec<SubmissionId>,
     next: SubmissionId,
+    /// Texts that the step in progress has taken: the loop's figures are told after it.
+    texts_in_step: usize,
 }
 
 impl Inbox {
@@ -76,10 +78,25 @@ impl Inbox {
         self.new.is_empty() && self.cancelled.is_empty()
     }
 
-    /// The number of texts that the loop has not seen.
-    pub(crate) fn texts(&self) -> usize {
-        self.new.iter().map(|(_, new)| new.texts.len()).sum()
+    /// Takes all that is new, and what was cancelled.
+    fn take(&mut self) -> (Vec<(SubmissionId, NewSubmission)>, Vec<SubmissionId>) {
+        self.texts_in_step += new_texts(&self.new);
+        (std::mem::take(&mut self.new), std::mem::take(&mut self.cancelled))
     }
+
+    /// The loop's figures count all texts that were taken.
+    pub(crate) fn step_is_counted(&mut self) {
+        self.texts_in_step = 0;
+    }
+
+    /// The number of texts that the loop's figures do not count yet.
+    pub(crate) fn texts(&self) -> usize {
+        self.texts_in_step + new_texts(&self.new)
+    }
+}
+
+fn new_texts(new: &[(SubmissionId, NewSubmission)]) -> usize {
+    new.iter().map(|(_, new)| new.texts.len()).sum()
 }
 
 impl std::fmt::Debug for Inbox {
@@ -157,10 +174,7 @@ impl EngineLoop {
 
     /// Takes what is new, works on all requests for one forward pass, and calls their listeners.
     pub(crate) fn step(&mut self, inbox: &Mutex<Inbox>) {
-        let (new, cancelled) = {
-            let mut inbox = inbox.lock().unwrap_or_else(PoisonError::into_inner);
-            (std::mem::take(&mut inbox.new), std::mem::take(&mut inbox.cancelled))
-        };
+        let (new, cancelled) = inbox.lock().unwrap_or_else(PoisonError::into_inner).take();
         new.into_iter().for_each(|(id, new)| self.add(id, new));
         cancelled.into_iter().for_each(|id| self.cancel(id));
         self.end_cancelled();

@@ -49,6 +49,10 @@ struct SharedLoop {
 }
 
 impl SharedLoop {
+    fn stats(&self) -> MutexGuard<'_, EngineStats> {
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn inbox(&self) -> MutexGuard<'_, Inbox> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -339,8 +343,9 @@ impl Engine {
 
     /// The figures of the engine's loop now.
     pub fn stats(&self) -> EngineStats {
-        let stats = *self.shared.stats.lock().unwrap_or_else(PoisonError::into_inner);
-        EngineStats { waiting: stats.waiting + self.shared.inbox().texts(), ..stats }
+        // Held until the inbox is read, so that no text is counted twice or not at all.
+        let stats = self.shared.stats();
+        EngineStats { waiting: stats.waiting + self.shared.inbox().texts(), ..*stats }
     }
 
     /// Works for one forward pass, for the thread that holds the loop. Returns whether there was
@@ -354,7 +359,9 @@ impl Engine {
             None => engine_loop.insert(EngineLoop::new(self.runner.clone(), &self.options)?),
         };
         engine_loop.step(&self.shared.inbox);
-        *self.shared.stats.lock().unwrap_or_else(PoisonError::into_inner) = engine_loop.stats();
+        let mut stats = self.shared.stats();
+        *stats = engine_loop.stats();
+        self.shared.inbox().step_is_counted();
         Ok(true)
     }
 

@@ -256,6 +256,45 @@ impl Listener for Hearer {
     }
 }
 
+/// Reads the engine's figures whenever a text has news.
+struct StatsReader {
+    engine: Engine,
+    texts: Arc<Mutex<Vec<usize>>>,
+}
+
+impl Listener for StatsReader {
+    fn on_event(&mut self, _: usize, _: Event<'_>) -> ControlFlow<()> {
+        let stats = self.engine.stats();
+        self.texts.lock().unwrap().push(stats.running + stats.waiting);
+        ControlFlow::Continue(())
+    }
+
+    fn on_end(&mut self, _: Result<(), Error>) {}
+}
+
+/// A text counts from its submission on, also within the step that begins it, so that a full queue is seen as such.
+#[test]
+fn texts_count_within_the_step_that_begins_them() {
+    let engine = engine("loop-stats", EngineOptions::default());
+    let request = requests(&engine, 1, &mut ChaCha8Rng::seed_from_u64(3)).remove(0);
+    let texts = Arc::new(Mutex::new(Vec::new()));
+    for _ in 0..2 {
+        let reader = StatsReader { engine: engine.clone(), texts: Arc::clone(&texts) };
+        engine.submit(&request, 1, Box::new(reader)).unwrap();
+    }
+    assert_eq!(engine.stats().waiting, 2);
+    let mut steps = 0;
+    engine
+        .drive(&mut || {
+            steps += 1;
+            steps > 1 && engine.stats().running == 0
+        })
+        .unwrap();
+    let texts = texts.lock().unwrap();
+    assert_eq!(texts.first(), Some(&2));
+    assert!(texts.iter().all(|&texts| texts > 0), "{texts:?}");
+}
+
 /// Random arrivals, lengths, kinds and cancellations, with a KV cache that is too small for all:
 /// `MASKWRIGHT_ARRIVALS` of them.
 #[test]
