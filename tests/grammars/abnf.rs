@@ -54,6 +54,12 @@ fn sections() {
             ("a = 2DIGIT 3ALPHA", &["12abc"], &["1abc", "123abc"]),
             ("a = [\"x\" \"y\"] \"z\"", &["z", "xyz"], &["xz"]),
             ("a = *1(\"x\")", &["", "x"], &["xx"]),
+            // A rule that is repeated in the same words, as in a collected grammar.
+            (
+                "a = b %x5B ; c\n  / \"; b\"\nb = \"b\"\nA =  b %x5B\n/ \"; b\" ; the same",
+                &["b[", "; B"],
+                &["b", ";"],
+            ),
             // Names of other documents that the start does not reach.
             ("a = \"x\"\nb = token", &["x"], &["b"]),
             // 3.9: comments. Appendix B.1: core rules.
@@ -174,6 +180,9 @@ fn what_is_refused() {
             ("a = \"x\" / b\nb = token", (2, 5), "never defined"),
             ("a =/ \"x\"", (1, 1), "not defined yet"),
             ("a = \"x\"\nA = \"y\"", (2, 1), "twice"),
+            ("a = \"x  y\"\na = \"x y\"", (2, 1), "twice"),
+            ("a = \"x;y\"\na = \"x;z\"", (2, 1), "twice"),
+            ("a = \"x\"\na =/ \"y\"\na = \"x\"", (3, 1), "twice"),
             ("\"x\"", (1, 1), "expected a rule"),
             ("", (1, 1), "no rule"),
         ],

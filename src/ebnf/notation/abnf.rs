@@ -12,11 +12,14 @@
 //!
 //! RFCs are read as they stand: page breaks with their footers (`[Page 7]`) and headers are blanks,
 //! and of `host = <host, see [RFC3986], Section 3.2.2>` and another definition of `host` the other
-//! one counts, so that the rules of several RFCs can stand in one text. A name of another document that the
-//! text does not define is an error only where the start reaches it. Lists of HTTP (RFC 9110,
-//! section 5.6.1) are read as a sender writes them: `1#x` is `x *( OWS "," OWS x )`.
+//! one counts, so that the rules of several RFCs can stand in one text. A rule may be defined twice in
+//! the same words. A name of another document that the text does not define is an error only where the
+//! start reaches it. Lists of HTTP (RFC 9110, section 5.6.1) are read as a sender writes them: `1#x` is
+//! `x *( OWS "," OWS x )`.
 
 use std::borrow::Cow;
+
+use rustc_hash::FxHashMap;
 
 use crate::ebnf::environment::Environment;
 use crate::ebnf::expression::{RuleExpr, RuleExprKind};
@@ -55,6 +58,7 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
         rules: RuleTable::new("=", environment).caseless().excerpt(),
         prose: Vec::new(),
         by_prose: Vec::new(),
+        bodies: FxHashMap::default(),
     };
     let Some(first) = parser.rules_of_text()? else {
         return Err(parser
@@ -62,7 +66,7 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
             .error(0, "the grammar has no rule")
             .with_help("a rule is `name = …`"));
     };
-    let AbnfParser { text, mut rules, prose, by_prose } = parser;
+    let AbnfParser { text, mut rules, prose, by_prose, .. } = parser;
     for (name, at, body) in by_prose {
         if !rules.is_defined(&name) {
             rules.define(&text, &name, at, body)?;
@@ -110,6 +114,40 @@ struct AbnfParser<'a> {
     /// Rules that prose alone defines, with the byte offset of their names. Another definition
     /// counts, wherever it stands.
     by_prose: Vec<(String, usize, RuleExpr)>,
+    /// The bodies of rules that `=` alone defines, by name in lower case, as [`body_text`] gives them. A rule may be
+    /// defined again in the same words, as where a document repeats it in its collected grammar.
+    bodies: FxHashMap<String, String>,
+}
+
+/// The text of a right-hand side without comments, with one blank for each stretch of them.
+fn body_text(text: &str) -> String {
+    let mut body = String::with_capacity(text.len());
+    // The sign at which a string or prose ends, while one is open.
+    let mut closing = None;
+    let mut chars = text.trim().chars();
+    while let Some(c) = chars.next() {
+        match (closing, c) {
+            (None, ';') => {
+                chars.find(|&c| c == '\n');
+            }
+            (None, ' ' | '\t' | '\r' | '\n') => {}
+            _ => {
+                body.push(c);
+                closing = match (closing, c) {
+                    (Some(sign), _) => (sign != c).then_some(sign),
+                    (None, '"') => Some('"'),
+                    (None, '<') => Some('>'),
+                    (None, _) => None,
+                };
+                continue;
+            }
+        }
+        if !body.ends_with(' ') {
+            body.push(' ');
+        }
+    }
+    body.truncate(body.trim_end().len());
+    body
 }
 
 /// First words of the header of a page.
@@ -177,12 +215,19 @@ impl AbnfParser<'_> {
             if is_prose && !is_incremental {
                 self.by_prose.push((name.clone(), at, body));
             } else if !is_incremental {
-                self.rules.define(&self.text, &name, at, body)?;
+                let words = body_text(self.text.between(end, self.text.at));
+                let key = name.to_ascii_lowercase();
+                if self.bodies.get(&key) != Some(&words) {
+                    self.rules.define(&self.text, &name, at, body)?;
+                    self.bodies.insert(key, words);
+                }
             } else if !self.rules.extend(&name, at, body) {
                 return Err(self
                     .text
                     .error(at, format!("`=/` adds to `{name}`, which is not defined yet"))
                     .with_help(format!("write `{name} =` the first time")));
+            } else {
+                self.bodies.remove(&name.to_ascii_lowercase());
             }
             start.get_or_insert(name);
             self.skip_space();
