@@ -59,6 +59,7 @@ pub(crate) use languages::{
 };
 pub use syntax::{Anchoring, Dialect, Options, parse};
 pub(crate) use syntax::{
-    Pattern, check, compile_pattern, compile_preferred, compile_with_context, parse_pattern,
+    EdgeConditions, Pattern, check, compile_pattern, compile_preferred, compile_with_context,
+    parse_pattern,
 };
 pub(crate) use triggers::Triggers;

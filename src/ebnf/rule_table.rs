@@ -15,7 +15,8 @@ use super::similar_name::most_similar;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder};
 use crate::regular;
-use crate::regular::{CodePoints as _, Language, Utf8};
+use crate::regular::marked_text::{EdgesOfAnyText, SharedConditions};
+use crate::regular::{CodePoints as _, EdgeConditions, Language, Utf8};
 
 /// The letters that a literal in either case stands for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -66,6 +67,8 @@ pub(super) struct RuleTable<'e> {
     terminals: Vec<usize>,
     /// Patterns that were parsed before; many a keyword occurs more than once.
     patterns: FxHashMap<(regular::Dialect, String), Language>,
+    /// Conditions on the text around terminals.
+    shared_conditions: SharedConditions,
 }
 
 impl<'e> RuleTable<'e> {
@@ -86,6 +89,7 @@ impl<'e> RuleTable<'e> {
             definition_sign,
             terminals: Vec::new(),
             patterns: FxHashMap::default(),
+            shared_conditions: SharedConditions::default(),
         }
     }
 
@@ -154,6 +158,13 @@ impl<'e> RuleTable<'e> {
             None => Ok(()),
             Some(_) => Err(defined_twice(text, at, name)),
         }
+    }
+
+    /// What conditions at the edges of a terminal say of any text between them.
+    ///
+    /// Errors as [`SharedConditions::of`].
+    pub(super) fn edges_of_any_text(&mut self, edges: &EdgeConditions) -> Result<EdgesOfAnyText> {
+        self.shared_conditions.of(self.builder.languages(), edges)
     }
 
     /// Demands that a rule is regular.

@@ -2,7 +2,7 @@
 //!
 //! A pattern with conditions on the text around it (`a(?!b)`, `\bif\b`) matches in one place and not in
 //! another. So its language is one of whole texts in which the match stands between two marks, written `‹`
-//! and `›` here. Where terminals are numbered, the marks of number i are `‹i` and `›i`:
+//! and `›` here. Where a text has several terminals, conditions are numbered; the marks of number i are `‹i` and `›i`:
 //!
 //! ```text
 //! a(?!b)            ‹a› after any text, and before any that does not begin with b, marks left out
@@ -13,18 +13,22 @@
 //!
 //! A parse that writes the marks of each such terminal, and stays within the monitor, reads every one of them
 //! where its conditions hold. Marks are bytes that UTF-8 does not have.
+//!
+//! Where the conditions stand at the edges of a pattern and ask nothing of its match, they are those of any text
+//! between the marks, and all terminals that have them [share](SharedConditions) a number.
 
 use rustc_hash::FxHashMap;
 
 use super::languages::{compact, variables};
-use super::{ByteSet, CodePoints, Language, Languages, Utf8};
+use super::{Anchoring, ByteSet, CodePoints, EdgeConditions, Language, Languages, Pattern, Utf8};
+use super::{any_text, compile_pattern, compile_with_context};
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The mark before the match of the terminal that a language is about, and the one after it.
 const BEGIN: u8 = 0xFE;
 const END: u8 = 0xFF;
-/// The first bytes of the marks of numbered terminals; a second byte is the number.
+/// The first bytes of the marks of numbered conditions; a second byte is the number.
 const NUMBERED_BEGIN: u8 = 0xF8;
 const NUMBERED_END: u8 = 0xF9;
 
@@ -34,24 +38,25 @@ const MAX_NUMBER: u8 = NUMBERED_BEGIN - 1;
 /// States of an automaton that is written out.
 const MAX_STATES: usize = 10_000;
 
-/// States of an automaton that is made minimal. Twenty keywords with Unicode's `\b` have 700; conditions that
-/// count have a state for each set of counts, of which a grammar reaches few.
+/// States of an automaton that is made minimal. Conditions on Unicode's letters have 700; those that count have a
+/// state for each set of counts, of which a grammar reaches few.
 const MAX_MINIMAL_STATES: usize = 20_000;
 
-/// The number of a terminal whose pattern looks at the text around it.
+/// The number of the conditions of terminals whose patterns look at the text around them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct MarkNumber(u8);
 
 impl MarkNumber {
-    /// The number of the terminal of this index. Errors if there are too many.
+    /// The number of the conditions of this index. Errors if there are too many.
     pub(crate) fn new(index: usize) -> Result<Self> {
         match u8::try_from(index) {
             Ok(number) if number <= MAX_NUMBER => Ok(Self(number)),
             _ => {
                 let most = usize::from(MAX_NUMBER) + 1;
-                let message = format!("more than {most} terminals look at the text around them");
+                let message =
+                    format!("terminals have more than {most} conditions on the text around them");
                 Err(Error::new(ErrorKind::Limit, message)
-                    .with_help("write some of them without look-around and `\\b`"))
+                    .with_help("write some of them without look-around and `\\b`, or with the same at their edges"))
             }
         }
     }
@@ -85,7 +90,7 @@ pub(crate) struct MarkedText {
     /// The mark before the terminal, and the one after it.
     pub(crate) begin: Language,
     pub(crate) end: Language,
-    /// Text with marks of numbered terminals.
+    /// Text with marks of numbered conditions.
     pub(crate) around: Language,
 }
 
@@ -114,20 +119,40 @@ impl MarkedText {
 pub(crate) struct LookaroundTerminal {
     /// The strings that it reads in some text.
     pub(crate) strings: Language,
-    /// The marked texts in which the terminal stands where its look-around conditions hold.
-    marked_texts: Language,
+    pub(crate) conditions: TextConditions,
 }
 
 impl LookaroundTerminal {
-    /// The terminal of these texts. `None` if it reads the same strings in every place.
+    /// The terminal of these marked texts. `None` if it reads the same strings in every place.
     pub(crate) fn new(languages: &mut Languages, marked_texts: Language) -> Result<Option<Self>> {
         let strings = strings(languages, marked_texts)?;
+        let conditions = TextConditions::new(languages, strings, marked_texts)?;
+        Ok(conditions.map(|conditions| Self { strings, conditions }))
+    }
+}
+
+/// Conditions on the text around strings. Terminals may share them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct TextConditions {
+    /// The strings that they are about; more than those of a terminal where its conditions ask for no string.
+    strings: Language,
+    /// The marked texts in which one of the strings stands where the conditions hold.
+    marked_texts: Language,
+}
+
+impl TextConditions {
+    /// The conditions of these marked texts. `None` if they hold everywhere.
+    fn new(
+        languages: &mut Languages,
+        strings: Language,
+        marked_texts: Language,
+    ) -> Result<Option<Self>> {
         let all = MarkedText::new(languages).any_place(languages, strings);
         let refused = languages.difference(all, marked_texts);
         Ok(languages.is_live(refused)?.then_some(Self { strings, marked_texts }))
     }
 
-    /// The texts with its numbered marks around a string where it must not stand.
+    /// The texts with these numbered marks around a string where it must not stand.
     fn violations(self, languages: &mut Languages, number: MarkNumber) -> Result<Language> {
         let all = MarkedText::new(languages).any_place(languages, self.strings);
         let refused = languages.difference(all, self.marked_texts);
@@ -135,19 +160,60 @@ impl LookaroundTerminal {
     }
 }
 
-/// The texts with marks in which every terminal, numbered as in the list, stands where it may.
+/// The conditions that terminals share: those of every word between two `\b` are the same.
+#[derive(Default)]
+pub(crate) struct SharedConditions {
+    known: Vec<(Pattern, EdgesOfAnyText)>,
+}
+
+/// What conditions at the edges of a terminal say of any text between them.
+#[derive(Clone, Copy)]
+pub(crate) struct EdgesOfAnyText {
+    /// `None` if they hold everywhere.
+    pub(crate) conditions: Option<TextConditions>,
+    /// Whether they hold around a text that stands alone.
+    pub(crate) hold_alone: bool,
+}
+
+impl SharedConditions {
+    /// The conditions at the edges of a terminal.
+    ///
+    /// Errors if a limit is reached, or as [`compile_with_context`].
+    pub(crate) fn of(
+        &mut self,
+        languages: &mut Languages,
+        edges: &EdgeConditions,
+    ) -> Result<EdgesOfAnyText> {
+        let any = Pattern::greedy(Pattern::range('\0', char::MAX), 0, None);
+        let around = Pattern::Concat(vec![edges.before.clone(), any, edges.after.clone()]);
+        if let Some((_, known)) = self.known.iter().find(|(known, _)| *known == around) {
+            return Ok(*known);
+        }
+        let marked_texts = compile_with_context(languages, &around, false, &Utf8)?;
+        let text = any_text(languages, &Utf8);
+        let conditions = TextConditions::new(languages, text, marked_texts)?;
+        let alone = Pattern::Concat(vec![edges.before.clone(), edges.after.clone()]);
+        let alone = compile_pattern(languages, &alone, Anchoring::Whole, &Utf8)?;
+        let hold_alone = languages.is_nullable(alone);
+        let found = EdgesOfAnyText { conditions, hold_alone };
+        self.known.push((around, found));
+        Ok(found)
+    }
+}
+
+/// The texts with marks in which the conditions hold, those of index i around the strings between marks of number i.
 pub(crate) fn monitor(
     languages: &mut Languages,
-    terminals: &[LookaroundTerminal],
+    conditions: &[TextConditions],
 ) -> Result<Language> {
-    if terminals.is_empty() {
+    if conditions.is_empty() {
         return Ok(Language::ALL);
     }
     let all = MarkedText::new(languages).around;
     let mut monitor = all;
-    // One after the other, each minimal, so that what two terminals demand alike is one state.
-    for (index, terminal) in terminals.iter().enumerate() {
-        let violations = terminal.violations(languages, MarkNumber::new(index)?)?;
+    // One after the other, each minimal, so that what two of them demand alike is one state.
+    for (index, conditions) in conditions.iter().enumerate() {
+        let violations = conditions.violations(languages, MarkNumber::new(index)?)?;
         let without = languages.difference(all, violations);
         let without = minimal(languages, without)?;
         let both = languages.intersect([monitor, without]);
@@ -390,7 +456,9 @@ mod tests {
         let patterns = ["a(?!b)", r"\bif\b"].map(|pattern| terminal(l, pattern));
         let terminals: Vec<LookaroundTerminal> =
             patterns.into_iter().filter_map(Result::transpose).collect::<Result<_>>()?;
-        let monitor = monitor(l, &terminals)?;
+        let conditions: Vec<TextConditions> =
+            terminals.iter().map(|terminal| terminal.conditions).collect();
+        let monitor = monitor(l, &conditions)?;
         for (text, expected) in [
             ("ab", true),
             ("‹0a›0c", true),

@@ -11,6 +11,7 @@
 
 mod compile;
 mod ecma;
+mod edge_conditions;
 mod options;
 mod parse;
 mod pattern;
@@ -21,6 +22,7 @@ mod rust;
 
 pub(crate) use compile::{compile as compile_pattern, compile_preferred, compile_with_context};
 pub(crate) use ecma::identifiers;
+pub(crate) use edge_conditions::EdgeConditions;
 pub use options::{Anchoring, Dialect, Options};
 pub use parse::parse;
 pub(crate) use parse::{check, parse_pattern};

@@ -108,6 +108,32 @@ fn terminals_that_are_named_twice_are_written_once() {
     assert!(!accepts(&constraint, "a-b"));
 }
 
+/// Keywords between the same conditions cost these once: more of them than there are marks.
+#[test]
+fn keywords_share_their_conditions() {
+    let names: Vec<String> = (0..300).map(|i| format!("K{i}")).collect();
+    let mut grammar = format!("start: ({})+\n%ignore /[ ;]+/\n", names.join(" | "));
+    for (i, name) in names.iter().enumerate() {
+        grammar += &match i % 3 {
+            0 => format!("{name}: /\\bkey{i}\\b/\n"),
+            1 => format!("{name}: /\\b/ \"key{i}\"i /\\b/\n"),
+            _ => format!("{name}: /\\b(?:key|k){i}(?!\\w)/\n"),
+        };
+    }
+    let constraint = compiler().grammar(&grammar, Dialect::Lark).unwrap();
+    for (text, expected) in [
+        ("key0", true),
+        ("KEY1;key299 k2", true),
+        ("KEY0", false),
+        ("key0key1", false),
+        ("key1;key2", true),
+        ("key1 key3000", false),
+        ("key1 ékey3", false),
+    ] {
+        assert_eq!(accepts(&constraint, text), expected, "{text}");
+    }
+}
+
 #[test]
 fn what_cannot_be_looked_at_is_refused() {
     refuse(

@@ -25,8 +25,9 @@ pub(super) fn too_many_cases() -> Error {
          too many cases",
     )
     .with_help(
-        "use look-around in fewer terminals (about 50 that look at letters is the most), let patterns look less far, \
-         and let free text come after the last lazy rule, as in `start: tool* TEXT`",
+        "use look-around in fewer terminals, or at their edges alone and alike (about 50 different conditions on letters \
+         is the most), let patterns look less far, and let free text come after the last lazy rule, as in `start: tool* \
+         TEXT`",
     )
 }
 

@@ -99,12 +99,12 @@ impl Outcomes {
             _ => false,
         });
         let mut sets = LazySets::new();
-        // Uses of one terminal share their marks.
+        // Terminals with the same conditions share their marks.
         let (mut lookaround, mut numbered) = (FxHashMap::default(), Vec::new());
-        for &(node, terminal) in lookaround_terminals {
-            let known = numbered.iter().position(|&other| other == terminal);
+        for &(node, LookaroundTerminal { conditions, .. }) in lookaround_terminals {
+            let known = numbered.iter().position(|&other| other == conditions);
             let index = known.unwrap_or_else(|| {
-                numbered.push(terminal);
+                numbered.push(conditions);
                 numbered.len() - 1
             });
             lookaround.insert(node, MarkNumber::new(index)?);

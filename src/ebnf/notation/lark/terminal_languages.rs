@@ -19,8 +19,8 @@ use crate::ebnf::expression::{RuleExpr, RuleExprKind};
 use crate::ebnf::grammar_text::GrammarText;
 use crate::ebnf::rule_table::{CaseFolding, RuleTable};
 use crate::error::{Error, Result};
-use crate::regular::marked_text::LookaroundTerminal;
-use crate::regular::{Anchoring, Dialect, Language, Pattern, Utf8, any_text};
+use crate::regular::marked_text::{EdgesOfAnyText, LookaroundTerminal};
+use crate::regular::{Anchoring, Dialect, EdgeConditions, Language, Pattern, Utf8, any_text};
 use crate::regular::{compile_pattern, compile_preferred, compile_with_context, parse_pattern};
 
 /// Terminals within terminals.
@@ -198,6 +198,15 @@ impl<'a> TerminalLanguages<'a> {
         if !tree.looks_around() {
             return Ok(Some(RuleExpr::new(at, RuleExprKind::Regular(alone))));
         }
+        if let Some((strings, edges)) = self.between_conditions(rules, at, tree)? {
+            let kind = match edges.conditions {
+                Some(conditions) => {
+                    RuleExprKind::Lookaround(LookaroundTerminal { strings, conditions }, alone)
+                }
+                None => RuleExprKind::Regular(strings),
+            };
+            return Ok(Some(RuleExpr::new(at, kind)));
+        }
         let l = rules.builder.languages();
         let mut lookaround = |is_preferred| {
             let marked_texts = compile_with_context(l, tree, is_preferred, &Utf8);
@@ -224,8 +233,8 @@ impl<'a> TerminalLanguages<'a> {
         at: usize,
         tree: &Pattern,
     ) -> Result<Option<Language>> {
-        let l = rules.builder.languages();
         if tree.is_lazy() {
+            let l = rules.builder.languages();
             let preferred = compile_preferred(l, tree, &Utf8);
             let preferred = preferred.map_err(|error| self.text.embed(at, &error))?;
             let not_empty = l.difference(preferred, Language::EPSILON);
@@ -237,8 +246,27 @@ impl<'a> TerminalLanguages<'a> {
         if !tree.looks_around() {
             return Ok(None);
         }
+        if let Some((strings, edges)) = self.between_conditions(rules, at, tree)? {
+            return Ok(Some(if edges.hold_alone { strings } else { Language::EMPTY }));
+        }
+        let l = rules.builder.languages();
         let whole = compile_pattern(l, tree, Anchoring::Whole, &Utf8);
         whole.map(Some).map_err(|error| self.text.embed(at, &error))
+    }
+
+    /// The strings of a terminal that stand between the same conditions, and these; `None` if it is not of this kind.
+    fn between_conditions(
+        &self,
+        rules: &mut RuleTable<'_>,
+        at: usize,
+        tree: &Pattern,
+    ) -> Result<Option<(Language, EdgesOfAnyText)>> {
+        let Some(edges) = EdgeConditions::of(tree) else { return Ok(None) };
+        let found = rules.edges_of_any_text(&edges).and_then(|around| {
+            let l = rules.builder.languages();
+            Ok((compile_pattern(l, &edges.body, Anchoring::Whole, &Utf8)?, around))
+        });
+        found.map(Some).map_err(|error| self.text.embed(at, &error))
     }
 
     fn parsed(&self, at: usize, pattern: &str, dialect: Dialect) -> Result<Pattern> {
