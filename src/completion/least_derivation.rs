@@ -36,6 +36,9 @@ use crate::regular::witness_length;
 /// Points visited in one search for a shortest text.
 const MAX_VISITED_POINTS: usize = 2_000_000;
 
+/// Points that a round of a search may visit ahead, for each point of the round.
+const POINTS_AHEAD: usize = 4;
+
 /// No text is known.
 const INFINITE: u64 = u64::MAX;
 
@@ -103,8 +106,8 @@ impl<'a> LeastDerivations<'a> {
     ///
     /// A rule that is not made yet counts with a lower bound on its length until the shortest text
     /// leads through it. Where it leads through one such rule after another (an object of many
-    /// members), each round makes twice as many of them ahead as the one before, so that the rounds
-    /// together look at no more than a few times the points of the last one.
+    /// members), each round makes some of them ahead, for a few times the points that it has looked
+    /// at, so that the rounds together look at no more than a few times the points of the last one.
     pub(crate) fn point_bytes(&mut self, start: PointId) -> Result<Option<u64>> {
         if let Some(text) = self.plans.current.shortest.get(&start) {
             return Ok(Some(text.bytes));
@@ -113,7 +116,7 @@ impl<'a> LeastDerivations<'a> {
         if let Some(&bytes) = self.plans.current.long.get(&start) {
             return Ok(Some(bytes));
         }
-        let (mut work, mut ahead) = (0, 1);
+        let mut work = 0;
         loop {
             let derivation = self.derivation(start)?;
             let bytes = derivation.bytes[0];
@@ -130,23 +133,22 @@ impl<'a> LeastDerivations<'a> {
             if unmade.is_empty() {
                 return Ok(Some(bytes));
             }
-            work += self.make_ahead(unmade, ahead)?;
-            ahead = 2usize.saturating_mul(ahead);
+            work += self.make_ahead(unmade, POINTS_AHEAD * derivation.points.len())?;
         }
     }
 
-    /// Makes the parts that a shortest text leads through, and then what seems to come next, up to so
-    /// many more. Returns the number of points visited.
-    fn make_ahead(&mut self, unmade: Vec<Unmade>, ahead: usize) -> Result<usize> {
+    /// Makes the parts that a shortest text leads through, and then what seems to come next, until so many
+    /// points were visited. Returns their number.
+    fn make_ahead(&mut self, unmade: Vec<Unmade>, most_work: usize) -> Result<usize> {
         let (needed, mut made, mut work) = (unmade.len(), 0, 0);
         let mut todo = VecDeque::from(unmade);
         while let Some(unmade) = todo.pop_front() {
-            if made >= needed + ahead {
+            if made >= needed && work >= most_work {
                 break;
             }
-            made += 1;
+            (made, work) = (made + 1, work + 1);
             let Some(entry) = self.make(unmade)? else { continue };
-            if made < needed + ahead && !self.plans.current.shortest.contains_key(&entry) {
+            if work < most_work && !self.plans.current.shortest.contains_key(&entry) {
                 let derivation = self.derivation(entry)?;
                 work += derivation.points.len();
                 if derivation.bytes[0] < INFINITE {
