@@ -65,6 +65,14 @@ impl ReasoningProgress {
         self.spent += usize::from(self.phase == ReasoningPhase::Inside);
         self.written += usize::from(self.phase != ReasoningPhase::After);
         self.tail.extend_from_slice(bytes);
+        if self.phase == ReasoningPhase::Before && self.begun == 0 {
+            // Formats let line breaks stand before the tag.
+            let breaks = self.tail.iter().take_while(|&&byte| byte == b'\n').count();
+            self.tail.drain(..breaks);
+            if breaks > 0 && self.tail.is_empty() {
+                return;
+            }
+        }
         match self.phase {
             ReasoningPhase::Before => self.read_begin(token),
             ReasoningPhase::Inside => self.find_end(token),
@@ -145,7 +153,7 @@ mod tests {
     fn vocabulary() -> Vocabulary {
         let words = ["a", "<", "/", "t", ">", "</t", ">b", "<t>", "\u{20ac}"];
         let tokens = words.iter().map(|word| Some(word.as_bytes().to_vec()));
-        let tokens = tokens.chain([None, None]).collect();
+        let tokens = tokens.chain([None, None, Some(b"\n".to_vec())]).collect();
         Vocabulary::from_tokens(tokens, &[(9, "[END]"), (10, "</s>")], &[10]).unwrap()
     }
 
@@ -163,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_budget_leaves_the_way_to_the_tag() {
-        let all: Vec<u32> = (0..11).collect();
+        let all: Vec<u32> = (0..12).collect();
         let text = |tag: &str| Marker::Bytes(tag.as_bytes().to_vec());
         let tagged = Thinking { begin: vec![text("<t>")], end: text("</t>"), budget: Some(2) };
         for (tokens, expected) in [
@@ -172,6 +180,8 @@ mod tests {
             (&[7, 0], &all),
             // Two tokens since the tag, which may be spelled in several ways.
             (&[7, 0, 0], &[1, 5]),
+            // A line break may come first.
+            (&[11, 7, 0, 0], &[1, 5]),
             (&[1, 3, 4, 0, 0], &[1, 5]),
             (&[7, 0, 1], &[2]),
             (&[7, 0, 5], &[4, 6]),

@@ -200,7 +200,11 @@ impl ArgumentSets {
             let shape = sets.shape(set)?;
             let spelled = sets.strings.spell(key);
             let mut all = Vec::new();
-            for object in &shape.objects {
+            let mut objects = shape.objects.clone();
+            for &value in &shape.listed {
+                objects.extend(sets.unlisted(value)?.objects);
+            }
+            for object in &objects {
                 if let Some(named) = object.named.iter().find(|named| *named.key == *key) {
                     all.push(named.set);
                     continue;
@@ -210,9 +214,6 @@ impl ArgumentSets {
                         all.push(other.set);
                     }
                 }
-            }
-            if !shape.listed.is_empty() {
-                all.push(Set::ANY);
             }
             Ok(sets.or(all))
         });
@@ -224,8 +225,8 @@ impl ArgumentSets {
         let item = self.ask(|sets| {
             let shape = sets.shape(set)?;
             let mut all: Vec<Set> = shape.arrays.iter().map(|array| array.item(index)).collect();
-            if !shape.listed.is_empty() {
-                all.push(Set::ANY);
+            for &value in &shape.listed {
+                all.extend(sets.unlisted(value)?.arrays.iter().map(|array| array.item(index)));
             }
             Ok(sets.or(all))
         });

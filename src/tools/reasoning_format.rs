@@ -38,6 +38,9 @@ pub struct ReasoningFormat {
     source: String,
     /// A text by which a chat template of the family is known.
     mark: String,
+    /// Pieces that may stand before those that open it.
+    #[serde(default)]
+    lead: Vec<Piece>,
     open: Vec<Piece>,
     /// One tag or token; the text before it holds none.
     close: Piece,
@@ -126,7 +129,7 @@ impl ReasoningFormat {
     }
 
     /// A format from its description: a JSON object with `name`, `aliases`, `source`, `mark` (a text
-    /// of the family's chat templates), `open`, `close`, `after` and `answer`, whose pieces are those
+    /// of the family's chat templates), `lead`, `open`, `close`, `after` and `answer`, whose pieces are those
     /// of a [`ToolFormat`](super::ToolFormat).
     pub fn read(description: &str) -> Result<Self> {
         let reasoning: Self = serde_json::from_str(description).map_err(|error| {
@@ -199,6 +202,10 @@ impl ReasoningFormat {
             return builder.finish(start);
         }
         if start != ReasoningStart::Prompt {
+            if !self.lead.is_empty() {
+                let lead = pieces::nodes(&mut builder, &self.lead, &slots);
+                parts.push(builder.repeat(lead, 0, Some(1)));
+            }
             parts.push(pieces::nodes(&mut builder, &self.open, &slots));
         }
         let languages = builder.languages();
@@ -255,6 +262,10 @@ impl ReasoningFormat {
             }
         }
         Ok(markers)
+    }
+
+    pub(super) fn lead(&self) -> &[Piece] {
+        &self.lead
     }
 
     pub(super) fn open(&self) -> &[Piece] {

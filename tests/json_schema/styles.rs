@@ -214,6 +214,48 @@ fn literals_of_python_or_json() {
     assert_eq!(read.expect("arguments"), r#"{"s":"a\"","l":[true, "x"],"u":[[null, 1e2]]}"#);
 }
 
+/// Parts of listed values are read as what they are, as those of other values.
+#[test]
+fn listed_values_are_read_by_their_parts() {
+    for (style, schema, text, expected) in [
+        (
+            "qwen_xml",
+            r#"{"type": "object", "enum": [{"k": "5"}, {"k": "6"}]}"#,
+            "<parameter=k>\n5\n</parameter>",
+            r#"{"k":"5"}"#,
+        ),
+        (
+            "qwen_xml",
+            r#"{"const": {"ok": "true", "n": 1}}"#,
+            "<parameter=ok>\ntrue\n</parameter>\n<parameter=n>\n1\n</parameter>",
+            r#"{"ok":"true","n":1}"#,
+        ),
+        // A number beyond a double.
+        (
+            "qwen_xml",
+            r#"{"properties": {"n": {"type": ["number", "array"]}}}"#,
+            "<parameter=n>\n1e+309\n</parameter>",
+            r#"{"n":1e+309}"#,
+        ),
+        (
+            "minimax_m3_xml",
+            r#"{"properties": {"z": {"const": {"k": ["a"]}}}}"#,
+            "]<]minimax[>[<z>]<]minimax[>[<k>]<]minimax[>[<item>a]<]minimax[>[</item>]<]minimax[>[</k>]<]minimax[>[</z>",
+            r#"{"z":{"k":["a"]}}"#,
+        ),
+        (
+            "minimax_m3_xml",
+            r#"{"properties": {"z": {"enum": [["1"], ["2"]]}}}"#,
+            "]<]minimax[>[<z>]<]minimax[>[<item>2]<]minimax[>[</item>]<]minimax[>[</z>",
+            r#"{"z":["2"]}"#,
+        ),
+    ] {
+        let read = Schema::from_text(schema).expect("a schema");
+        let read = read.read_arguments(text, &options(style)).expect("arguments");
+        assert_eq!(read, expected, "{schema}");
+    }
+}
+
 #[test]
 fn keys_that_are_written_twice() {
     let schema = r#"{

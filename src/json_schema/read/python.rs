@@ -36,6 +36,9 @@ impl PythonLiterals {
                 json.push('"');
             }
             (Some(_), '"') => json.push_str("\\\""),
+            // A model may break a line where Python does not allow it.
+            (Some(_), '\n') => json.push_str("\\n"),
+            (Some(_), '\0'..' ') => json.push_str(&format!("\\u{:04x}", u32::from(c))),
             (Some(_), _) => json.push(c),
             (None, '"' | '\'') => {
                 self.quote = Some(c);
@@ -88,6 +91,7 @@ mod tests {
                 r#"{"a": "say \"x\", True\n", "b": "it's"}"#,
             ),
             (r#"'\'\\'"#, r#""'\\""#),
+            ("'a\nb\tc'", r#""a\nb\u0009c""#),
         ] {
             assert_eq!(json_of_python(python), json);
         }

@@ -180,6 +180,7 @@ impl Program {
             if let [before @ .., tag] = reasoning.open()
                 && start != ReasoningStart::Prompt
             {
+                program.either(&[reasoning.lead(), &[]]);
                 program.pieces(before);
                 program.piece(tag, true);
             }

@@ -1,7 +1,7 @@
 //! Values that have no frame: strings without quotes, and JSON or Python's literals, character by
 //! character.
 
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::{AfterSign, ArgumentReading, ReadPart, ReadingPhase};
 use crate::json_schema::read::Kind;
@@ -161,7 +161,8 @@ fn begins(kind: Kind, c: char, literals: LiteralNotation) -> bool {
 
 /// Whether a text is a number, `true`, `false` or `null`.
 fn is_bare(text: &str) -> bool {
-    !text.is_empty() && serde_json::from_str::<Value>(text).is_ok()
+    // Not as a value: numbers beyond those of a double are numbers, too.
+    !text.is_empty() && serde_json::from_str::<&RawValue>(text).is_ok()
 }
 
 /// Whether a text can become a number, `true`, `false` or `null`, or one of Python's words for them.
