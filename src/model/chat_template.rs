@@ -17,7 +17,7 @@ use std::time::SystemTime;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value, ValueKind};
-use minijinja::{Environment, ErrorKind as JinjaErrorKind, Output, State, context};
+use minijinja::{Environment, ErrorKind as JinjaErrorKind, Output, State, context, filters};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -120,6 +120,7 @@ impl ChatTemplate {
             .set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
         environment.set_formatter(print_like_python);
         environment.add_filter("tojson", python_json::tojson);
+        add_filters_of_undefined(&mut environment);
         environment.add_function("raise_exception", |message: String| {
             Err::<Value, _>(minijinja::Error::new(JinjaErrorKind::InvalidOperation, message))
         });
@@ -532,6 +533,27 @@ fn with_arguments(
         }
     }
     messages
+}
+
+/// Filters that take an undefined value for one without items, as in Jinja2: templates ask so for the properties of a
+/// tool that names none.
+fn add_filters_of_undefined(environment: &mut Environment<'_>) {
+    let nothing = || Value::from_iter(std::iter::empty::<Value>());
+    let items = move |value: &Value| {
+        if value.is_undefined() { Ok(nothing()) } else { filters::items(value) }
+    };
+    let length = |value: &Value| if value.is_undefined() { Ok(0) } else { filters::length(value) };
+    let first = |value: &Value| {
+        if value.is_undefined() { Ok(Value::UNDEFINED) } else { filters::first(value) }
+    };
+    let last = |value: Value| {
+        if value.is_undefined() { Ok(Value::UNDEFINED) } else { filters::last(value) }
+    };
+    environment.add_filter("items", items);
+    environment.add_filter("length", length);
+    environment.add_filter("count", length);
+    environment.add_filter("first", first);
+    environment.add_filter("last", last);
 }
 
 /// Prints truth values, `none` and floats as Python does: `True`, `False`, `None`, `1e-05`.

@@ -133,6 +133,11 @@ fn what_templates_of_python_rely_on() {
         ("{{ messages[0]['role'].upper() }} {{ 'a-b'.split('-')[-1] }}", "USER b"),
         ("{{ tools is none }} {{ tools is defined }} {{ documents is none }}", "True True True"),
         ("{{ strftime_now('%Y') | int > 2024 }}", "True"),
+        // Filters of nothing: of the properties of a tool without any.
+        ("{% for k, v in messages[0].no | items %}x{% endfor %}{{ messages[0].x.k | last }}", "é"),
+        ("{{ messages[0].no | length }} {{ messages[0].no | count }} {{ 'ab' | length }}", "0 0 2"),
+        ("{{ messages[0].no | first }}{{ messages[0].no | last }}{{ 'ab' | first }}", "a"),
+        ("{% for k, v in messages[0].x | items %}{{ k }}{% endfor %}", "kf"),
     ] {
         assert_eq!(render(text, message.clone()).unwrap(), expected, "{text}");
     }
