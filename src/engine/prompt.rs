@@ -8,11 +8,29 @@ use crate::model::{Message, Model, PromptPart, SpecialNames};
 
 /// The tokens of the prompt: at least one, and the model's context has room for one more.
 ///
-/// Errors if the prompt is empty or too long, or if the chat template refuses it.
+/// Errors if the prompt is empty or too long, if the chat template refuses it, or if it names a special token that the
+/// model cannot read.
 pub(crate) fn tokens(model: &Model, request: &Request) -> Result<Vec<u32>> {
     let tokens = tokens_of_any_length(model, request)?;
     model.check_room(&tokens)?;
+    check_embeddings(model, request, &tokens)?;
     Ok(tokens)
+}
+
+/// Errors on a token beyond the model's embedding, such as the placeholder of an image in a tokenizer that a model of
+/// text alone shares with others.
+fn check_embeddings(model: &Model, request: &Request, tokens: &[u32]) -> Result<()> {
+    let width = model.config().vocab_size;
+    let Some(token) = tokens.iter().find(|&&token| token as usize >= width) else { return Ok(()) };
+    let field = match request.prompt {
+        Prompt::Chat(_) => "messages",
+        Prompt::Text(_) | Prompt::Tokens(_) => "prompt",
+    };
+    let message =
+        format!("the prompt names special token {token}, and the model reads tokens below {width}");
+    Err(Error::new(ErrorKind::Request, message)
+        .with_help("take its name out of the prompt: the tokenizer has it for other models")
+        .at_field(field))
 }
 
 /// The tokens of the prompt, at least one.
