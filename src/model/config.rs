@@ -363,6 +363,8 @@ mod tests {
                 "rope_pct": 0.25, "rotary_scaling_factor": 1.0}),
             json!({"model_type": "qwen2", "num_key_value_heads": 8, "sliding_window": 0,
                 "use_sliding_window": false}),
+            json!({"model_type": "qwen2_moe", "num_key_value_heads": 8, "sliding_window": 0,
+                "use_sliding_window": false}),
         ] {
             let shown = published.to_string();
             let loaded = with(published).map(drop).map_err(|error| error.to_string());
@@ -537,6 +539,10 @@ mod tests {
             (json!({"hidden_act": "mish"}), "at /hidden_act: `hidden_act`: \"mish\" is not"),
             (json!({"num_local_experts": 8}), "at /num_local_experts: "),
             (json!({"quantization_config": {"bits": 4}}), "at /quantization_config: "),
+            (
+                json!({"quantization_config": {"bits": 4, "desc_act": false, "quant_method": "gptq"}}),
+                "weights that are quantised by `gptq` are not supported",
+            ),
             (json!({"is_causal": false}), "at /is_causal: `is_causal`: false is not supported"),
             (json!({"logits_scaling": 8}), "at /logits_scaling: `logits_scaling`: 8 is not"),
             (json!({"per_layer_config": {"0": {"head_dim": 4}}}), "at /per_layer_config: "),

@@ -352,4 +352,9 @@ fn with_vocabulary_of(vocabulary: &Path, name: &str) -> Model {
 fn the_source_of_a_model_is_told_by_its_ending() {
     assert_eq!("a/b.gguf".parse::<ModelSource>().unwrap(), ModelSource::Gguf("a/b.gguf".into()));
     assert_eq!("./a/b".parse::<ModelSource>().unwrap(), ModelSource::Folder("./a/b".into()));
+    // Or by its first bytes, as in the stores of other programs.
+    let blob = path("sha256-0123");
+    std::fs::write(&blob, b"GGUF\x03\0\0\0").unwrap();
+    let source = blob.to_str().unwrap().parse::<ModelSource>().unwrap();
+    assert_eq!(source, ModelSource::Gguf(blob));
 }

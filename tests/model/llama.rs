@@ -485,6 +485,8 @@ fn what_a_folder_lacks_is_told_by_what_it_has() {
         "index.json: at /weight_map: ",
         "1 of the 2 shards that the index names is not there: `model-1-of-2.safetensors`",
     );
+    std::fs::remove_file(folder.join("model.safetensors.index.json")).unwrap();
+    refuse(&folder, "index.json: ", "has shards (`model-0-of-2.safetensors`) and no index of them");
     let index = |text: &str| {
         std::fs::write(folder.join("model.safetensors.index.json"), text).unwrap();
     };
@@ -509,6 +511,17 @@ fn what_a_folder_lacks_is_told_by_what_it_has() {
     std::fs::remove_file(folder.join("tokenizer.json")).unwrap();
     std::fs::write(folder.join("tokenizer.model"), "").unwrap();
     refuse(&folder, "tokenizer.json: ", "converts a tokenizer.model");
+    std::fs::rename(folder.join("tokenizer.model"), folder.join("tekken.json")).unwrap();
+    refuse(&folder, "tokenizer.json: ", "converts a tekken.json");
+
+    let renamed = |name: &str, to: fn(&str) -> String| {
+        let tensors = tensors.iter().map(|(name, tensor)| (to(name), tensor.clone())).collect();
+        write_model(name, &good, &tensors, "F32", 1)
+    };
+    let packed = renamed("packed", |name| name.replace("_proj.weight", "_proj.qweight"));
+    refuse(&packed, "model.safetensors: ", "the weights are quantised, as GPTQ and AWQ do it");
+    let wrapped = renamed("wrapped", |name| format!("base_model.model.{name}"));
+    refuse(&wrapped, "model.safetensors: ", "names with and without `base_model.model.`");
 
     let folder = write_model("only-gguf", &good, &tensors, "F32", 1);
     std::fs::remove_file(folder.join("config.json")).unwrap();

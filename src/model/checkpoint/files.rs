@@ -120,13 +120,22 @@ impl ModelFiles {
         if let Some(gguf) = names.iter().find(|name| name.ends_with(".gguf")) {
             return format!("{usual}; give `{gguf}` itself to load that file");
         }
-        if has("tokenizer.model") {
-            format!(
-                "{usual}; the `transformers` library converts a tokenizer.model: load it with \
-                 AutoTokenizer and write it with save_pretrained"
-            )
-        } else {
-            usual.to_owned()
+        if has("params.json") && names.iter().any(|name| name.starts_with("consolidated")) {
+            return format!(
+                "{usual}; these are the files of the model's makers (params.json, consolidated weights): get those \
+                 for the `transformers` library"
+            );
+        }
+        let is_tokenizer = |name: &&String| {
+            matches!(&***name, "tokenizer.model" | "tekken.json" | "vocab.json" | "merges.txt")
+                || name.ends_with(".tiktoken")
+        };
+        match names.iter().find(is_tokenizer) {
+            Some(found) if !has("tokenizer.json") => format!(
+                "{usual}; the `transformers` library converts a {found}: load it with AutoTokenizer and write it \
+                 with save_pretrained"
+            ),
+            _ => usual.to_owned(),
         }
     }
 

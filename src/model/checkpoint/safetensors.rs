@@ -207,6 +207,13 @@ fn no_weights(files: &ModelFiles) -> Error {
             && (extensions.iter().any(|end| name.ends_with(end)) || name.ends_with(".safetensors"))
     };
     let names = files.names();
+    let is_shard = |name: &&String| name.starts_with("model-") && name.contains("-of-");
+    if let Some(shard) = names.iter().filter(|name| name.ends_with(".safetensors")).find(is_shard) {
+        let message = format!("the model folder has shards (`{shard}`) and no index of them");
+        return Error::new(ErrorKind::Model, message)
+            .in_file(files.path(INDEX))
+            .with_help(format!("download the model's `{INDEX}`, too"));
+    }
     let message = match names.iter().find(is_other) {
         None => "the model folder has no weights".to_owned(),
         Some(other) => format!("the model folder has no weights of this name, but `{other}`"),

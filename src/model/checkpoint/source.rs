@@ -2,6 +2,8 @@
 //! name on Hugging Face's hub.
 
 use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -10,6 +12,9 @@ use super::files::{ModelFiles, refuse_pointer};
 use super::gguf::{GgufFile, PartName};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::hub::{HubOptions, Repository};
+
+/// The first bytes of a GGUF file.
+const GGUF_MAGIC: &[u8; 4] = b"GGUF";
 
 /// The files of the model in the binary, each with its name in a model folder.
 const TINY: &[(&str, &[u8])] = &[
@@ -87,10 +92,15 @@ fn id_of_snapshot(path: &Path) -> Option<String> {
     Some(format!("{organisation}/{name}"))
 }
 
-/// Whether a path is that of a GGUF file.
+/// Whether a path is that of a GGUF file, by its ending or, as in the stores of other programs, by its first bytes.
 fn is_gguf(path: &Path) -> bool {
+    if path.is_dir() {
+        return false;
+    }
+    let mut magic = [0; GGUF_MAGIC.len()];
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
-        && !path.is_dir()
+        || File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok()
+            && magic == *GGUF_MAGIC
 }
 
 impl FromStr for ModelSource {

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::errors::{config_error, refused, shown};
 use super::fields::ConfigFields;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Keys with [`TELLING`] names that do not change the logits: settings of training (dropout,
 /// initial values), choices among implementations, and choices of what is returned.
@@ -152,7 +152,11 @@ pub(super) fn refuse_unread(fields: &ConfigFields<'_>, is_adapted: bool) -> Resu
             if value.as_f64().is_some_and(|number| off.contains(&number)) {
                 continue;
             }
-            return Err(refused(key, value, "is not supported").at_pointer(fields.pointer(key)));
+            let pointer = fields.pointer(key);
+            return Err(match value.get("quant_method").and_then(Value::as_str) {
+                Some(method) => quantised(key, method).at_pointer(pointer),
+                None => refused(key, value, "is not supported").at_pointer(pointer),
+            });
         }
         let known = HARMLESS.contains(&key.as_str());
         let lower = key.to_ascii_lowercase();
@@ -170,6 +174,15 @@ pub(super) fn refuse_unread(fields: &ConfigFields<'_>, is_adapted: bool) -> Resu
         }
     }
     Ok(())
+}
+
+/// The error for weights that are quantised by a method.
+fn quantised(key: &str, method: &str) -> Error {
+    config_error(&format!("`{key}`: weights that are quantised by `{method}` are not supported"))
+        .with_help(
+            "load the model that they were made from (bf16, f16 or f32), or a GGUF file of it, whose quantised \
+             weights are",
+        )
 }
 
 /// Whether a value switches its key's feature off.

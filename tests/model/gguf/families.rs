@@ -169,6 +169,9 @@ impl Twins {
                 }
             }
             "granite" => {
+                // As the converter writes Granite 4 without state-space layers and experts.
+                set("expert_shared_feed_forward_length", size("intermediate_size"));
+                set("ssm.state_size", u32(256));
                 for (own, key) in [
                     ("attention.scale", "attention_multiplier"),
                     ("embedding_scale", "embedding_multiplier"),

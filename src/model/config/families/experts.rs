@@ -1,7 +1,7 @@
 //! Mixtures of experts: Mixtral, Qwen2-MoE, Qwen3-MoE, OLMoE.
 
 use super::plain::{self, Defaults};
-use super::qwen::{add_head_norms, stay_within_chunk};
+use super::qwen::{add_head_norms, stay_within_chunk, switched_window};
 use crate::error::Result;
 use crate::model::config::decoder::{
     Config, ExpertStorage, ExpertWeighting, ExpertsConfig, GatedConfig, HeadNormExtent, MlpConfig,
@@ -61,10 +61,7 @@ pub(super) fn read_qwen2_moe(fields: &ConfigFields<'_>) -> Result<Config> {
     let mut config = plain::read(fields, &QWEN2)?;
     let bias = fields.flag("qkv_bias")?.unwrap_or(true);
     plain::for_attention(&mut config, |attention| attention.qkv_bias = bias);
-    let stated = fields.size("sliding_window")?;
-    let window = if fields.has("sliding_window") { stated } else { Some(4096) };
-    let is_switched_on = fields.flag("use_sliding_window")?.unwrap_or(false);
-    let window = window.filter(|_| is_switched_on);
+    let window = switched_window(fields)?;
     let to = fields.integer("max_window_layers", 0)?.unwrap_or(28);
     plain::read_windows(&mut config, fields, window, |layer| {
         window.is_some() && layer % 2 == 0 && layer < to
@@ -97,12 +94,8 @@ pub(super) fn read_qwen3_moe(fields: &ConfigFields<'_>) -> Result<Config> {
     let mut config = plain::read(fields, &QWEN3)?;
     plain::read_attention_bias(&mut config, fields)?;
     add_head_norms(&mut config, HeadNormExtent::Head);
-    let window = fields.size("sliding_window")?;
-    let window = if fields.has("sliding_window") { window } else { Some(4096) };
-    let is_switched_on = fields.flag("use_sliding_window")?.unwrap_or(false);
-    plain::for_attention(&mut config, |attention| {
-        attention.window = window.filter(|_| is_switched_on);
-    });
+    let window = switched_window(fields)?;
+    plain::for_attention(&mut config, |attention| attention.window = window);
     stay_within_chunk(&mut config, fields)?;
     let experts = qwen_experts(fields, (128, 8), 768)?;
     put_into_layers(&mut config, fields, experts)?;

@@ -51,16 +51,18 @@ pub(super) fn add_head_norms(config: &mut Config, extent: HeadNormExtent) {
     }
 }
 
-fn read_switched_windows(config: &mut Config, fields: &ConfigFields<'_>) -> Result<()> {
-    let window = if !fields.flag("use_sliding_window")?.unwrap_or(false) {
+/// The window of the layers that have one; none if windows are switched off.
+pub(super) fn switched_window(fields: &ConfigFields<'_>) -> Result<Option<usize>> {
+    if !fields.flag("use_sliding_window")?.unwrap_or(false) {
         // Whatever it says: 0 in files that the library wrote.
         fields.ignore(&["sliding_window"]);
-        None
-    } else if fields.has("sliding_window") {
-        fields.size("sliding_window")?
-    } else {
-        Some(4096)
-    };
+        return Ok(None);
+    }
+    if fields.has("sliding_window") { fields.size("sliding_window") } else { Ok(Some(4096)) }
+}
+
+fn read_switched_windows(config: &mut Config, fields: &ConfigFields<'_>) -> Result<()> {
+    let window = switched_window(fields)?;
     let from = fields.integer("max_window_layers", 0)?.unwrap_or(28);
     plain::read_windows(config, fields, window, |layer| window.is_some() && layer >= from)
 }

@@ -15,7 +15,11 @@ pub(super) fn set(source: &GgufModel<'_>, mtp_layers: usize, config: &mut Member
     let is_mixture = count.unwrap_or(0) > 0;
     match architecture.experts {
         None if is_mixture => return Err(keys.refused(COUNT, "is not 0")),
-        None => return Ok(()),
+        None => {
+            // Granite 4 without experts states it. Tensors of a shared expert are refused.
+            keys.size("expert_shared_feed_forward_length")?;
+            return Ok(());
+        }
         // The same architecture is also without.
         Some(_) if !is_mixture && architecture.model_type == "gemma4_text" => return Ok(()),
         Some(_) if !is_mixture => return Err(keys.missing(COUNT)),

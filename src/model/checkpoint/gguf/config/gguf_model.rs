@@ -15,8 +15,9 @@ use crate::error::{Error, ErrorKind, Result};
 /// Keys of an architecture that change nothing of what is computed.
 const HARMLESS: [&str; 2] = ["vocab_size", "tensor_data_layout"];
 
-/// Beginnings of the keys of an encoder of pictures, which text has no part in. Its tensors would be refused.
-const OF_ENCODERS: [&str; 2] = ["mm.", "vision."];
+/// Beginnings of the keys of parts that a model may lack: encoders of pictures, and state-space layers, which files of
+/// Granite 4 describe where all layers are attention. Where a file has such a part, its tensors are refused.
+const OF_ABSENT_PARTS: [&str; 3] = ["mm.", "vision.", "ssm."];
 
 /// The keys of an architecture, and which of them were read.
 pub(super) struct ArchitectureKeys<'a> {
@@ -111,8 +112,8 @@ impl ArchitectureKeys<'_> {
         for (key, value) in self.metadata.0.entries() {
             let Ok(key) = std::str::from_utf8(key) else { continue };
             let Some(name) = key.strip_prefix(&prefix) else { continue };
-            let is_of_encoder = OF_ENCODERS.iter().any(|prefix| name.starts_with(prefix));
-            if !read.contains(key) && !HARMLESS.contains(&name) && !is_of_encoder {
+            let is_of_absent = OF_ABSENT_PARTS.iter().any(|prefix| name.starts_with(prefix));
+            if !read.contains(key) && !HARMLESS.contains(&name) && !is_of_absent {
                 let message = format!("the metadata `{key}` ({value:?}) is not known");
                 return Err(Error::new(ErrorKind::Model, message).with_help(
                     "it may change what the model computes: load the model from safetensors",
