@@ -126,6 +126,20 @@ def test_older_structural_tags(xgr):
     assert _accepts(xgr, compiled, "so <f>true</f>") and not _accepts(xgr, compiled, "<f>1</f>")
 
 
+def test_objects_in_structural_tags_are_closed(xgr):
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    content = {"type": "json_schema", "json_schema": schema}
+    tag = {"type": "structural_tag", "format": {"type": "tag", "begin": "<f>", "content": content, "end": "</f>"}}
+    compiler = xgr.GrammarCompiler(info(xgr))
+    compiled = [
+        compiler.compile_structural_tag(tag),
+        compiler.compile_grammar(xgr.Grammar.from_structural_tag(tag)),
+        compiler.compile_structural_tag([{"begin": "<f>", "schema": schema, "end": "</f>"}], ["<f"]),
+    ]
+    for one in compiled:
+        assert _accepts(xgr, one, '<f>{"a": 1}</f>') and not _accepts(xgr, one, '<f>{"a": 1, "z": 2}</f>')
+
+
 def test_jump_forward(xgr):
     compiler = xgr.GrammarCompiler(info(xgr))
     matcher = xgr.GrammarMatcher(compiler.compile_grammar('root ::= "a" "bc" [0-9]'))

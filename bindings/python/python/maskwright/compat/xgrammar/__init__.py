@@ -246,7 +246,7 @@ def _from_lark(lark_string: str, named_grammars: Any) -> Grammar:
 
 
 def _from_structural_tag(*arguments: Any, **named: Any) -> Grammar:
-    return Grammar("structural_tag", _structural_tag(*arguments, **named))
+    return Grammar("structural_tag", _structural_tag(*arguments, **named), {"strict": True})
 
 
 class CompiledGrammar:
