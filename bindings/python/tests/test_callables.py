@@ -30,8 +30,9 @@ def test_arrays_of_llama_cpp(compiler):
     processor.reset()
     scores = numpy.zeros(300, dtype=numpy.single)
     assert numpy.isfinite(processor(numpy.array([1]), scores)).sum() == 3
-    # A token that the constraint does not allow: nothing is masked.
-    assert (processor(numpy.array([1, 0]), scores) == scores).all()
+    # A token that the constraint does not allow ends the prompt of another text.
+    begun = processor(numpy.array([1]), scores)
+    assert (processor(numpy.array([1, 0]), scores) == begun).all()
 
 
 @pytest.fixture(scope="module")
@@ -60,3 +61,15 @@ def test_texts_of_mlx(mlx):
                 ))
                 text = "".join(part.text for part in parts)
                 assert parts[-1].finish_reason == "stop" and holds(text.strip()), (text, options)
+
+
+def test_rows_of_mlx_share_a_processor(mlx):
+    import maskwright.mlx
+
+    mlx_lm, model, tokenizer = mlx
+    constraint = maskwright.mlx.compiler(model, tokenizer).choice(CHOICES)
+    processor = maskwright.mlx.LogitsProcessor(constraint)
+    prompts = [tokenizer.encode(text) for text in ("Once", "The big dog", "Once")]
+    for _ in range(2):
+        texts = mlx_lm.batch_generate(model, tokenizer, prompts, max_tokens=60, logits_processors=[processor]).texts
+        assert all(text.strip() in CHOICES for text in texts), texts

@@ -94,6 +94,18 @@ def test_errors_are_a_state(llg, tokenizer):
     assert not llg.LLMatcher.validate_grammar(llg.LLMatcher.grammar_from_lark("start: /x/"), tokenizer)
 
 
+def test_grammars_without_a_tokenizer(llg):
+    for grammar in ("start: <|python_tag|> /a/", 'start: <[100264]> "b"'):
+        assert llg.LLMatcher.validate_grammar(grammar) == ""
+    assert llg.LLMatcher.validate_grammar("start: <|python_tag|> x")
+
+
+def test_patterns_with_line_breaks(llg, tokenizer):
+    for pattern, text in (("a\nb", b"a\nb"), ("[^\n]+", b"abc"), ("a/\r\nb", b"a/\r\nb")):
+        matcher = llg.LLMatcher(tokenizer, llg.LLMatcher.grammar_from_regex(pattern), log_level=0)
+        assert matcher.consume_tokens(list(text)) and matcher.is_accepting(), (pattern, matcher.get_error())
+
+
 def test_forced_text(llg, tokenizer):
     matcher = llg.LLMatcher(tokenizer, llg.LLMatcher.grammar_from_lark('start: "abc" /[0-9]/'), log_level=0)
     assert matcher.compute_ff_bytes() == b"abc"

@@ -134,7 +134,7 @@ def test_objects_in_structural_tags_are_closed(xgr):
     compiled = [
         compiler.compile_structural_tag(tag),
         compiler.compile_grammar(xgr.Grammar.from_structural_tag(tag)),
-        compiler.compile_structural_tag([{"begin": "<f>", "schema": schema, "end": "</f>"}], ["<f"]),
+        compiler.compile_structural_tag([xgr.StructuralTagItem(begin="<f>", schema=json.dumps(schema), end="</f>")], ["<f"]),
     ]
     for one in compiled:
         assert _accepts(xgr, one, '<f>{"a": 1}</f>') and not _accepts(xgr, one, '<f>{"a": 1, "z": 2}</f>')

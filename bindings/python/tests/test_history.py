@@ -3,7 +3,7 @@
 import random
 
 from maskwright import Compiler, Tokenizer
-from maskwright._history import Follower, Generation, Rows, common_prefix
+from maskwright._history import Follower, Generation, Rows, SingleText, common_prefix
 
 
 def test_common_prefixes():
@@ -57,3 +57,29 @@ def test_drafts_that_are_taken_back_stay_in_the_text():
     calls = [[1], [1, 7], [1, 7, 8], [1, 7, 8, 9], [1, 7, 5], [1, 7, 5], [1, 7, 5, 6]]
     assert [begins for _, begins in told(*calls)] == [True] + [False] * 6
     assert told(*calls)[-1][0] == [7, 5, 6]
+
+
+def texts(*calls, interleaved=False):
+    """What a text of "ab" or "ba" may go on with at each of a host's calls, whose tokens are bytes."""
+    text = SingleText(Compiler(Tokenizer.of_bytes()).choice(["ab", "ba"]), interleaved)
+    found = []
+    for call in calls:
+        matcher = text.matcher_after(list(call), 288)
+        found.append(matcher and "".join(letter for letter in "ab" if matcher.fork().accept(ord(letter))))
+    return found
+
+
+def test_a_forbidden_token_begins_a_text_beside_the_one_of_before():
+    # A prompt that is the last one and one token more, again and again.
+    assert texts(b"x", b"xa", b"xy", b"xya", b"xy", b"xyb") == ["ab", "b", "ab", "b", "ab", "a"]
+    # So after a text: the last token of the call before was drawn.
+    assert texts(b"x", b"xa", b"xac", b"xacb") == ["ab", "b", "ab", "a"]
+    # Drafts, of which all or the last are taken back.
+    assert texts(b"x", b"xy", b"xyz", b"xa", b"xac", b"xab")[3::2] == ["b", ""]
+
+
+def test_texts_in_turn():
+    calls = b"x", b"y", b"xa", b"yb", b"xab", b"yba"
+    assert texts(*calls, interleaved=True) == ["ab", "ab", "b", "a", "", ""]
+    equal = b"x", b"x", b"xa", b"xb", b"xab", b"xba"
+    assert texts(*equal, interleaved=True) == ["ab", "ab", "b", "a", "", ""]

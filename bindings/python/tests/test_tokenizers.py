@@ -82,6 +82,17 @@ def test_tokenizers_of_hugging_face(shared, name):
     assert tokenizer.width == Tokenizer(path).width
 
 
+def test_settings_of_a_call_stay_in_the_call(shared):
+    tokenizers = pytest.importorskip("tokenizers")
+    backend = tokenizers.Tokenizer.from_file(str(shared / "tokenizers/gpt2/tokenizer.json"))
+    before = Tokenizer(backend)
+    backend.enable_padding(length=8)
+    backend.enable_truncation(2)
+    for tokenizer in (before, Tokenizer(backend)):
+        ids = tokenizer.encode("a b c d")
+        assert len(ids) == 4 and tokenizer.decode(ids) == b"a b c d"
+
+
 def test_encodings_of_tiktoken():
     tiktoken = pytest.importorskip("tiktoken")
     ranks = {bytes([byte]): byte for byte in range(256)} | {b'{"': 256, b'": ': 257}

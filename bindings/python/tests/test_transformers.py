@@ -99,6 +99,20 @@ def test_a_prompt_may_begin_with_an_earlier_one(host):
     for prompt in ("Once upon", "Once upon a", "Once upon a time there was", "Once upon a time there was a dog"):
         for options in ({}, {"num_beams": 2}):
             assert re.fullmatch("[0-9]{5}", texts(host, processor, prompt, **options)[0])
+    for prompts in (["Once upon", "The"], ["Once upon a", "The dog"], ["Once upon a time", "The dog was"]):
+        for text in texts(host, processor, prompts):
+            assert re.fullmatch("[0-9]{5}", text)
+
+
+def test_a_draft_model_of_another_tokenizer_is_refused(host):
+    processor = hosts.LogitsProcessor(host[2].regex("[0-9]{5}"))
+    width = host[2].tokenizer.width
+    for prompt, logits in (([[1, 2]], width), ([[1, 2]], width + 32), ([[1, 2, 3, 4]], width + 32)):
+        processor(torch.tensor(prompt), torch.zeros((1, logits)))
+    with pytest.raises(maskwright.Error, match="own tokenizer"):
+        processor(torch.tensor([[5, 6]]), torch.zeros((1, width)))
+    processor.reset()
+    processor(torch.tensor([[5, 6]]), torch.zeros((1, width)))
 
 
 def test_speculation_changes_no_greedy_text(host):

@@ -11,6 +11,7 @@ import pytest
 from maskwright import Error, check, type_schema
 
 pydantic = pytest.importorskip("pydantic")
+typing_extensions = pytest.importorskip("typing_extensions")
 Annotated = getattr(typing, "Annotated", None) or pytest.importorskip("typing_extensions").Annotated
 
 
@@ -90,3 +91,36 @@ def test_values_of_enumerations_and_of_the_standard_library():
 def test_what_a_schema_cannot_tell_is_refused(of, named):
     with pytest.raises(Error, match=named):
         check(of, "1")
+
+
+def test_members_of_typed_dicts_whose_annotations_are_texts():
+    """As `from __future__ import annotations` makes them."""
+    made = typing.TypedDict("Made", {"a": "typing_extensions.Required[int]", "b": "str"}, total=False)
+    kept = typing.TypedDict("Kept", {"a": "int", "b": "typing_extensions.NotRequired[typing.List[int]]"})
+    for of in (made, kept):
+        schema = type_schema(of)["$defs"][of.__name__]
+        assert schema["required"] == ["a"] and set(schema["properties"]) == {"a", "b"}
+
+
+def test_tags_of_unions_are_required():
+    class Cat(pydantic.BaseModel):
+        kind: typing.Literal["cat"] = "cat"
+
+    class Dog(pydantic.BaseModel):
+        kind: typing.Literal["dog"] = "dog"
+        age: int
+
+    class Owner(pydantic.BaseModel):
+        pet: typing.Union[Cat, Dog] = pydantic.Field(discriminator="kind")
+
+    for text, expected in [('{"pet": {"kind": "cat"}}', True), ('{"pet": {}}', False), ('{"pet": {"age": 1}}', False)]:
+        assert check(Owner, text).accepted == expected
+        assert (_valid(Owner, text)) == expected
+
+
+def _valid(model, text):
+    try:
+        model.model_validate_json(text)
+    except pydantic.ValidationError:
+        return False
+    return True

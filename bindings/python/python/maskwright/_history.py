@@ -6,7 +6,7 @@ serves them all: what two histories have in common stays, the rest is rolled bac
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Generic, List, Optional, Sequence, Set, Tuple, TypeVar
 
 from ._errors import error
 from ._native import Constraint, Matcher
@@ -35,6 +35,10 @@ class Follower:
         self.tokens: List[int] = []
         #: Whether a token of the history was not allowed: nothing is known of what follows.
         self.is_lost = False
+
+    def lost_at_end_of(self, tokens: List[int]) -> bool:
+        """Whether the last of these tokens, to which it was moved, is the one that was not allowed."""
+        return self.is_lost and len(self.tokens) + 1 == len(tokens)
 
     def move_to(self, tokens: List[int]) -> bool:
         """Moves the matcher to the end of these tokens; whether the constraint allows them."""
@@ -68,9 +72,17 @@ class Generation:
         #: Hashes of the rows of this generation.
         self._seen: Set[int] = set()
 
+    def begins_with(self, rows: List[List[int]]) -> bool:
+        """Whether these rows are its prompts."""
+        return rows == self._prompts
+
+    def goes_on_with(self, rows: List[List[int]]) -> bool:
+        """Whether these rows are its prompts and what was drawn after them."""
+        return len(rows) == len(self._prompts) and all(map(self._goes_on, rows, self._prompts))
+
     def histories(self, rows: List[List[int]]) -> Tuple[List[List[int]], bool]:
         """What was generated of each row, and whether a generation begins."""
-        begins = len(rows) != len(self._prompts) or not all(map(self._goes_on, rows, self._prompts))
+        begins = not self.goes_on_with(rows)
         if begins:
             self._prompts, self._seen = rows, set()
         self._seen.update(hash(tuple(row)) for row in rows)
@@ -83,6 +95,49 @@ class Generation:
         return hash(tuple(row[:-1])) in self._seen or hash(tuple(row)) in self._seen
 
 
+State = TypeVar("State")
+
+
+class OpenGenerations(Generic[State]):
+    """The generations that a host may go on with, each with a state.
+
+    Most hosts work on one at a time. But a row whose last token was forbidden is one of two things: a draft that will be
+    taken back, so that the generation goes on later, or the prompt of another one, which is the last prompt and one token
+    more. So such a row begins a generation (`begin`) beside the one that it may belong to. `interleaved`: whether a host
+    may work on several in turn.
+    """
+
+    _MOST = 64
+
+    def __init__(self, made: Callable[[], State], interleaved: bool = False) -> None:
+        self._made, self._interleaved = made, interleaved
+        self._open: List[Tuple[Generation, State]] = []
+
+    def begins_with(self, rows: List[List[int]]) -> bool:
+        """Whether the last generation began with these rows."""
+        return bool(self._open) and self._open[-1][0].begins_with(rows)
+
+    def of(self, rows: List[List[int]]) -> Tuple[State, List[List[int]], bool]:
+        """The state of the generation of these rows, what was generated of each, and whether it begins."""
+        for at in reversed(range(len(self._open))):
+            generation, state = self._open[at]
+            if generation.goes_on_with(rows):
+                later = self._open[at + 1 :] if self._interleaved else []
+                self._open[at:] = [*later, (generation, state)]
+                return state, generation.histories(rows)[0], False
+        if not self._interleaved:
+            self._open = []
+        return self.begin(rows), [[] for _ in rows], True
+
+    def begin(self, rows: List[List[int]]) -> State:
+        """Begins a generation with these prompts."""
+        generation, state = Generation(), self._made()
+        generation.histories(rows)
+        self._open.append((generation, state))
+        del self._open[: -self._MOST]
+        return state
+
+
 def check_width(words: int, logits: int) -> None:
     """Errors if masks of so many words are of another model: a vocabulary may be padded, but not to the double."""
     if not logits <= words * 64 or not words * 32 <= logits * 2 + 64:
@@ -93,24 +148,24 @@ def check_width(words: int, logits: int) -> None:
 
 
 class SingleText:
-    """One text under a constraint, for hosts that hand over prompt and text as one list at each step."""
+    """One text under a constraint, for hosts that hand over prompt and text as one list at each step; `interleaved`: a
+    few at a time."""
 
-    def __init__(self, constraint: Constraint) -> None:
-        self._constraint = constraint
+    def __init__(self, constraint: Constraint, interleaved: bool = False) -> None:
+        self._constraint, self._interleaved = constraint, interleaved
         self.reset()
 
     def reset(self) -> None:
         """Forgets the text: the next call begins a generation."""
-        self._generation = Generation()
-        self._follower = Follower(self._constraint.matcher())
+        self._generations = OpenGenerations(lambda: Follower(self._constraint.matcher()), self._interleaved)
 
     def matcher_after(self, tokens: List[int], logits: int) -> Optional[Matcher]:
         """The matcher after these tokens, for so many logits; `None` if the constraint does not allow the tokens."""
         check_width(self._constraint.words, logits)
-        (history,), begins = self._generation.histories([tokens])
-        if begins:
-            self._follower = Follower(self._constraint.matcher())
-        return self._follower.matcher if self._follower.move_to(history) else None
+        follower, (history,), _ = self._generations.of([tokens])
+        if follower.move_to(history):
+            return follower.matcher
+        return self._generations.begin([tokens]).matcher if follower.lost_at_end_of(history) else None
 
 
 class Rows:
@@ -119,6 +174,8 @@ class Rows:
     def __init__(self) -> None:
         self._followers: List[Follower] = []
         self._constraints: List[Optional[Constraint]] = []
+        #: Whether the last token of each row was one that its constraint forbids.
+        self.lost_at_end = False
 
     def move_to(
         self, histories: Sequence[List[int]], constraints: Sequence[Optional[Constraint]]
@@ -160,4 +217,6 @@ class Rows:
             of.append(constraint)
             placed.append(follower if follower.move_to(history) else None)
         self._followers, self._constraints = followers, of
+        ends = [f.lost_at_end_of(history) for f, history in zip(chosen, histories) if f is not None]
+        self.lost_at_end = bool(ends) and all(ends)
         return placed

@@ -56,7 +56,7 @@ def schema_text(schema: Any) -> str:
     for name in ("model_json_schema",) if isinstance(schema, type) else ("model_json_schema", "json_schema"):
         method = getattr(schema, name, None)
         if callable(method):
-            return json_text(method(), "the schema")
+            return json_text(_with_tags(method()), "the schema")
     return json_text(type_schema(schema), "the schema")
 
 
@@ -140,8 +140,10 @@ class _Writer:
                 ]
                 return self._object(of, [field.name for field in fields], required)
             if hasattr(of, "__required_keys__"):  # TypedDict
-                names = list(typing.get_type_hints(of))
-                return self._object(of, names, [name for name in names if name in of.__required_keys__])
+                hints = typing.get_type_hints(of, include_extras=True)
+                # Where annotations are texts, `__required_keys__` knows nothing of those that say it themselves.
+                required = [name for name in hints if _is_required(hints[name], name in of.__required_keys__)]
+                return self._object(of, list(hints), required)
         raise error(
             f"{of!r} has no JSON Schema here",
             "give a JSON Schema, a pydantic model, a dataclass, a TypedDict, or plain types",
@@ -155,7 +157,7 @@ class _Writer:
 
         adapter, prefix = TypeAdapter(of), ""
         while True:
-            schema = dict(adapter.json_schema(ref_template=f"#/$defs/{prefix}{{model}}"))
+            schema = dict(_with_tags(adapter.json_schema(ref_template=f"#/$defs/{prefix}{{model}}")))
             definitions = {prefix + name: found for name, found in schema.pop("$defs", {}).items()}
             if all(self.definitions.get(name, found) == found for name, found in definitions.items()):
                 self.definitions.update(definitions)
@@ -186,6 +188,35 @@ class _Writer:
                 "additionalProperties": False,
             }
         return {"$ref": f"#/$defs/{name}"}
+
+
+def _is_required(hint: Any, unless_said: bool) -> bool:
+    """Whether a member of a TypedDict is required, by what stands around its type."""
+    while True:
+        name = getattr(typing.get_origin(hint), "_name", None)
+        if name in ("Required", "NotRequired"):
+            return name == "Required"
+        if name != "ReadOnly" and not hasattr(hint, "__metadata__"):
+            return unless_said
+        hint = hint.__origin__ if hasattr(hint, "__metadata__") else typing.get_args(hint)[0]
+
+
+def _with_tags(schema: Any) -> Any:
+    """The schema of pydantic with what it demands and does not say: the tag in each branch of a discriminated union."""
+    if isinstance(schema, list):
+        return [_with_tags(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    schema = {key: _with_tags(part) for key, part in schema.items()}
+    tag = schema.get("discriminator")
+    name = tag.get("propertyName") if isinstance(tag, dict) else None
+    branches = schema.get("oneOf")
+    if isinstance(name, str) and isinstance(branches, list):
+        schema["oneOf"] = [
+            {**branch, "required": sorted({*branch.get("required", ()), name})} if isinstance(branch, dict) else branch
+            for branch in branches
+        ]
+    return schema
 
 
 #: The kind of the fields of a dataclass that are `InitVar`s.

@@ -204,6 +204,9 @@ def _encode_by(native: _native.Tokenizer, made: Callable[[], Any]) -> Encode:
             backend = made()
             if hasattr(backend, "encode_special_tokens"):
                 backend.encode_special_tokens = True
+            # Settings of the last call of the tokenizer it was copied from.
+            for setting in ("no_padding", "no_truncation"):
+                getattr(backend, setting, lambda: None)()
             own.append(backend)
         return _encode_within(own[-1], native, text)
 

@@ -33,8 +33,8 @@ def compiler(llama: Any, **settings: Any) -> Compiler:
 
 class LogitsProcessor:
     """Masks logits so that the text is one of the constraint. Told by the tokens so far, so one processor serves any
-    number of calls, one at a time; where a prompt is the last one and one token more, call `reset` between. Where the
-    tokens are no beginning of a text of the constraint, scores stay as they are."""
+    number of calls, one at a time; where a prompt is the last one and one token more that the constraint allows, call
+    `reset` between."""
 
     def __init__(self, constraint: Constraint) -> None:
         self._text = SingleText(constraint)

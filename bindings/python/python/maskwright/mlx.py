@@ -32,11 +32,11 @@ def compiler(model: Any, tokenizer: Any, *, width: Optional[int] = None, **setti
 
 class LogitsProcessor:
     """Masks logits so that the text is one of the constraint. Told by the tokens so far, so drafts that are taken back
-    are followed, and one processor serves any number of calls, one at a time; where a prompt is the last one and one
-    token more, call `reset` between."""
+    are followed, and one processor serves any number of calls, also the rows of `batch_generate`; where a prompt is an
+    earlier one and one token more that the constraint allows, call `reset` between."""
 
     def __init__(self, constraint: Constraint) -> None:
-        self._text = SingleText(constraint)
+        self._text = SingleText(constraint, interleaved=True)
 
     def reset(self) -> None:
         """Forgets the text: the next call begins a generation."""

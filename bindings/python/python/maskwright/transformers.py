@@ -20,7 +20,7 @@ import transformers
 
 from ._compiler import Compiler
 from ._errors import error
-from ._history import Generation, Rows, check_width
+from ._history import OpenGenerations, Rows, check_width
 from ._native import Constraint
 from ._tokenizer import Tokenizer
 from ._torch import apply_bitmask
@@ -46,13 +46,13 @@ class LogitsProcessor(transformers.LogitsProcessor):
     `constraints` is one for all texts, or one for each prompt of the batch (`None`: free text). Rows are identified by
     their token histories, so beams, sampled sequences, assisted generation and prompt lookup are followed, and one
     processor serves any number of calls of `generate`, one at a time. A row goes on with a text if it is a row of an
-    earlier call and one token more; others are prompts. Where a prompt is one that was shown before and one token more
-    (a conversation that goes on token by token), call `reset` between.
+    earlier call and one token more that its constraint allows; others are prompts. Where a prompt is one that was shown
+    before and one such token more, call `reset` between.
 
-    Rows whose history a constraint does not allow keep their scores: dead beams and refused drafts are such rows. So is a
-    text that something else led out of its constraint: `min_new_tokens`, `bad_words_ids`, `suppress_tokens` and forced
-    tokens can forbid all that the constraint allows, after which the text is free. `maskwright.check` says whether that
-    happened.
+    Rows whose history a constraint does not allow keep their scores: dead beams are such rows. Where that holds of all rows
+    from their last tokens on, these begin texts anew: so does a text that something else led out of its constraint, for
+    `min_new_tokens`, `bad_words_ids`, `suppress_tokens` and forced tokens can forbid all that the constraint allows.
+    `maskwright.check` says whether that happened.
     """
 
     supports_continuous_batching = False
@@ -67,21 +67,29 @@ class LogitsProcessor(transformers.LogitsProcessor):
 
     def reset(self) -> None:
         """Forgets the texts so far: the next call begins a generation."""
-        self._rows = Rows()
-        self._generation = Generation()
+        self._generations = OpenGenerations(Rows)
+        self._width: Optional[int] = None
         self._bitmask = torch.empty((0, self._words), dtype=torch.int32)
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         check_width(self._words, scores.shape[-1])
         rows = input_ids.tolist()
-        histories, begins = self._generation.histories(rows)
-        if begins:
-            self._rows = Rows()
+        is_known_prompt = self._generations.begins_with(rows)
+        followed, histories, begins = self._generations.of(rows)
+        if begins and not is_known_prompt and self._width not in (None, scores.shape[-1]):
+            raise error(
+                f"the model has {scores.shape[-1]} logits, that of the call before had {self._width}",
+                "let a draft model have the model's own tokenizer; call `reset` before another model's text",
+            )
+        self._width = scores.shape[-1]
         count = len(self._constraints)
         if len(rows) % count:
             raise error(f"{len(rows)} rows with {count} constraints", "give one constraint a prompt")
         constraints = [self._constraints[index * count // len(rows)] for index in range(len(rows))]
-        followers = self._rows.move_to(histories, constraints)
+        followers = followed.move_to(histories, constraints)
+        if followed.lost_at_end:
+            # Prompts that are the last ones and one token more; or drafts, after which the former text goes on.
+            followers = self._generations.begin(rows).move_to([[] for _ in rows], constraints)
         live = [(index, follower) for index, follower in enumerate(followers) if follower is not None]
         if not live:
             return scores

@@ -38,6 +38,7 @@ CUDA) 18 pass. The others:
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
 import re
 import threading
@@ -84,6 +85,7 @@ class LLTokenizer:
     ) -> None:
         stop = None if eos_token is None else [eos_token] if isinstance(eos_token, int) else list(eos_token)
         self._encode = None
+        self._parses_special = hasattr(tokenizer, "backend_tokenizer") or hasattr(tokenizer, "to_str")
         if isinstance(tokenizer, TokenizerWrapper) or getattr(tokenizer, "is_tokenizer_wrapper", False):
             special = {
                 tokenizer.tokens[token].decode(errors="replace") or f"<{token}>": token
@@ -143,15 +145,17 @@ class LLTokenizer:
         return self.tokenizer._native.encode_greedily(text.encode())
 
     def tokenize_str(self, text: str, *, parse_special: bool = False) -> List[int]:
-        """The tokens of a text; with `parse_special` names of special tokens in it are these tokens."""
+        """The tokens of a text. Names of special tokens in it are these tokens with `parse_special`, and always for a
+        tokenizer of Hugging Face's."""
         encode = self.tokenizer.encode if self._encode is None else self._encode
-        if not parse_special:
+        if not (parse_special or self._parses_special):
             return encode(text)
-        specials = self._specials()
+        specials = self._specials
         names = sorted(specials, key=len, reverse=True)
         parts = re.split(f"({'|'.join(map(re.escape, names))})", text) if names else [text]
         return [token for part in parts if part for token in ([specials[part]] if part in specials else encode(part))]
 
+    @functools.cached_property
     def _specials(self) -> Dict[str, int]:
         """Special tokens by their names."""
         tokenizer = self.tokenizer
@@ -225,9 +229,8 @@ class LLMatcher:
 
     @staticmethod
     def validate_grammar(grammar: str, tokenizer: Optional[LLTokenizer] = None, *, limits: Any = None) -> str:
-        compiler = tokenizer.compiler if tokenizer is not None else _byte_compiler()
         try:
-            _compile(compiler, grammar)
+            _compile(tokenizer.compiler if tokenizer is not None else _compiler_without_tokenizer(grammar), grammar)
         except ValueError as failure:
             return str(failure)
         return ""
@@ -262,8 +265,9 @@ class LLMatcher:
 
     @staticmethod
     def grammar_from_regex(regex: str) -> str:
-        slashes = "".join("\\/" if part == "/" else part for part in _escapes(regex))
-        return LLMatcher.grammar_from_lark(f"start: /{slashes}/")
+        # A pattern of Lark stands on one line.
+        spelled = {"/": "\\/", "\n": "\\n", "\r": "\\r", "\\\n": "\\n", "\\\r": "\\r"}
+        return LLMatcher.grammar_from_lark(f"start: /{''.join(spelled.get(part, part) for part in _escapes(regex))}/")
 
     def is_error(self) -> bool:
         return bool(self._error)
@@ -424,7 +428,8 @@ def _members(members: Sequence[Any], kinds: Tuple[type, ...]) -> List[Any]:
         if len(member) != len(kinds):
             raise ValueError(f"Expecting ({', '.join(kind.__name__ for kind in kinds)}) tuple")
         for part, kind in zip(member, kinds):
-            if not isinstance(part, kind):
+            # Integers of NumPy are integers, too.
+            if not (isinstance(part, kind) or kind is int and hasattr(part, "__index__")):
                 raise TypeError(f"'{type(part).__name__}' object is not an instance of '{kind.__name__}'")
     if len({id(member[0]) for member in members}) < len(members):
         raise RuntimeError("Already borrowed: a matcher is given twice")
@@ -531,12 +536,12 @@ def _escapes(regex: str) -> List[str]:
     return parts
 
 
-_bytes: Optional[Compiler] = None
-
-
-def _byte_compiler() -> Compiler:
-    """The compiler of grammars that are checked without a tokenizer."""
-    global _bytes
-    if _bytes is None:
-        _bytes = Compiler(Tokenizer.of_bytes())
-    return _bytes
+def _compiler_without_tokenizer(grammar: Any) -> Compiler:
+    """The compiler of a grammar that is checked without a tokenizer: of bytes, and of the special tokens that it names."""
+    text = grammar if isinstance(grammar, str) else json_text(grammar, "the grammar")
+    names = sorted(set(re.findall(r"<[^<>\[\]\s\"'\\/]+>|</[^<>\[\]\s\"'\\/]+>", text)))
+    special = {name: token for token, name in enumerate(names, 257)}
+    tokens = [bytes([byte]) for byte in range(256)] + [None] * (1 + len(names))
+    numbers = [int(number) for ids in re.findall(r"<\[([0-9,\s-]+)\]>", text) for number in re.findall("[0-9]{1,7}", ids)]
+    width = max([len(tokens), *(number + 1 for number in numbers)])
+    return Compiler(Tokenizer(tokens, width=width, stop_token_ids=[256], special_tokens=special))
