@@ -51,6 +51,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .layer(middleware::from_fn_with_state(Arc::clone(&app), admit))
         .layer(middleware::from_fn(messages::with_error_objects));
     let page = if app.has_playground { playground::routes() } else { Router::new() };
+    let page = page.method_not_allowed_fallback(method);
     Router::new()
         .route("/health", get(health))
         .route("/ready", get(ready))

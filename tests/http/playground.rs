@@ -57,6 +57,11 @@ fn a_browser_that_has_a_file_is_told_so() {
     assert_eq!((again.status, again.body.as_str()), (304, ""));
     let head = "GET /playground/app.js HTTP/1.1\r\nIf-None-Match: \"another\"";
     assert_eq!(send(address, head, "").status, 200);
+    let refused = send(address, "POST /playground/app.js HTTP/1.1", "");
+    assert_eq!(
+        (refused.status, &refused.json()["error"]["code"]),
+        (405, &json!("method_not_allowed"))
+    );
 }
 
 #[test]

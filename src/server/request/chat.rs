@@ -234,7 +234,9 @@ mod tests {
                 "tools[0].function.x",
             ),
             (json!({ "tool_choice": "required" }), "tool_choice"),
-            (json!({ "tools": [tool("a")], "tool_choice": "any" }), "tool_choice"),
+            (json!({ "tools": [tool("a")], "tool_choice": "some" }), "tool_choice"),
+            (json!({ "tool_choice": "any" }), "tool_choice"),
+            (json!({ "seed": 1, "random_seed": 1 }), "random_seed"),
             (
                 json!({ "tools": [tool("a")],
                     "tool_choice": { "type": "function", "function": { "name": "b" } } }),

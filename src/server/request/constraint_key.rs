@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// Fields that say nothing of the constraint. All others are part of its key, those that nobody knows
 /// among them.
-const BESIDE_CONSTRAINT: [&str; 26] = [
+const BESIDE_CONSTRAINT: [&str; 27] = [
     "messages",
     "prompt",
     "suffix",
@@ -15,6 +15,7 @@ const BESIDE_CONSTRAINT: [&str; 26] = [
     "top_k",
     "min_p",
     "seed",
+    "random_seed",
     "max_tokens",
     "max_completion_tokens",
     "n_predict",

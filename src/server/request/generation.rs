@@ -95,13 +95,26 @@ pub(super) fn sampling_params(
                 ChainStep::list(names?).ok()
             })?
             .unwrap_or(off.samplers),
-        // OpenAI's seeds are signed; all 64 bits count.
-        seed: fields.read("seed", "an integer of 64 bits", |value| {
-            value.as_u64().or_else(|| value.as_i64().map(|seed| seed as u64))
-        })?,
+        seed: seed(fields)?,
     };
     params.validate().map_err(|error| ApiError::from_engine(&error))?;
     Ok(params)
+}
+
+/// `seed`, which Mistral calls `random_seed`.
+fn seed(fields: &mut Fields) -> Result<Option<u64>, ApiError> {
+    let mut read = |field| {
+        // OpenAI's seeds are signed; all 64 bits count.
+        fields.read(field, "an integer of 64 bits", |value| {
+            value.as_u64().or_else(|| value.as_i64().map(|seed| seed as u64))
+        })
+    };
+    let (ours, theirs) = (read("seed")?, read("random_seed")?);
+    if ours.is_some() && theirs.is_some() {
+        let says = "says the same as `seed`; write one of them";
+        return Err(ApiError::field("random_seed", says));
+    }
+    Ok(ours.or(theirs))
 }
 
 /// `repetition_penalty`, which llama.cpp calls `repeat_penalty`.

@@ -317,7 +317,10 @@ fn choice(
         None => ToolChoice::Auto,
         Some(Value::String(choice)) if choice == "none" => ToolChoice::None,
         Some(Value::String(choice)) if choice == "auto" => ToolChoice::Auto,
-        Some(Value::String(choice)) if choice == "required" => ToolChoice::Required,
+        // Mistral's word is `any`.
+        Some(Value::String(choice)) if choice == "required" || choice == "any" => {
+            ToolChoice::Required
+        }
         Some(value) if value["type"] == "function" || value["type"] == "custom" => {
             let CalledTool { name, fields, .. } = named("tool_choice".to_owned(), value)?;
             let place = fields.name("name");
