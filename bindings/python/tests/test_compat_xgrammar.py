@@ -363,6 +363,8 @@ def test_stop_tokens_are_the_end_token_of_the_tokenizer():
     source.add_special_tokens(["<|endoftext|>", "<|im_end|>"])
     source.eos_token_id = 2
     assert ours.TokenizerInfo.from_huggingface(source).stop_token_ids == [2]
+    # A model that was made smaller than its tokenizer.
+    assert ours.TokenizerInfo.from_huggingface(source, vocab_size=1, stop_token_ids=[0]).vocab_size == 1
     assert ours.TokenizerInfo.from_huggingface(source, stop_token_ids=[1, 2]).stop_token_ids == [1, 2]
 
 

@@ -91,6 +91,8 @@ def test_settings_of_a_call_stay_in_the_call(shared):
     for tokenizer in (before, Tokenizer(backend)):
         ids = tokenizer.encode("a b c d")
         assert len(ids) == 4 and tokenizer.decode(ids) == b"a b c d"
+        # Bytes that are no UTF-8 are those bytes.
+        assert tokenizer.decode(tokenizer.encode(b"a\xffb")) == b"a\xffb"
 
 
 def test_encodings_of_tiktoken():

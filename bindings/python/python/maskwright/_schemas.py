@@ -258,7 +258,8 @@ def _annotations(metadata: Any) -> List[Any]:
     """What is more than documentation: texts and `Doc` say nothing of values, and pydantic's `Field` holds others."""
     found: List[Any] = []
     for entry in metadata:
-        if isinstance(entry, str) or type(entry).__name__ == "Doc":
+        # pydantic's `conint` and the like leave `None`.
+        if entry is None or isinstance(entry, str) or type(entry).__name__ == "Doc":
             continue
         if type(entry).__name__ != "FieldInfo":
             found.append(entry)

@@ -216,7 +216,10 @@ def _encode_by(native: _native.Tokenizer, made: Callable[[], Any]) -> Encode:
 def _encode_within(backend: Any, native: _native.Tokenizer, text: bytes) -> List[int]:
     """The tokens of a text that stands after another one. SentencePiece tokenizers write a blank before the first word
     of what they are given: then the text is cut after a character that no token joins with what follows."""
-    told = text.decode(errors="replace")
+    try:
+        told = text.decode()
+    except UnicodeDecodeError:
+        return native.encode_greedily(text)
     ids = list(backend.encode(told, add_special_tokens=False).ids)
     if native.decode(ids) == text:
         return ids
@@ -238,6 +241,9 @@ def _tiktoken(source: Any) -> _Read:
     native = _native.Tokenizer._from_tokens(tokens, special, [] if end is None else [end])
 
     def encode(text: bytes) -> List[int]:
-        return list(source.encode_ordinary(text.decode(errors="replace")))
+        try:
+            return list(source.encode_ordinary(text.decode()))
+        except UnicodeDecodeError:
+            return native.encode_greedily(text)
 
     return native, encode

@@ -29,7 +29,7 @@ class DeserializeVersionError(XGrammarError):
 
 
 #: Errors of arguments that a matcher cannot use, such as a bitmask of another width.
-WRONG_USE = (ValueError, IndexError, TypeError)
+WRONG_USE = (ValueError, IndexError, TypeError, OverflowError)
 
 
 def as_error(kind: Any, failure: Exception) -> XGrammarError:

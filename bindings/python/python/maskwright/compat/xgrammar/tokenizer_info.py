@@ -34,6 +34,8 @@ class TokenizerInfo:
         stop_token_ids: Union[int, Sequence[int], None] = None,
         add_prefix_space: bool = False,
     ) -> None:
+        if not isinstance(vocab_type, VocabType):
+            raise TypeError(f"vocab_type is {vocab_type!r}, which is no VocabType")
         tokens = [_decoded(token, vocab_type) for token in encoded_vocab]
         special = {token.decode(): index for index, token in enumerate(tokens) if token in _SPECIAL}
         stop = token_ids(stop_token_ids)
@@ -58,7 +60,8 @@ class TokenizerInfo:
         stop = token_ids(stop_token_ids)
         if stop is None and getattr(tokenizer, "eos_token_id", None) is not None:
             stop = [tokenizer.eos_token_id]
-        made._set(Tokenizer(tokenizer, width=vocab_size, stop_token_ids=stop))
+        full = Tokenizer(tokenizer, stop_token_ids=stop)
+        made._set(full if vocab_size is None else _of_width(full, vocab_size))
         return made
 
     @staticmethod
@@ -180,6 +183,17 @@ def _spelling(tokenizer: Any) -> Tuple[VocabType, bool]:
     blank = '"Prepend"' in normalizer or '"Metaspace"' in before and '"prepend_scheme": "never"' not in before
     is_fallback = '"ByteFallback"' in decoder or bool(parts.get("model", {}).get("byte_fallback"))
     return (VocabType.BYTE_FALLBACK if is_fallback else VocabType.RAW), blank
+
+
+def _of_width(tokenizer: Tokenizer, width: int) -> Tokenizer:
+    """The same for so many logits: without the tokens beyond them, as for a model that was made smaller."""
+    if all(tokenizer.token_bytes(token) is None for token in range(width, tokenizer.width)):
+        return Tokenizer(tokenizer, width=width)
+    ids = range(width)
+    special = {tokenizer.token_name(token): token for token in ids if tokenizer.is_special(token)}
+    tokens = [None if tokenizer.is_special(token) else tokenizer.token_bytes(token) for token in ids]
+    stop = [token for token in tokenizer.stop_token_ids if token < width]
+    return Tokenizer(tokens, width=width, stop_token_ids=stop, special_tokens=special)
 
 
 def _token_text(tokenizer: Tokenizer, token: int) -> bytes:
