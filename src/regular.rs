@@ -38,6 +38,7 @@ mod encoding;
 pub(crate) mod hash_consing;
 mod languages;
 pub(crate) mod marked_text;
+pub(crate) mod shared_conditions;
 mod syntax;
 mod triggers;
 

@@ -36,9 +36,6 @@ use crate::regular::witness_length;
 /// Points visited in one search for a shortest text.
 const MAX_VISITED_POINTS: usize = 2_000_000;
 
-/// Points that a round of a search may visit ahead, for each point of the round.
-const POINTS_AHEAD: usize = 4;
-
 /// No text is known.
 const INFINITE: u64 = u64::MAX;
 
@@ -79,6 +76,14 @@ struct Derivation {
     bytes: Vec<u64>,
 }
 
+/// The parts that one round has made.
+struct MadeAhead {
+    /// The number of points visited.
+    work: usize,
+    /// The parts that seem to come next.
+    next: FxHashSet<Unmade>,
+}
+
 /// The state of a point while the settled ones are found.
 #[derive(Clone, Copy, PartialEq)]
 enum Settling {
@@ -106,8 +111,9 @@ impl<'a> LeastDerivations<'a> {
     ///
     /// A rule that is not made yet counts with a lower bound on its length until the shortest text
     /// leads through it. Where it leads through one such rule after another (an object of many
-    /// members), each round makes some of them ahead, for a few times the points that it has looked
-    /// at, so that the rounds together look at no more than a few times the points of the last one.
+    /// members), each round makes twice as many of them ahead as the one before, so that the rounds
+    /// together look at no more than a few times the points of the last one. A round whose text leads
+    /// elsewhere makes one ahead, for what was made before may be far from the shortest.
     pub(crate) fn point_bytes(&mut self, start: PointId) -> Result<Option<u64>> {
         if let Some(text) = self.plans.current.shortest.get(&start) {
             return Ok(Some(text.bytes));
@@ -116,7 +122,7 @@ impl<'a> LeastDerivations<'a> {
         if let Some(&bytes) = self.plans.current.long.get(&start) {
             return Ok(Some(bytes));
         }
-        let mut work = 0;
+        let (mut work, mut ahead, mut next) = (0, 1, FxHashSet::default());
         loop {
             let derivation = self.derivation(start)?;
             let bytes = derivation.bytes[0];
@@ -133,30 +139,32 @@ impl<'a> LeastDerivations<'a> {
             if unmade.is_empty() {
                 return Ok(Some(bytes));
             }
-            work += self.make_ahead(unmade, POINTS_AHEAD * derivation.points.len())?;
+            let goes_on = unmade.iter().any(|part| next.contains(part));
+            ahead = if goes_on { 2usize.saturating_mul(ahead) } else { 1 };
+            let made = self.make_ahead(unmade, ahead)?;
+            (work, next) = (work + made.work, made.next);
         }
     }
 
-    /// Makes the parts that a shortest text leads through, and then what seems to come next, until so many
-    /// points were visited. Returns their number.
-    fn make_ahead(&mut self, unmade: Vec<Unmade>, most_work: usize) -> Result<usize> {
-        let (needed, mut made, mut work) = (unmade.len(), 0, 0);
-        let mut todo = VecDeque::from(unmade);
-        while let Some(unmade) = todo.pop_front() {
-            if made >= needed && work >= most_work {
-                break;
-            }
-            (made, work) = (made + 1, work + 1);
+    /// Makes the parts that a shortest text leads through, and then what seems to come next, up to so
+    /// many more.
+    fn make_ahead(&mut self, unmade: Vec<Unmade>, ahead: usize) -> Result<MadeAhead> {
+        let most = unmade.len().saturating_add(ahead);
+        let (mut made, mut work, mut todo) = (0, 0, VecDeque::from(unmade));
+        while made < most && work <= MAX_VISITED_POINTS {
+            let Some(unmade) = todo.pop_front() else { break };
+            made += 1;
             let Some(entry) = self.make(unmade)? else { continue };
-            if work < most_work && !self.plans.current.shortest.contains_key(&entry) {
-                let derivation = self.derivation(entry)?;
-                work += derivation.points.len();
-                if derivation.bytes[0] < INFINITE {
-                    todo.extend(self.settle(&derivation));
-                }
+            if self.plans.current.shortest.contains_key(&entry) {
+                continue;
+            }
+            let derivation = self.derivation(entry)?;
+            work += derivation.points.len();
+            if derivation.bytes[0] < INFINITE {
+                todo.extend(self.settle(&derivation));
             }
         }
-        Ok(work)
+        Ok(MadeAhead { work, next: todo.into_iter().collect() })
     }
 
     /// Remembers the shortest texts of all points that are settled now. Returns the unmade parts that

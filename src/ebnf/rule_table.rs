@@ -15,7 +15,7 @@ use super::similar_name::most_similar;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder};
 use crate::regular;
-use crate::regular::marked_text::{EdgesOfAnyText, SharedConditions};
+use crate::regular::shared_conditions::{EdgesOfAnyText, SharedConditions};
 use crate::regular::{CodePoints as _, EdgeConditions, Language, Utf8};
 
 /// The letters that a literal in either case stands for.
@@ -160,7 +160,7 @@ impl<'e> RuleTable<'e> {
         }
     }
 
-    /// What conditions at the edges of a terminal say of any text between them.
+    /// The conditions at the edges of a terminal, of any text between them.
     ///
     /// Errors as [`SharedConditions::of`].
     pub(super) fn edges_of_any_text(&mut self, edges: &EdgeConditions) -> Result<EdgesOfAnyText> {

@@ -70,6 +70,7 @@ impl ReasoningProgress {
             let breaks = self.tail.iter().take_while(|&&byte| byte == b'\n').count();
             self.tail.drain(..breaks);
             if breaks > 0 && self.tail.is_empty() {
+                self.written = 0;
                 return;
             }
         }

@@ -15,13 +15,12 @@
 //! where its conditions hold. Marks are bytes that UTF-8 does not have.
 //!
 //! Where the conditions stand at the edges of a pattern and ask nothing of its match, they are those of any text
-//! between the marks, and all terminals that have them [share](SharedConditions) a number.
+//! between the marks, and all terminals that have them [share](super::shared_conditions) a number.
 
 use rustc_hash::FxHashMap;
 
 use super::languages::{compact, variables};
-use super::{Anchoring, ByteSet, CodePoints, EdgeConditions, Language, Languages, Pattern, Utf8};
-use super::{any_text, compile_pattern, compile_with_context};
+use super::{ByteSet, CodePoints, Language, Languages, Utf8};
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -142,7 +141,7 @@ pub(crate) struct TextConditions {
 
 impl TextConditions {
     /// The conditions of these marked texts. `None` if they hold everywhere.
-    fn new(
+    pub(crate) fn new(
         languages: &mut Languages,
         strings: Language,
         marked_texts: Language,
@@ -157,47 +156,6 @@ impl TextConditions {
         let all = MarkedText::new(languages).any_place(languages, self.strings);
         let refused = languages.difference(all, self.marked_texts);
         written_out(languages, refused, Some(number), MAX_STATES)?.ok_or_else(too_many_states)
-    }
-}
-
-/// The conditions that terminals share: those of every word between two `\b` are the same.
-#[derive(Default)]
-pub(crate) struct SharedConditions {
-    known: Vec<(Pattern, EdgesOfAnyText)>,
-}
-
-/// What conditions at the edges of a terminal say of any text between them.
-#[derive(Clone, Copy)]
-pub(crate) struct EdgesOfAnyText {
-    /// `None` if they hold everywhere.
-    pub(crate) conditions: Option<TextConditions>,
-    /// Whether they hold around a text that stands alone.
-    pub(crate) hold_alone: bool,
-}
-
-impl SharedConditions {
-    /// The conditions at the edges of a terminal.
-    ///
-    /// Errors if a limit is reached, or as [`compile_with_context`].
-    pub(crate) fn of(
-        &mut self,
-        languages: &mut Languages,
-        edges: &EdgeConditions,
-    ) -> Result<EdgesOfAnyText> {
-        let any = Pattern::greedy(Pattern::range('\0', char::MAX), 0, None);
-        let around = Pattern::Concat(vec![edges.before.clone(), any, edges.after.clone()]);
-        if let Some((_, known)) = self.known.iter().find(|(known, _)| *known == around) {
-            return Ok(*known);
-        }
-        let marked_texts = compile_with_context(languages, &around, false, &Utf8)?;
-        let text = any_text(languages, &Utf8);
-        let conditions = TextConditions::new(languages, text, marked_texts)?;
-        let alone = Pattern::Concat(vec![edges.before.clone(), edges.after.clone()]);
-        let alone = compile_pattern(languages, &alone, Anchoring::Whole, &Utf8)?;
-        let hold_alone = languages.is_nullable(alone);
-        let found = EdgesOfAnyText { conditions, hold_alone };
-        self.known.push((around, found));
-        Ok(found)
     }
 }
 

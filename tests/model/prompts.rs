@@ -346,15 +346,17 @@ fn a_special_token_beyond_the_embedding_is_refused() {
     let folder = crate::model_support::hey("prompts-beyond");
     let path = folder.join("tokenizer.json");
     let mut tokenizer: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-    let token = json!({ "id": 5000, "content": "<image>", "special": true, "single_word": false,
-        "lstrip": false, "rstrip": false, "normalized": false });
-    tokenizer["added_tokens"].as_array_mut().unwrap().push(token);
+    for id in 257..=262 {
+        let token = json!({ "id": id, "content": format!("<image{id}>"), "special": true,
+            "single_word": false, "lstrip": false, "rstrip": false, "normalized": false });
+        tokenizer["added_tokens"].as_array_mut().unwrap().push(token);
+    }
     std::fs::write(&path, tokenizer.to_string()).unwrap();
     let engine = Engine::new(load(folder));
-    let beyond = Request { raw: true, ..Request::text("a <image> b") };
+    let beyond = Request { raw: true, ..Request::text("a <image262> b") };
     let error = engine.generate(&beyond, &mut |_| std::ops::ControlFlow::Continue(())).unwrap_err();
     assert_eq!((error.kind(), error.place().field), (ErrorKind::Request, Some("prompt")));
-    assert!(error.message().contains("names special token 5000"), "{error}");
+    assert!(error.message().contains("names special token 262"), "{error}");
     let fine = Request { max_tokens: 1, ..beyond };
     let fine = Request { prompt: Prompt::Text("a > b".to_owned()), ..fine };
     assert!(engine.generate(&fine, &mut |_| std::ops::ControlFlow::Continue(())).is_ok());

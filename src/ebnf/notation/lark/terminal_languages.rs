@@ -19,7 +19,8 @@ use crate::ebnf::expression::{RuleExpr, RuleExprKind};
 use crate::ebnf::grammar_text::GrammarText;
 use crate::ebnf::rule_table::{CaseFolding, RuleTable};
 use crate::error::{Error, Result};
-use crate::regular::marked_text::{EdgesOfAnyText, LookaroundTerminal};
+use crate::regular::marked_text::LookaroundTerminal;
+use crate::regular::shared_conditions::EdgesOfAnyText;
 use crate::regular::{Anchoring, Dialect, EdgeConditions, Language, Pattern, Utf8, any_text};
 use crate::regular::{compile_pattern, compile_preferred, compile_with_context, parse_pattern};
 
