@@ -14,6 +14,7 @@
 //! | `syntax` | patterns as text |
 //! | `automaton`, `computed_automata` | automata that compute their states |
 //! | `marked_text` | terminals that look at the text around them |
+//! | `shared_conditions` | conditions on the text around that several terminals have |
 //! | `triggers` | free text up to a trigger string |
 //! | `hash_consing` | hashes of tables that intern values |
 //!
