@@ -84,9 +84,10 @@ pub enum Marker {
 }
 
 /// Descriptions of the known formats.
-const REASONING_FORMATS: [&str; 8] = [
+const REASONING_FORMATS: [&str; 9] = [
     include_str!("reasoning_formats/command.json"),
     include_str!("reasoning_formats/gemma4.json"),
+    include_str!("reasoning_formats/glm-4.5.json"),
     include_str!("reasoning_formats/gpt-oss.json"),
     include_str!("reasoning_formats/kimi-k3.json"),
     include_str!("reasoning_formats/minimax-m3.json"),
@@ -344,6 +345,8 @@ mod tests {
         assert!(think.is_open_after("<|assistant|><think>\n") && !think.is_open_after("<think>x"));
         let opened = ReasoningFormat::of_template("{{ '<|assistant|><think>' }}").unwrap();
         assert_eq!(opened.name(), "think");
+        let glm = ReasoningFormat::of_template("{{ '/nothink' }}{{ '<think></think>' }}").unwrap();
+        assert_eq!(glm.name(), "glm-4.5");
         assert!(ReasoningFormat::of_template("no tags").is_none());
         let kimi = ReasoningFormat::named("kimi_k3").unwrap();
         assert!(kimi.is_open_after("<|open|>think<|sep|>") && !kimi.is_open_after("<|sep|>"));

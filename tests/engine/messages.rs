@@ -293,8 +293,8 @@ fn arguments_are_all_that_schemas_say() {
 const THOUGHTS: &[(&str, &str, &str)] = &[
     ("think", "<think>\nIs it 7?\n< no.</think>\n\n", "\nIs it 7?\n< no."),
     ("think", "<think></think>", ""),
-    // GLM 4.6, whose prompts end without a line break.
-    ("think", "\n<think>7?</think>\n", "7?"),
+    ("glm-4.5", "\n<think>7?</think>\n", "7?"),
+    ("glm-4.5", "<think>7?</think>", "7?"),
     ("mistral", "[THINK]7?[/THINK]", "7?"),
     ("command", "<|START_THINKING|>7?<|END_THINKING|><|START_RESPONSE|>", "7?"),
     ("gemma4", "<|channel>thought\n7?<channel|>", "7?"),
