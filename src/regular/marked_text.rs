@@ -118,6 +118,7 @@ impl MarkedText {
 pub(crate) struct LookaroundTerminal {
     /// The strings that it reads in some text.
     pub(crate) strings: Language,
+    /// The conditions on the text around each of them.
     pub(crate) conditions: TextConditions,
 }
 

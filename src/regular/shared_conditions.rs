@@ -1,4 +1,4 @@
-//! Conditions that terminals share.
+//! Conditions at the edges of terminals, compiled once for all terminals that have the same.
 
 use super::marked_text::TextConditions;
 use super::{Anchoring, EdgeConditions, Languages, Pattern, Utf8};

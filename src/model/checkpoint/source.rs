@@ -99,7 +99,8 @@ fn is_gguf(path: &Path) -> bool {
     }
     let mut magic = [0; GGUF_MAGIC.len()];
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
-        || File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok()
+        || path.is_file()
+            && File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok()
             && magic == *GGUF_MAGIC
 }
 

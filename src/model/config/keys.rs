@@ -180,8 +180,8 @@ pub(super) fn refuse_unread(fields: &ConfigFields<'_>, is_adapted: bool) -> Resu
 fn quantised(key: &str, method: &str) -> Error {
     config_error(&format!("`{key}`: weights that are quantised by `{method}` are not supported"))
         .with_help(
-            "load the model that they were made from (bf16, f16 or f32), or a GGUF file of it, whose quantised \
-             weights are",
+            "load the model that they were made from (bf16, f16 or f32), or a GGUF file of it: quantised weights are \
+             supported there",
         )
 }
 

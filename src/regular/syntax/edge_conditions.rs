@@ -167,6 +167,7 @@ fn never() -> Pattern {
     Pattern::Class(class_of([]))
 }
 
+/// The condition that all of these hold.
 fn all_of(mut conditions: Vec<Pattern>) -> Pattern {
     if conditions.contains(&never()) {
         return never();
@@ -178,6 +179,7 @@ fn all_of(mut conditions: Vec<Pattern>) -> Pattern {
     }
 }
 
+/// The condition that one of these holds.
 fn any_of(mut conditions: Vec<Pattern>) -> Pattern {
     if conditions.contains(&Pattern::empty()) {
         return Pattern::empty();
