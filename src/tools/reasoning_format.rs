@@ -149,12 +149,17 @@ impl ReasoningFormat {
         }
     }
 
-    /// The format whose mark a chat template holds, or else the text that opens it; `None` if it holds none.
+    /// The format whose mark a chat template holds, or else the text that opens it; `None` if it holds
+    /// none.
     pub fn of_template(template: &str) -> Option<Self> {
-        let opens = |reasoning: &&Self| {
-            reasoning.opening_text().is_some_and(|opening| template.contains(&opening))
-        };
         let marked = KNOWN.iter().find(|reasoning| template.contains(&reasoning.mark));
+        // Some templates only open the reasoning. A format with another's tags is known by its mark.
+        let opens = |reasoning: &&Self| {
+            let is_known_by_tags =
+                spelled(std::slice::from_ref(&reasoning.close)).as_ref() == Some(&reasoning.mark);
+            let opening = reasoning.opening_text().filter(|_| is_known_by_tags);
+            opening.is_some_and(|opening| template.contains(&opening))
+        };
         marked.or_else(|| KNOWN.iter().find(opens)).cloned()
     }
 
