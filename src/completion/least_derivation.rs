@@ -17,7 +17,8 @@
 //! Invariant: a point is *settled* (remembered for good) only if its shortest text leads through
 //! settled points alone, none of which is unmade.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -113,7 +114,9 @@ impl<'a> LeastDerivations<'a> {
     /// leads through it. Where it leads through one such rule after another (an object of many
     /// members), each round makes twice as many of them ahead as the one before, so that the rounds
     /// together look at no more than a few times the points of the last one. A round whose text leads
-    /// elsewhere makes one ahead, for what was made before may be far from the shortest.
+    /// elsewhere makes one ahead, for what was made before may be far from the shortest. Of the rules
+    /// that other texts of the same length lead through, each round makes twice as many, too: most
+    /// turn out longer, one after the other.
     pub(crate) fn point_bytes(&mut self, start: PointId) -> Result<Option<u64>> {
         if let Some(text) = self.plans.current.shortest.get(&start) {
             return Ok(Some(text.bytes));
@@ -122,7 +125,7 @@ impl<'a> LeastDerivations<'a> {
         if let Some(&bytes) = self.plans.current.long.get(&start) {
             return Ok(Some(bytes));
         }
-        let (mut work, mut ahead, mut next) = (0, 1, FxHashSet::default());
+        let (mut work, mut ahead, mut next, mut tied) = (0, 1, FxHashSet::default(), 1);
         loop {
             let derivation = self.derivation(start)?;
             let bytes = derivation.bytes[0];
@@ -135,10 +138,12 @@ impl<'a> LeastDerivations<'a> {
                 self.plans.current.long.insert(start, bytes);
                 return Ok(Some(bytes));
             }
-            let unmade = self.settle(&derivation);
+            let mut unmade = self.settle(&derivation);
             if unmade.is_empty() {
                 return Ok(Some(bytes));
             }
+            self.add_tied(&derivation, tied, &mut unmade);
+            tied = 2usize.saturating_mul(tied);
             let goes_on = unmade.iter().any(|part| next.contains(part));
             ahead = if goes_on { 2usize.saturating_mul(ahead) } else { 1 };
             let made = self.make_ahead(unmade, ahead)?;
@@ -228,6 +233,31 @@ impl<'a> LeastDerivations<'a> {
         order.into_iter().cloned().collect()
     }
 
+    /// Adds up to `most` unmade parts that other texts as short as the shortest one lead through.
+    fn add_tied(&self, derivation: &Derivation, most: usize, unmade: &mut Vec<Unmade>) {
+        let Derivation { ids, alternatives, bytes, .. } = derivation;
+        let most = unmade.len().saturating_add(most);
+        let mut found: FxHashSet<Unmade> = unmade.iter().cloned().collect();
+        let (mut todo, mut seen) = (vec![0], vec![false; bytes.len()]);
+        while let Some(at) = todo.pop() {
+            let shortest = alternatives[at]
+                .iter()
+                .filter(|one| bytes[at] < INFINITE && self.cost(one, ids, bytes) == bytes[at]);
+            for alternative in shortest {
+                if let Some(part) = &alternative.unmade
+                    && found.insert(part.clone())
+                {
+                    unmade.push(part.clone());
+                    if unmade.len() == most {
+                        return;
+                    }
+                }
+                let then = alternative.then.iter().filter_map(|(point, _)| ids.get(point));
+                todo.extend(then.filter(|&&next| !std::mem::replace(&mut seen[next], true)));
+            }
+        }
+    }
+
     /// Makes an unmade part; the point where it goes on. A part beyond the limits of its source is no
     /// way to the end.
     fn make(&mut self, unmade: Unmade) -> Result<Option<PointId>> {
@@ -267,7 +297,8 @@ impl<'a> LeastDerivations<'a> {
         let mut points = vec![start];
         let mut ids = FxHashMap::from_iter([(start, 0)]);
         let mut alternatives: Vec<Vec<ByteAlternative>> = Vec::new();
-        let mut before: Vec<SmallVec<[usize; 4]>> = vec![SmallVec::new()];
+        // The alternatives that go through a point, each by its own point and its index there.
+        let mut users: Vec<SmallVec<[(usize, usize); 4]>> = vec![SmallVec::new()];
         while let Some(&point) = points.get(alternatives.len()) {
             deadline::check()?;
             let mut here = self.alternatives(point)?;
@@ -275,29 +306,41 @@ impl<'a> LeastDerivations<'a> {
             here.retain(|alternative| {
                 alternative.unmade.as_ref().is_none_or(|unmade| !refused.contains(unmade))
             });
-            for &(next, _) in here.iter().flat_map(|alternative| &alternative.then) {
-                if self.plans.current.shortest.contains_key(&next) {
-                    continue;
+            for (index, alternative) in here.iter().enumerate() {
+                for &(next, _) in &alternative.then {
+                    if self.plans.current.shortest.contains_key(&next) {
+                        continue;
+                    }
+                    let id = *ids.entry(next).or_insert_with(|| {
+                        points.push(next);
+                        users.push(SmallVec::new());
+                        points.len() - 1
+                    });
+                    users[id].push((alternatives.len(), index));
                 }
-                let id = *ids.entry(next).or_insert_with(|| {
-                    points.push(next);
-                    before.push(SmallVec::new());
-                    points.len() - 1
-                });
-                before[id].push(alternatives.len());
             }
             alternatives.push(here);
         }
         let bytes = vec![INFINITE; points.len()];
         let mut this = Derivation { points, ids, alternatives, bytes };
-        let mut todo: Vec<usize> = (0..this.points.len()).collect();
-        while let Some(at) = todo.pop() {
-            let costs =
-                this.alternatives[at].iter().map(|one| self.cost(one, &this.ids, &this.bytes));
-            let least = costs.min().unwrap_or(INFINITE);
-            if least < this.bytes[at] {
-                this.bytes[at] = least;
-                todo.extend_from_slice(&before[at]);
+        // An alternative costs at least as much as each point that it goes through, so points are
+        // final in the order of their bytes.
+        let mut queue = BinaryHeap::new();
+        for (at, all) in this.alternatives.iter().enumerate() {
+            let costs = all.iter().map(|one| self.cost(one, &this.ids, &this.bytes));
+            queue.extend(costs.min().map(|cost| Reverse((cost, at))));
+        }
+        while let Some(Reverse((cost, at))) = queue.pop() {
+            if this.bytes[at] < INFINITE || cost == INFINITE {
+                continue;
+            }
+            this.bytes[at] = cost;
+            for &(user, index) in &users[at] {
+                if this.bytes[user] == INFINITE {
+                    let alternative = &this.alternatives[user][index];
+                    let cost = self.cost(alternative, &this.ids, &this.bytes);
+                    queue.push(Reverse((cost, user)));
+                }
             }
         }
         Ok(this)
