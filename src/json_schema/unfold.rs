@@ -131,7 +131,14 @@ fn unfold(sets: &mut Sets<'_>, set: Set) -> Result<Shape> {
 /// The shape of [`SetExpr::Writable`], which is `writable`.
 fn writable_shape(sets: &mut Sets<'_>, writable: Set) -> Result<Shape> {
     let any = sets.strings.any;
-    let texts = writable_texts(&mut sets.languages, any, sets.options)?;
+    let mut texts = writable_texts(&mut sets.languages, any, sets.options)?;
+    if sets.options.style.notation().is_some() {
+        // A style may write a string as it is, too.
+        let excluded = sets.options.excludes.iter().map(String::as_str);
+        let excluded = sets.strings.texts(&mut sets.languages, excluded);
+        let with_excluded = sets.languages.concat([any, excluded, any]);
+        texts = sets.languages.difference(texts, with_excluded);
+    }
     let others = sets.languages.difference(any, texts);
     let classes =
         [(texts, writable), (others, Set::NEVER)].map(|(keys, set)| KeyClass { keys, set });

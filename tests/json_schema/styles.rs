@@ -174,6 +174,40 @@ fn whitespace_of_the_options_stands_in_gaps() {
 }
 
 #[test]
+fn excluded_texts_stand_in_no_string() {
+    let schema = r#"{
+        "properties": {"a": {"type": "string"}, "l": {"type": "array", "items": {"type": "string"}}, "c": {"enum": ["x\"y", "z"]}},
+        "additionalProperties": false
+    }"#;
+    let mut xml = options("mimo_xml");
+    xml.excludes = vec!["x\"".to_owned(), "\\t".to_owned()];
+    check_by(
+        &xml,
+        schema,
+        &[
+            "<parameter=a>\"x</parameter>",
+            "<parameter=a>\\n</parameter>",
+            "<parameter=l>[\"x\"]</parameter>",
+            "<parameter=c>z</parameter>",
+        ],
+        &[
+            "<parameter=a>x\"y</parameter>",
+            // As it would be written in JSON.
+            "<parameter=a>\t</parameter>",
+            "<parameter=a>\\t</parameter>",
+            "<parameter=l>[\"x\\\"\"]</parameter>",
+            "<parameter=c>x\"y</parameter>",
+        ],
+    );
+    xml.spelling = Spelling::Any;
+    check_by(&xml, schema, &["<parameter=c>z</parameter>"], &["<parameter=c>x\"y</parameter>"]);
+    let mut python = options("python");
+    python.excludes = vec!["ab".to_owned()];
+    let accepted = ["(a='a')", "(a=\"a\", l=['b'])"];
+    check_by(&python, schema, &accepted, &["(a='ab')", "(a=\"ab\")", "(l=['cab'])"]);
+}
+
+#[test]
 fn literals_of_python_or_json() {
     let schema = r#"{
         "properties": {

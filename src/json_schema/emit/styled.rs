@@ -250,7 +250,7 @@ impl Emitter<'_> {
     /// Strings between single quotes, where the style allows these: strings without quotes, escaped
     /// as in JSON, and such as need no escape.
     pub(super) fn single_quoted(&mut self, strings: Language) -> Language {
-        if !self.is_python() || self.sets.options.restricts_texts() {
+        if !self.is_python() {
             return Language::EMPTY;
         }
         let languages = &mut self.sets.languages;
