@@ -61,7 +61,9 @@ use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "model")]
 pub(crate) use formats::is_well_known_end;
 #[cfg(feature = "model")]
-pub(crate) use formats::{GgufMetadata, GgufTensor, GgufValue, gguf_tensors, gguf_token_type};
+pub(crate) use formats::{
+    GgufMetadata, GgufTensor, GgufValue, gguf_tensors, gguf_token_type, is_gguf,
+};
 pub(crate) use index::{IndexPart, IndexReader, IndexWriter, VocabularyIndex};
 pub use index::{cache_folder, cache_limit};
 #[cfg(feature = "model")]

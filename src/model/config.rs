@@ -216,6 +216,8 @@ mod tests {
             without("max_position_embeddings", fields).map(|config| config.max_position_embeddings)
         };
         assert_eq!(context(json!({}))?, 2048);
+        assert_eq!(context(json!({"max_position_embeddings": 1024.0}))?, 1024);
+        assert!(context(json!({"max_position_embeddings": 1024.5})).is_err());
         let mistral = json!({"model_type": "mistral", "num_attention_heads": 16});
         assert_eq!(context(mistral.clone())?, 131_072);
         let qwen2 = json!({"model_type": "qwen2", "num_attention_heads": 32});

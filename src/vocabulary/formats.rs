@@ -32,7 +32,7 @@ use end_tokens::ConfiguredEndTokens;
 pub(crate) use end_tokens::is_well_known_end;
 #[cfg(feature = "model")]
 pub(crate) use gguf::{
-    GgufMetadata, GgufTensor, GgufValue, gguf_tensors, token_type as gguf_token_type,
+    GgufMetadata, GgufTensor, GgufValue, gguf_tensors, is_gguf, token_type as gguf_token_type,
 };
 
 /// The largest tokenizer.json or tiktoken file that is read, in bytes; the largest ones in use have

@@ -12,9 +12,7 @@ use super::files::{ModelFiles, refuse_pointer};
 use super::gguf::{GgufFile, PartName};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::hub::{HubOptions, Repository};
-
-/// The first bytes of a GGUF file.
-const GGUF_MAGIC: &[u8; 4] = b"GGUF";
+use crate::vocabulary::is_gguf;
 
 /// The files of the model in the binary, each with its name in a model folder.
 const TINY: &[(&str, &[u8])] = &[
@@ -69,7 +67,7 @@ impl ModelSource {
     pub(crate) fn files(&self) -> Result<ModelFiles> {
         match self {
             Self::Tiny => Ok(ModelFiles::Embedded("tiny", TINY)),
-            Self::Folder(path) if is_gguf(path) => Self::Gguf(path.clone()).files(),
+            Self::Folder(path) if is_gguf_file(path) => Self::Gguf(path.clone()).files(),
             Self::Folder(path) => ModelFiles::folder(path),
             Self::Gguf(path) => {
                 refuse_pointer(path)?;
@@ -93,15 +91,15 @@ fn id_of_snapshot(path: &Path) -> Option<String> {
 }
 
 /// Whether a path is that of a GGUF file, by its ending or, as in the stores of other programs, by its first bytes.
-fn is_gguf(path: &Path) -> bool {
+fn is_gguf_file(path: &Path) -> bool {
     if path.is_dir() {
         return false;
     }
-    let mut magic = [0; GGUF_MAGIC.len()];
+    let mut start = [0; 4];
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
         || path.is_file()
-            && File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok()
-            && magic == *GGUF_MAGIC
+            && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
+            && is_gguf(&start)
 }
 
 impl FromStr for ModelSource {
@@ -122,10 +120,12 @@ impl FromStr for ModelSource {
         }
         match text.parse::<Repository>() {
             // `a/b.gguf` is a file that is missing, `a/b:c.gguf` one of the hub.
-            Ok(repository) if !path.exists() && (repository.file().is_some() || !is_gguf(path)) => {
+            Ok(repository)
+                if !path.exists() && (repository.file().is_some() || !is_gguf_file(path)) =>
+            {
                 Ok(Self::Hub(repository))
             }
-            _ if is_gguf(path) => Ok(Self::Gguf(path.into())),
+            _ if is_gguf_file(path) => Ok(Self::Gguf(path.into())),
             _ => Ok(Self::Folder(path.into())),
         }
     }

@@ -40,33 +40,33 @@ pub(crate) enum MatrixData<'a> {
 }
 
 /// The help for shards without a tensor of this name, by the names that they have instead.
-fn other_layout(shards: &Shards, name: &str) -> String {
+fn other_layout(shards: &Shards, name: &str) -> Option<String> {
     let stem = name.strip_suffix(".weight").unwrap_or(name);
     let experts =
         name.split_once("experts.").map(|(before, _)| format!("{before}experts.gate_up_proj"));
     for stored in shards.names() {
         if stored.strip_prefix(stem).is_some_and(|end| matches!(end, ".qweight" | ".weight_packed"))
         {
-            return format!(
+            return Some(format!(
                 "`{stored}` is there: the weights are quantised, as GPTQ and AWQ do it; load those that they were \
                  made from, or a GGUF file"
-            );
+            ));
         }
         if experts.as_deref() == Some(stored) {
-            return format!(
+            return Some(format!(
                 "`{stored}` is there: all experts lie in one tensor; write the model with `save_pretrained`, whose \
                  `save_original_format` is true unless it is told otherwise"
-            );
+            ));
         }
         let prefix = stored.strip_suffix(name).or_else(|| name.strip_suffix(stored));
         if let Some(prefix) = prefix.filter(|prefix| prefix.ends_with('.')) {
-            return format!(
+            return Some(format!(
                 "`{stored}` is there: names with and without `{prefix}` are of two classes of a model; write the \
                  model with `save_pretrained` of the class in config.json"
-            );
+            ));
         }
     }
-    "config.json and the weights must belong to one model".to_owned()
+    None
 }
 
 impl Weights {
@@ -186,10 +186,11 @@ impl Weights {
             },
         };
         let error = Error::new(ErrorKind::Model, message).in_file(path);
-        match &self.source {
-            Source::Shards(shards) => error.with_help(other_layout(shards, name)),
-            Source::Gguf(_) => error.with_help(self.must_fit()),
-        }
+        let help = match &self.source {
+            Source::Shards(shards) => other_layout(shards, name),
+            Source::Gguf(_) => None,
+        };
+        error.with_help(help.unwrap_or_else(|| self.must_fit().to_owned()))
     }
 
     fn misshapen(&self, name: &str, path: &Path, stored: &[usize], shape: &[usize]) -> Error {

@@ -97,7 +97,12 @@ impl<'a> ConfigFields<'a> {
     /// A whole number from `least` to [`MAX_SIZE`].
     pub(super) fn integer(&self, name: &str, least: usize) -> Result<Option<usize>> {
         let is_fine = |n: &usize| (least..=MAX_SIZE).contains(n);
-        let read = |value: &Value| value.as_u64().and_then(|n| usize::try_from(n).ok());
+        // Some files write whole numbers as `4096.0`.
+        let whole = |value: &Value| value.as_f64().filter(|n| n.fract() == 0.0 && *n >= 0.0);
+        let read = |value: &Value| {
+            let number = value.as_u64().or_else(|| whole(value).map(|n| n as u64));
+            number.and_then(|n| usize::try_from(n).ok())
+        };
         let wanted = format!("it must be a number from {least} to {MAX_SIZE}");
         self.read(name, &wanted, |value| read(value).filter(is_fine))
     }
