@@ -2,8 +2,8 @@
 //!
 //! A style does not say of each value what it is: `<parameter=n>5</parameter>` is a number or the
 //! string `5`. The schema decides, as it does where servers read such messages: of the readings
-//! that the schema accepts at this place, JSON comes before a string. A text that the schema
-//! accepts in no reading is read nonetheless, as a string where it may be one.
+//! that the schema accepts at this place, beside the other members, JSON comes before a string. A text
+//! that the schema accepts in no reading is read nonetheless, as a string where it may be one.
 //!
 //! Readings ([`reading`]) go on side by side, character by character, so that a stream is read as a
 //! whole text is; the sets of the schema ([`ArgumentSets`]) say which kinds of values may stand at a
@@ -30,7 +30,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema::document::Value;
 pub(crate) use json_end::{JsonEndScanner, JsonPart};
 pub(crate) use python::{json_of_python, python_word};
-pub(crate) use reading::{ArgumentReading, Candidates, ReadPart};
+pub(crate) use reading::{ArgumentReading, Candidates, MAX_READINGS, ReadPart};
 
 impl Schema {
     /// The JSON of arguments that are written in the style of the options. Numbers and nested JSON
@@ -182,7 +182,11 @@ impl ArgumentSets {
         let holds = self.ask(|sets| {
             if json.starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
                 let shape = sets.shape(set)?;
-                let Some(number) = Decimal::parse(json) else { return Ok(false) };
+                let Some(number) = Decimal::parse(json) else {
+                    // Too long to be computed with.
+                    let texts = sets.number_text(shape.numbers)?;
+                    return sets.languages.matches(texts, json.as_bytes());
+                };
                 let languages = &mut sets.languages;
                 return sets.numbers.contains(languages, shape.numbers, &number, json);
             }
@@ -192,6 +196,23 @@ impl ArgumentSets {
             Ok(!sets.is_empty(both)?)
         });
         holds.unwrap_or(true)
+    }
+
+    /// Whether the values that may stand in an object or array of a set depend on each other: then it
+    /// is checked as a whole.
+    fn are_parts_dependent(&self, set: Set) -> bool {
+        let are_dependent = self.ask(|sets| {
+            let shape = sets.shape(set)?;
+            let (mut objects, mut arrays) = (shape.objects.len(), shape.arrays.len());
+            for &value in &shape.listed {
+                let unlisted = sets.unlisted(value)?;
+                objects += unlisted.objects.len();
+                arrays += unlisted.arrays.len();
+            }
+            let contains = shape.arrays.iter().any(|array| !array.contains_counts.is_empty());
+            Ok(objects > 1 || arrays > 1 || contains)
+        });
+        are_dependent.unwrap_or(false)
     }
 
     /// The values that a member with this key may have in the objects of a set.

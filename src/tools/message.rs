@@ -11,7 +11,8 @@ pub enum MessagePart {
     Call {
         /// Name of the tool.
         name: String,
-        /// The id that the model gave the call before its arguments, in formats with such ids.
+        /// The id that the model gave the call before its arguments, in formats with such ids; none if an
+        /// earlier call of the message has it.
         id: Option<String>,
     },
     /// Arguments of the last call, JSON; consecutive parts belong together.

@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::message::MessagePart;
 use super::reasoning_format::{ReasoningFormat, ReasoningStart};
 use crate::json_schema::read::{
-    ArgumentReading, ArgumentSets, Candidates, JsonEndScanner, JsonPart, ReadPart,
+    ArgumentReading, ArgumentSets, Candidates, JsonEndScanner, JsonPart, MAX_READINGS, ReadPart,
 };
 use crate::json_schema::{Options, Schema, Style};
 use crate::vocabulary::{SpecialTokenNames, Vocabulary};
@@ -59,6 +59,8 @@ struct Thread {
     /// Characters of the name of a tool.
     name: String,
     id: CallId,
+    /// The number of values in ended arguments that the schema does not accept at their places.
+    doubts: usize,
     /// Whether it has just read what no other reading can mean.
     committed: bool,
     /// Output that is not agreed on yet.
@@ -69,8 +71,8 @@ impl Thread {
     fn at(pc: usize) -> Self {
         let (json, name) = (JsonEndScanner::default(), String::new());
         let id = CallId::default();
-        let (written, committed, out) = (None, false, Vec::new());
-        Self { pc, chars_read: 0, json, written, tool: 0, name, id, committed, out }
+        let (written, doubts, committed, out) = (None, 0, false, Vec::new());
+        Self { pc, chars_read: 0, json, written, tool: 0, name, id, doubts, committed, out }
     }
 
     /// Adds a character that was read to the id, if it is a part of one.
@@ -81,9 +83,9 @@ impl Thread {
         self
     }
 
-    /// The number of arguments that the schema does not accept at their places.
+    /// The number of values that the schema does not accept at their places.
     fn doubts(&self) -> usize {
-        self.written.as_ref().map_or(0, |written| written.doubts())
+        self.doubts + self.written.as_ref().map_or(0, |written| written.doubts())
     }
 
     /// The instruction that is next, after arguments that have ended.
@@ -96,6 +98,7 @@ impl Thread {
         self.pc = pc;
         self.chars_read = 0;
         self.json = JsonEndScanner::default();
+        self.doubts = self.doubts();
         self.written = None;
         self
     }
@@ -142,6 +145,8 @@ pub struct MessageReader {
     tools: Vec<CalledTool>,
     /// In order of priority.
     threads: Vec<Thread>,
+    /// The ids of calls that were told: one that comes again is told as none, for others to find one.
+    ids: Vec<String>,
 }
 
 impl MessageReader {
@@ -183,7 +188,7 @@ impl MessageReader {
             sets: Arc::default(),
         });
         let tools = tools.collect();
-        Self { program: program.finish(), tools, threads: vec![Thread::at(0)] }
+        Self { program: program.finish(), tools, threads: vec![Thread::at(0)], ids: Vec::new() }
     }
 
     /// The reader of a model with this vocabulary: where a format has the name of a special token, the token is read, and
@@ -292,6 +297,10 @@ impl MessageReader {
             next.push(rest);
         }
         next.iter_mut().for_each(|thread| thread.committed = false);
+        if next.len() > MAX_READINGS {
+            let written = next.iter_mut().filter_map(|thread| thread.written.as_mut());
+            written.for_each(|written| written.forget_siblings());
+        }
         for thread in next {
             let same = |known: &Thread| {
                 (known.pc, known.chars_read) == (thread.pc, thread.chars_read)
@@ -314,7 +323,18 @@ impl MessageReader {
         for (index, thread) in self.threads.iter_mut().enumerate() {
             let agreed = thread.out.drain(..agreed);
             if index == 0 {
-                out.extend(agreed);
+                for mut one in agreed {
+                    if let Output::Call { id, .. } = &mut one
+                        && let Some(text) = id
+                    {
+                        if self.ids.contains(text) {
+                            *id = None;
+                        } else {
+                            self.ids.push(text.clone());
+                        }
+                    }
+                    out.push(one);
+                }
             }
         }
     }

@@ -13,7 +13,7 @@ use super::tool_format::{Piece, TextPlacement, ToolFormat};
 use crate::constraint::{Compiler, Constraint};
 use crate::error::{Error, ErrorKind, Result, listed, shortened};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
-use crate::json_schema::{self, Options, Schema, SchemaHole};
+use crate::json_schema::{self, Options, Schema, SchemaHole, Whitespace};
 use crate::regular::{Triggers, Utf8, any_text};
 use crate::vocabulary::{SpecialTokenNames, Vocabulary};
 
@@ -164,11 +164,18 @@ impl ToolCalls {
                         }
                         _ => "no tool is given".to_owned(),
                     };
-                    return Err(Error::new(ErrorKind::Request, message)
-                        .with_help(format!("the tools are: {names}")));
+                    let help = if names.is_empty() {
+                        "give one tool at least".to_owned()
+                    } else {
+                        format!("the tools are: {names}")
+                    };
+                    return Err(Error::new(ErrorKind::Request, message).with_help(help));
                 }
                 let mut options = options.clone();
                 options.style = self.format.style();
+                if self.format.is_of_lines() && options.whitespace == Whitespace::Tidy {
+                    options.whitespace = Whitespace::Plain;
+                }
                 let mut schemas = Vec::new();
                 for tool in tools {
                     let name = format!("tool `{}`", tool.name());

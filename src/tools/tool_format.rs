@@ -244,6 +244,13 @@ impl ToolFormat {
         style_of(&self.call).cloned().unwrap_or_default()
     }
 
+    /// Whether each call is a line of Python, whose values hold no line breaks.
+    pub(super) fn is_of_lines(&self) -> bool {
+        let is_line_break = |piece: &Piece| matches!(piece, Piece::Text(text) if text == "\n");
+        self.style().notation().is_some_and(|style| style.is_python())
+            && self.between.iter().any(is_line_break)
+    }
+
     /// Whether a block holds nothing but calls, so that text beside it may stand between any two.
     pub(super) fn has_bare_calls(&self) -> bool {
         self.open.is_empty() && self.close.is_empty()

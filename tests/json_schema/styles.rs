@@ -291,6 +291,74 @@ fn listed_values_are_read_by_their_parts() {
 }
 
 #[test]
+fn values_are_read_beside_their_siblings() {
+    let union = r#"{"oneOf": [
+        {"properties": {"kind": {"const": "text"}, "value": {"type": "string", "pattern": "^[0-9]{2}$"}},
+         "required": ["kind", "value"], "additionalProperties": false},
+        {"properties": {"kind": {"const": "number"}, "value": {"type": "integer"}},
+         "required": ["kind", "value"], "additionalProperties": false}
+    ]}"#;
+    let conditional = r#"{"properties": {"a": {}, "b": {"type": "boolean"}},
+        "if": {"properties": {"b": {"const": true}}}, "then": {"properties": {"a": {"type": "string"}}}}"#;
+    let items = r#"{"properties": {"l": {"anyOf": [{"items": {"type": "string"}}, {"items": {"type": "integer"}}]}}}"#;
+    let contains = r#"{"properties": {"l": {"contains": {"type": "string"}}}}"#;
+    let parameters = |pairs: &[(&str, &str)]| {
+        let one = |(key, value): &(&str, &str)| format!("<parameter={key}>\n{value}\n</parameter>");
+        pairs.iter().map(one).collect::<Vec<_>>().join("\n")
+    };
+    let list = |items: &[&str]| {
+        let one = |item: &&str| format!("]<]minimax[>[<item>{item}]<]minimax[>[</item>");
+        let items: String = items.iter().map(one).collect();
+        format!("]<]minimax[>[<l>{items}]<]minimax[>[</l>")
+    };
+    for (style, schema, text, expected) in [
+        (
+            "qwen_xml",
+            union,
+            parameters(&[("kind", "text"), ("value", "54")]),
+            r#"{"kind":"text","value":"54"}"#,
+        ),
+        (
+            "qwen_xml",
+            union,
+            parameters(&[("value", "54"), ("kind", "text")]),
+            r#"{"value":"54","kind":"text"}"#,
+        ),
+        (
+            "qwen_xml",
+            union,
+            parameters(&[("value", "54"), ("kind", "number")]),
+            r#"{"value":54,"kind":"number"}"#,
+        ),
+        (
+            "qwen_xml",
+            conditional,
+            parameters(&[("a", "1"), ("b", "true")]),
+            r#"{"a":"1","b":true}"#,
+        ),
+        (
+            "qwen_xml",
+            conditional,
+            parameters(&[("a", "1"), ("b", "false")]),
+            r#"{"a":1,"b":false}"#,
+        ),
+        ("minimax_m3_xml", items, list(&["1", "x"]), r#"{"l":["1","x"]}"#),
+        ("minimax_m3_xml", items, list(&["1", "2"]), r#"{"l":[1,2]}"#),
+        ("minimax_m3_xml", contains, list(&["1", "2"]), r#"{"l":[1,"2"]}"#),
+    ] {
+        let read = Schema::from_text(schema).expect("a schema");
+        let read = read.read_arguments(&text, &options(style)).expect("arguments");
+        assert_eq!(read, expected, "{text}");
+    }
+    // More values than readings may wait: each is decided where it ends.
+    let many: Vec<String> = (0..40).map(|i| format!("k{i}")).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|key| (key.as_str(), "1")).collect();
+    let read = Schema::from_text(r#"{"anyOf": [{"required": ["k1"]}, {"required": ["k2"]}]}"#);
+    let read = read.expect("a schema").read_arguments(&parameters(&many), &options("qwen_xml"));
+    assert!(read.expect("arguments").contains(r#""k39":1"#));
+}
+
+#[test]
 fn keys_that_are_written_twice() {
     let schema = r#"{
         "properties": {"a": {"type": "integer"}},

@@ -663,6 +663,10 @@ fn ids_of_calls_are_read() {
     let (reply, _) = read(calls("kimi-k2").reader(None), kimi, &[], &characters);
     let ids: Vec<_> = reply.calls.iter().map(|call| call.id.as_deref()).collect();
     assert_eq!(ids, [Some("functions.now:0"), Some("functions.web.search-2:12")]);
+    let twice = kimi.replace("functions.web.search-2:12", "functions.now:0");
+    let (reply, _) = read(calls("kimi-k2").reader(None), &twice, &[], &characters);
+    let ids: Vec<_> = reply.calls.iter().map(|call| call.id.as_deref()).collect();
+    assert_eq!(ids, [Some("functions.now:0"), None]);
     let special = &["[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"];
     let mistral = "[TOOL_CALLS]now[CALL_ID]abcDEF123[ARGS]{}[TOOL_CALLS]now[ARGS]{}";
     let constraint = calls("mistral-args").compile(&Compiler::new(vocabulary(special))).unwrap();

@@ -8,6 +8,13 @@
 //!                                      {"days":"3"}   where it allows strings alone
 //! ```
 //!
+//! Where a member's values depend on its siblings (`oneOf`, `if`), the readings stay apart until the
+//! object ends, and the whole of it is checked:
+//!
+//! ```text
+//! <parameter=value>54</parameter><parameter=kind>text</parameter>     {"value":"54","kind":"text"}
+//! ```
+//!
 //! *Invariant:* readings are equal if and only if all that follows is read alike. Of equal ones that
 //! with the fewest doubts is right: a doubt is a value that the schema does not accept at its place.
 
@@ -24,6 +31,8 @@ use crate::json_schema::style::{GAP, Notation, Strip, ValueSign, Written};
 
 /// Levels of nesting that are read.
 const MAX_DEPTH: usize = 128;
+/// Readings that wait for siblings side by side; of more, each value is decided where it ends.
+pub(crate) const MAX_READINGS: usize = 64;
 
 /// The next part of a text.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +93,8 @@ struct Frame {
     count: usize,
     /// The signs after its own end.
     after: String,
+    /// Whether the values of its parts depend on each other.
+    is_dependent: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +134,9 @@ enum AfterSign {
 impl PartialEq for ArgumentReading {
     /// Whether all that follows is read alike.
     fn eq(&self, other: &Self) -> bool {
+        let is_dependent = self.frames.iter().any(|frame| frame.is_dependent);
         (&self.phase, &self.frames, &self.value) == (&other.phase, &other.frames, &other.value)
+            && (!is_dependent || self.checked == other.checked)
     }
 }
 
@@ -137,9 +150,11 @@ impl ArgumentReading {
     ) -> Self {
         // Whitespace may stand before and after all arguments.
         let begin = [GAP].into_iter().chain(style.object.begin.chars()).collect();
-        let place = OpenValue { set: sets.root(), from: None };
-        let root = Frame::new(FrameKind::Object, place, String::new());
-        Self {
+        let set = sets.root();
+        let is_dependent = sets.are_parts_dependent(set);
+        let place = OpenValue { set, from: is_dependent.then_some(0) };
+        let root = Frame { is_dependent, ..Frame::new(FrameKind::Object, place, String::new()) };
+        let mut this = Self {
             style,
             sets,
             candidates,
@@ -147,10 +162,17 @@ impl ArgumentReading {
             frames: vec![root],
             value: None,
             doubts: 0,
-            out: "{".to_owned(),
+            out: String::new(),
             checked: String::new(),
             ended_frame: false,
-        }
+        };
+        this.push("{");
+        this
+    }
+
+    /// Lets values no longer depend on each other: there are too many readings.
+    pub(crate) fn forget_siblings(&mut self) {
+        self.frames.iter_mut().for_each(|frame| frame.is_dependent = false);
     }
 
     /// The JSON since the last time.
@@ -188,12 +210,18 @@ impl ArgumentReading {
         if self.phase != ReadingPhase::Done {
             self.push("}");
             self.phase = ReadingPhase::Done;
+            if let Some(root) = self.frames.pop() {
+                self.check(root.place);
+            }
         }
         Some(self)
     }
 
     /// Of equal readings the first with the fewest doubts, in order of priority.
-    pub(crate) fn distinct(readings: Vec<Self>) -> Vec<Self> {
+    pub(crate) fn distinct(mut readings: Vec<Self>) -> Vec<Self> {
+        if readings.len() > MAX_READINGS {
+            readings.iter_mut().for_each(Self::forget_siblings);
+        }
         let mut distinct: Vec<Self> = Vec::with_capacity(readings.len());
         for reading in readings {
             match distinct.iter_mut().find(|known| **known == reading) {
@@ -447,8 +475,13 @@ impl ArgumentReading {
                     _ => (FrameKind::Object, &style.object.begin),
                 };
                 // A value was begun.
-                let place = self.value.take().unwrap_or(OpenValue { set: Set::ANY, from: None });
-                self.frames.push(Frame::new(kind, place, end));
+                let mut place =
+                    self.value.take().unwrap_or(OpenValue { set: Set::ANY, from: None });
+                let is_dependent = self.sets.are_parts_dependent(place.set);
+                if is_dependent && place.from.is_none() {
+                    place.from = Some(self.checked.len());
+                }
+                self.frames.push(Frame { is_dependent, ..Frame::new(kind, place, end) });
                 self.push(kind.open());
                 ReadingPhase::Sign(begin.chars().collect(), 0, AfterSign::Between)
             }
@@ -461,7 +494,7 @@ impl ArgumentReading {
 
 impl Frame {
     fn new(kind: FrameKind, place: OpenValue, after: String) -> Self {
-        Self { kind, place, keys: Vec::new(), count: 0, after }
+        Self { kind, place, keys: Vec::new(), count: 0, after, is_dependent: false }
     }
 }
 
