@@ -21,8 +21,8 @@ use crate::cli::outcome::Outcome;
 pub(super) struct Args {
     #[command(flatten)]
     constraint: ConstraintArgs,
-    /// A file that holds one text, or `-` for standard input; one final line break is not part of
-    /// it
+    /// A file that holds one text, or `-` for standard input; where a text with its final line break is not accepted, the
+    /// break is no part of it
     file: Option<PathBuf>,
     /// The same
     #[arg(long, value_name = "FILE")]
@@ -54,11 +54,10 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
             .with_help("give one of them as a file")
             .into());
     }
-    let vocabulary = match &args.tokenizer {
-        Some(tokenizer) => vocabulary(tokenizer)?,
-        None => single_bytes()?.into(),
+    let compiler = match &args.tokenizer {
+        Some(tokenizer) => Compiler::new(vocabulary(tokenizer)?),
+        None => compiler_of_texts()?,
     };
-    let compiler = Compiler::new(vocabulary);
     let constraint = &args.constraint;
     // By rules, so that it is the innermost rule that is named.
     let compiled = constraint.require_by_rules(&compiler)?;
@@ -74,7 +73,7 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     let mut outcome = Outcome::Success;
     if let Some(file) = args.file.as_ref().or(args.input.as_ref()) {
         let text = input::read(file, "the text to check")?;
-        let verdict = checker.verdict(strip_line_break(&text))?;
+        let verdict = checker.verdict_of_file(&text)?;
         match args.output.unwrap_or_default() {
             OutputFormat::Json => output::line(&verdict.to_json().to_string())?,
             OutputFormat::Text => {
@@ -93,14 +92,12 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
             if length.map_err(|error| unreadable(file, error))? == 0 {
                 break;
             }
-            if line.last() == Some(&b'\n') {
-                line.pop();
-            }
+            let line = without_line_break(&line);
             if line.len() > input::MAX_INPUT_BYTES {
                 let error = input::too_large("a line", file).at_line_column(number, 1);
                 return Err(error.with_help("give a file with one text a line").into());
             }
-            let verdict = checker.verdict(line.strip_suffix(b"\r").unwrap_or(&line))?;
+            let verdict = checker.verdict(line)?;
             match args.output.unwrap_or(OutputFormat::Json) {
                 OutputFormat::Json => output::line(&verdict.to_json().to_string())?,
                 OutputFormat::Text => {
@@ -119,15 +116,16 @@ fn unreadable(file: &Path, error: std::io::Error) -> Error {
     input::unreadable(file, error, "give the path of a file with one text a line")
 }
 
-/// Without the one line break that editors put at the end of a file.
-fn strip_line_break(text: &[u8]) -> &[u8] {
-    let text = text.strip_suffix(b"\n").unwrap_or(text);
-    text.strip_suffix(b"\r").unwrap_or(text)
+/// A text without a line break at its end.
+fn without_line_break(text: &[u8]) -> &[u8] {
+    let line = text.strip_suffix(b"\n").map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    line.unwrap_or(text)
 }
 
-/// Every byte a token by itself: what a constraint says without any tokenizer.
-pub(super) fn single_bytes() -> Result<Vocabulary> {
-    Vocabulary::from_tokens((0..=u8::MAX).map(|byte| Some(vec![byte])).collect(), &[], &[])
+/// A compiler for texts without any tokenizer: every byte a token by itself, and none counted.
+pub(super) fn compiler_of_texts() -> Result<Compiler> {
+    let bytes = (0..=u8::MAX).map(|byte| Some(vec![byte])).collect();
+    Ok(Compiler::new(Vocabulary::from_tokens(bytes, &[], &[])?).without_token_budgets())
 }
 
 /// A verdict in words; `first` is the line of the file on which the text begins.
@@ -155,6 +153,19 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
+    /// The verdict on the text of a file: whole, or else without the line break that editors put at
+    /// the end of a file, or without a part of it.
+    fn verdict_of_file(&self, text: &[u8]) -> Result<Verdict> {
+        let line = without_line_break(text);
+        for end in (line.len() + 1..=text.len()).rev() {
+            let longer = self.check.run(&text[..end], &mut |_| None)?;
+            if longer.is_accepted() {
+                return Ok(longer);
+            }
+        }
+        self.verdict(line)
+    }
+
     fn verdict(&self, text: &[u8]) -> Result<Verdict> {
         self.check.run(text, &mut |text| self.other_option(text))
     }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use maskwright::Compiler;
 use maskwright::sample::{Bounds, Texts};
 
 use super::check;
@@ -56,7 +55,7 @@ impl Args {
 
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     let Args { min_bytes, max_bytes, max_depth, .. } = args;
-    let constraint = args.constraint.require_by_rules(&Compiler::new(check::single_bytes()?))?;
+    let constraint = args.constraint.require_by_rules(&check::compiler_of_texts()?)?;
     let mut texts =
         Texts::new(&constraint, args.seed)?.within(Bounds { min_bytes, max_bytes, max_depth });
     let mut out = BufWriter::new(io::stdout().lock());

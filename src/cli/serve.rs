@@ -7,7 +7,6 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 
 use crate::cli::input;
-use maskwright::Compiler;
 use maskwright::engine::{EngineOptions, MessageFormats};
 use maskwright::error::{Error, ErrorKind};
 use maskwright::server::{Server, ServerBounds, ServerOptions};
@@ -312,7 +311,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     }
     let json_options = args.limits.options(args.json.options()?);
     // A wrong option is reported at once, not at each request.
-    Compiler::new(check::single_bytes()?).with_json_options(args.json.options()?).json_object()?;
+    check::compiler_of_texts()?.with_json_options(args.json.options()?).json_object()?;
     let mut bounds = args.bounds.bounds();
     let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
     bounds.max_waiting = args.engine.max_waiting.map_or(bounds.max_waiting, count);

@@ -147,6 +147,24 @@ impl Compiler {
         Ok(Self { context: CompileContext { prefix, ..self.context } })
     }
 
+    /// The same for texts that no tokenizer cuts: `max_tokens` of rules bounds nothing.
+    ///
+    /// ```
+    /// # use maskwright::{Compiler, Vocabulary};
+    /// # let tokens = (0..=255).map(|b| Some(vec![b])).collect();
+    /// let compiler = Compiler::new(Vocabulary::from_tokens(tokens, &[], &[])?);
+    /// let grammar = r#"start: word "!"
+    /// word[max_tokens=2]: "red""#;
+    /// assert!(compiler.lark(grammar).is_err(), "three bytes are three tokens");
+    /// let mut matcher = compiler.without_token_budgets().lark(grammar)?.matcher();
+    /// matcher.accept_bytes(b"red!")?;
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    #[must_use]
+    pub fn without_token_budgets(self) -> Self {
+        Self { context: CompileContext { has_token_budgets: false, ..self.context } }
+    }
+
     /// The vocabulary that constraints are compiled for.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.context.vocabulary
@@ -169,6 +187,11 @@ impl Compiler {
         let grammar = match &self.context.prefix {
             Some(prefix) => prefix.then(&grammar)?,
             None => grammar,
+        };
+        let grammar = if self.context.has_token_budgets {
+            grammar
+        } else {
+            grammar.without_token_budgets()?
         };
         if !grammar.has_captures() {
             return compile_plain(&self.context, grammar);

@@ -30,6 +30,8 @@ pub(super) struct CompileContext {
     pub(super) schemas: Arc<json_schema::Shared>,
     /// A grammar whose text stands before every text.
     pub(super) prefix: Option<Arc<Grammar>>,
+    /// Whether `max_tokens` of rules bounds anything.
+    pub(super) has_token_budgets: bool,
 }
 
 impl CompileContext {
@@ -52,6 +54,7 @@ impl CompileContext {
             splits,
             schemas,
             prefix: None,
+            has_token_budgets: true,
         }
     }
 

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::analysis::least_fixed_point;
 use super::builder::GrammarBuilder;
 use super::family::RuleFamily;
-use super::form::{Grammar, Node, NodeId, RuleId, TokenSet};
+use super::form::{Attribute, Grammar, Node, NodeId, RuleId, TokenSet};
 use crate::error::Result;
 use crate::regular::{ByteSet, Language, arena_copy};
 
@@ -102,6 +102,17 @@ impl Grammar {
             }
         }
         self
+    }
+
+    /// The same grammar without bounds of tokens.
+    pub(crate) fn without_token_budgets(mut self) -> Result<Self> {
+        for node in &mut self.nodes {
+            if let Node::Attributed { node: part, attribute: Attribute::MaxTokens(_) } = node {
+                *node = Node::Sequence([*part].into());
+            }
+        }
+        self.change_families(Self::without_token_budgets)?;
+        Ok(self)
     }
 
     /// Takes out what no text can satisfy, if texts are made of these bytes: alternatives, and

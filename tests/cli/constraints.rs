@@ -244,6 +244,7 @@ fn check_reads_well() {
             "1:2: not accepted: the text ends too early, expected ` longer text`",
         ),
         (&["--choice", "yes"], "yes\n\n", "1:4: not accepted: a line break, expected the end"),
+        (&["--choice", "yes"], "yes\r", "1:4: not accepted: `\\r`, expected the end"),
         (
             &["--schema", r#"{"const": {"a": 1, "b": 2}}"#],
             "{\"b\": 2, \"a\": 1}",
@@ -261,6 +262,18 @@ fn check_reads_well() {
         let line = ran.out.lines().next().unwrap();
         let (_, line) = line.split_once("cli-reads.txt:").unwrap();
         assert_eq!((line, ran.code), (expected, 1));
+    }
+    // A final line break is part of the text where it is accepted.
+    for (constraint, text) in [
+        (["--choice", "yes"], "yes\r\n"),
+        (["--regex", "a\\n"], "a\n"),
+        (["--regex", "a\\r"], "a\r\n"),
+        (["--grammar", "python"], "if x:\n    y\n"),
+        (["--grammar", "yaml"], "a: 1\n"),
+    ] {
+        let input = file("cli-final-break.txt", text);
+        let ran = run(&[&["check", "--input", &input][..], &constraint].concat());
+        assert_eq!((ran.out.trim(), ran.code), ("accepted", 0), "{constraint:?} {text:?}");
     }
     let input = file("cli-reads.json", "{\n  \"a\": [1, 2,]\n}");
     let ran = run(&["check", "--grammar", "json", "--input", &input]);

@@ -37,6 +37,7 @@ pub(super) fn answer(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
     let vocabulary = Vocabulary::from_tokens(bytes, &[], &[]);
     let vocabulary = vocabulary.map_err(|error| ApiError::from_engine(&error))?;
     let compiler = Compiler::new(vocabulary)
+        .without_token_budgets()
         .with_limits(app.compiler.limits().clone())
         .with_json_options(app.compiler.json_options().clone());
     let compiler = format.configure(&compiler)?;
