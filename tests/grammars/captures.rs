@@ -4,7 +4,7 @@
 use maskwright::ebnf::Dialect;
 use maskwright::{Constraint, Matcher};
 
-use crate::compiler;
+use crate::{compiler, judge};
 
 /// The captures of a text, as `name=text`.
 fn captures(constraint: &Constraint, text: &str) -> String {
@@ -150,6 +150,25 @@ fn attributes_that_mean_nothing_are_refused() {
     ] {
         let error = compiler().lark(grammar).unwrap_err();
         assert!(error.to_string().contains(expected), "{grammar}\n{error}");
+    }
+}
+
+#[test]
+fn temperatures_and_budgets_of_tokens_change_no_language() {
+    for attribute in ["temperature=0.5", "max_tokens=50"] {
+        let grammar = |rest: &str| format!("start: w X\nw[{attribute}]: {rest}");
+        let around = "/a(?!b)/\nX: \"b\"|\"c\"";
+        let lazy = "/a.*?b/\nX: \"!\"";
+        // One terminal, as in llguidance.
+        let ignored = "\"e\" \"a\"\nX: \"!\"\n%ignore \" \"";
+        judge(
+            Dialect::Lark,
+            &[
+                (&grammar(around), &["ac"], &["ab"]),
+                (&grammar(lazy), &["axb!"], &["axbxb!"]),
+                (&grammar(ignored), &["ea !"], &["e a!"]),
+            ],
+        );
     }
 }
 

@@ -86,6 +86,11 @@ fn lark() {
                 &["[1,]", "\"a\"b\"", "[1"],
             ),
             (
+                "start: REGEXP\n%import lark.REGEXP",
+                &["/a/", "/a\\/", "/\\\n/x", "/a\\/b/is"],
+                &["//", "/a", "/a/b"],
+            ),
+            (
                 "%import common.CNAME\n%import common.C_COMMENT\nstart: CNAME C_COMMENT",
                 &["_a1/* * x **/"],
                 &["1a/**/", "a/* */ */"],
@@ -403,6 +408,12 @@ fn comments_end_where_nothing_makes_them_longer() {
                 "start: (A NL)+\nA: \"a\"\nNL: /[;\\n]/\n%ignore \" \"\n%ignore /\\/\\/[^\\n]*/",
                 &["a;a\n", "a // x;\n", "a;a// a;\na //\n"],
                 &["a // ;", "a // a;\n a", "a // x"],
+            ),
+            // Blanks and signs between comments.
+            (
+                "start: \"a\"+\n%ignore /[\\s,]+/\n%ignore /;[^\\n]*/",
+                &["a, a", "a;a\na", ",;,\n,a"],
+                &[";a", ";,a", "b"],
             ),
             // Two kinds, and one with an end.
             (

@@ -334,7 +334,7 @@ impl LeftCornerTransform {
             }
             Node::Attributed { .. } => Err(Error::new(
                 ErrorKind::Grammar,
-                "a rule with a budget of tokens or a temperature calls itself at its left edge",
+                "a rule with `max_tokens` or a temperature calls itself at its left edge",
             )
             .with_help("write the recursion to the right, or as a repeat")),
             Node::Repeat { node: part, min, max } => {

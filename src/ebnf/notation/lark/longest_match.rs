@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! %ignore /#[^\n]*/          open: whatever may follow a match, [^\n]+ makes it longer
-//! %ignore /\s+/              closed, like blanks of any kind, which may be cut anywhere
+//! %ignore /[\s,]+/           closed: whatever makes a match longer is blank, or a sign that is ignored text itself, so
+//!                            it may be cut anywhere
 //!
 //! %ignore:  (blanks | comment (blanks but those that [^\n]+ begins))*
 //! NEWLINE:  NEWLINE %ignore | comment (NEWLINE but …) %ignore
@@ -158,15 +159,20 @@ fn runs(l: &mut Languages, open: Vec<OpenText>) -> Result<Vec<OpenText>> {
     Ok(all)
 }
 
-/// The texts that make every match of a language longer, if all its ends go on alike; blanks alone make
-/// nothing longer.
+/// The texts that make every match of a language longer, if all its ends go on alike; blanks and ignored
+/// signs alone make nothing longer.
 fn goes_on_with(
     terminals: TerminalLanguages<'_>,
     rules: &mut RuleTable<'_>,
     x: Language,
 ) -> Result<Option<Language>> {
-    let blanks = rules.pattern(terminals.text, 0, r"\s*", Dialect::Rust)?;
-    let RuleExprKind::Regular(blanks) = blanks.kind else { return Ok(None) };
+    let [blanks, signs] = [r"[\s\x1c-\x1f\u{feff}]*", r"\W*"].map(|pattern| {
+        rules.pattern(terminals.text, 0, pattern, Dialect::Rust).map(|pattern| match pattern.kind {
+            RuleExprKind::Regular(language) => language,
+            _ => Language::EMPTY,
+        })
+    });
+    let (blanks, signs) = (blanks?, signs?);
     let l = rules.builder.languages();
     let (mut states, mut at, mut end) = (vec![x], 0, None);
     while let Some(&state) = states.get(at) {
@@ -185,7 +191,9 @@ fn goes_on_with(
     }
     let Some(end) = end else { return Ok(None) };
     let more = l.difference(end, Language::EPSILON);
-    let visible = l.difference(more, blanks);
+    let ignored_signs = l.intersect([x, signs]);
+    let invisible = l.union([blanks, ignored_signs]);
+    let visible = l.difference(more, invisible);
     Ok(l.is_live(visible)?.then_some(more))
 }
 

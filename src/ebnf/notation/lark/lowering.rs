@@ -288,16 +288,17 @@ impl<'a> LarkLowering<'a> {
         }
         if !attributes.is_lazy {
             let is_sampled = attributes.max_tokens.is_some() || attributes.temperature.is_some();
-            let is_bound = is_sampled && body.is_of_terminals() || attributes.bound_text();
-            if !is_bound {
-                let item = if is_terminal {
-                    self.whole_terminal(body)?
-                } else {
-                    self.expr(body, LarkContext::Rule)?
-                };
+            let is_one_terminal = is_terminal || is_sampled && body.is_of_terminals();
+            if !is_one_terminal && !attributes.bound_text() {
+                let item = self.expr(body, LarkContext::Rule)?;
                 return Ok(with_attributes(item, attributes));
             }
-            let item = with_attributes(self.bounded(definition, body)?, attributes);
+            let item = if attributes.bound_text() {
+                self.bounded(definition, body)?
+            } else {
+                self.whole_terminal(body)?
+            };
+            let item = with_attributes(item, attributes);
             return Ok(if is_terminal { item } else { self.with_ignored_after(item) });
         }
         let body = match &body.kind {
