@@ -263,7 +263,9 @@ fn unknown_group(start: usize, at: usize, found: Option<char>) -> crate::error::
         Some('>') => "atomic groups are not in ECMA-262".to_owned(),
         Some('#') => "comments are not in ECMA-262".to_owned(),
         Some('(') => "conditional groups are not in ECMA-262".to_owned(),
-        Some('P') => "`(?P` must go on with `<` and a name".to_owned(),
+        Some('P') => "`(?P` goes on with `<` and a name here, and `(?P=…)` is a backreference, which has no regular \
+                      meaning"
+            .to_owned(),
         Some(c) => format!("`{c}` is unknown after `(?`"),
         None => return error_at(start, "this group is never closed").with_help("add `)`"),
     };

@@ -8,7 +8,7 @@
 //! a(?=b)c*+   ──►   a(?P<_.extension.0>b)(?P<_.extension.1>c*)
 //! ```
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::regular::syntax::pattern_error::error_at;
 
 /// The meaning of a group with a reserved name.
@@ -120,7 +120,7 @@ impl ExtensionScanner<'_> {
             }
             '(' => {
                 self.open.push((start, self.verbose));
-                self.group(start);
+                self.group(start)?;
                 self.atom = None;
             }
             ')' => match self.open.pop() {
@@ -174,8 +174,11 @@ impl ExtensionScanner<'_> {
         let back = c.is_ascii_digit() && c != '0'
             || matches!(c, 'k' | 'g') && self.rest().starts_with(['<', '{', '\'']);
         if back {
-            return Err(error_at(start, "a backreference has no regular meaning")
-                .with_help("write out what may be repeated"));
+            return Err(backreference(start));
+        }
+        if c == 'N' && self.rest().starts_with('{') {
+            return Err(error_at(start, "characters are not read by name: `\\N{…}`")
+                .with_help("write the character itself, or `\\u{…}` with its number"));
         }
         if "pPxuUbB".contains(c) && self.rest().starts_with('{') {
             let rest = self.rest();
@@ -216,7 +219,16 @@ impl ExtensionScanner<'_> {
     }
 
     /// Reads what follows the opening parenthesis of a group at `start`.
-    fn group(&mut self, start: usize) {
+    ///
+    /// Errors on backreferences and conditional groups, which have no regular meaning.
+    fn group(&mut self, start: usize) -> Result<()> {
+        if self.rest().starts_with("?P=") {
+            return Err(backreference(start));
+        }
+        if self.rest().starts_with("?(") {
+            return Err(error_at(start, "a conditional group has no regular meaning")
+                .with_help("write the two cases as alternatives"));
+        }
         let known = [
             ("?=", GroupExtension::Look { behind: false, negated: false }),
             ("?!", GroupExtension::Look { behind: false, negated: true }),
@@ -229,11 +241,11 @@ impl ExtensionScanner<'_> {
                 let text = self.name(extension, start);
                 self.edits.push(TextEdit { at: start, removed: 1 + mark.len(), text });
                 self.at += mark.len();
-                return;
+                return Ok(());
             }
         }
         let text = self.text;
-        let Some(flags) = text[self.at..].strip_prefix('?') else { return };
+        let Some(flags) = text[self.at..].strip_prefix('?') else { return Ok(()) };
         let end = flags.find([')', ':', '<']).unwrap_or(flags.len());
         let (on, off) = flags[..end].split_once('-').unwrap_or((&flags[..end], ""));
         let closes = &flags[end..];
@@ -250,7 +262,13 @@ impl ExtensionScanner<'_> {
             // A name, up to its end.
             self.at += 1 + flags.find('>').map_or(end, |end| end + 1);
         }
+        Ok(())
     }
+}
+
+fn backreference(at: usize) -> Error {
+    error_at(at, "a backreference has no regular meaning")
+        .with_help("write out what may be repeated")
 }
 
 #[cfg(test)]
