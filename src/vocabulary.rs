@@ -76,7 +76,7 @@ pub use trie::{Trie, TrieNode};
 
 use draft::VocabularyDraft;
 use formats::SourceFile;
-use token_table::{TokenKind, TokenTable};
+use token_table::{MAX_IDS, TokenKind, TokenTable};
 
 /// A tokenizer: turns text into tokens as the model's own does. Implemented for the `tokenizers`
 /// crate by the `model` feature, or by the host.
@@ -322,8 +322,13 @@ impl Vocabulary {
     /// placeholders of images in some multimodal models, are left out: no logit can draw them.
     ///
     /// Errors if a text token or an end token lies beyond the logits: then the tokenizer is another
-    /// model's.
+    /// model's; and if there are more than 2^24.
     pub fn with_logits_width(mut self, width: usize) -> Result<Self> {
+        if width > MAX_IDS as usize {
+            let message = format!("logits that are {width} wide are too wide");
+            let help = format!("a model has at most {MAX_IDS} logits");
+            return Err(Error::new(ErrorKind::Model, message).with_help(help));
+        }
         let help = "use the tokenizer that came with the model";
         if let Some(id) = self.table.highest_text().filter(|&id| id as usize >= width) {
             let message = format!(

@@ -27,7 +27,7 @@ compile() { # NAME OUTPUT FLAGS...
 printf '#include "llama_sampler.h"\nint main() { return mw_version() == nullptr || mw_llama_sampler(nullptr, 1) == nullptr; }\n' \
     >"$out/headers.cpp"
 if command -v "${CXX:-c++}" >/dev/null; then
-    "${CXX:-c++}" -std=c++11 -Wall -Werror -Wno-unused-function -Iinclude -Iexamples -Itests/llama_stand_in -c "$out/headers.cpp" \
+    "${CXX:-c++}" -std=c++11 -Wall -Werror -Iinclude -Iexamples -Itests/llama_stand_in -c "$out/headers.cpp" \
         -o "$out/headers.o"
 fi
 

@@ -109,7 +109,7 @@ static struct llama_sampler *mw_llama_wrap(mw_llama_state *state) {
 }
 
 /* A sampler for one sequence under a constraint; `words` is mw_vocabulary_mask_words. NULL without memory. */
-static struct llama_sampler *mw_llama_sampler(const mw_constraint *constraint, size_t words) {
+static inline struct llama_sampler *mw_llama_sampler(const mw_constraint *constraint, size_t words) {
     mw_llama_state *state = (mw_llama_state *)calloc(1, sizeof *state);
     uint32_t *row = (uint32_t *)malloc(words * sizeof *row);
     if (!state || !row) {
@@ -125,7 +125,7 @@ static struct llama_sampler *mw_llama_sampler(const mw_constraint *constraint, s
 }
 
 /* The first error of a sampler, or an empty text. */
-static const char *mw_llama_sampler_error(const struct llama_sampler *sampler) {
+static inline const char *mw_llama_sampler_error(const struct llama_sampler *sampler) {
     return ((const mw_llama_state *)sampler->ctx)->error;
 }
 

@@ -26,6 +26,15 @@ pub(crate) unsafe fn object_mut<'a, T>(handle: *mut T, name: &str) -> Result<&'a
     unsafe { handle.as_mut() }.ok_or_else(|| request(format!("`{name}` is NULL")))
 }
 
+/// Whether any memory can hold so many elements; a slice of more is undefined.
+fn fits_memory<T>(count: usize) -> bool {
+    count.checked_mul(size_of::<T>()).is_some_and(|bytes| isize::try_from(bytes).is_ok())
+}
+
+fn too_many(count: usize, name: &str) -> Error {
+    request(format!("`{name}` cannot have {count} elements"))
+}
+
 /// The elements of an array; NULL may stand for none.
 ///
 /// # Safety
@@ -34,6 +43,7 @@ pub(crate) unsafe fn array<'a, T>(first: *const T, count: usize, name: &str) -> 
     match (first.is_null(), count) {
         (_, 0) => Ok(&[]),
         (true, _) => Err(request(format!("`{name}` is NULL, and has {count} elements"))),
+        _ if !fits_memory::<T>(count) => Err(too_many(count, name)),
         // SAFETY: by the caller's promise.
         (false, _) => Ok(unsafe { std::slice::from_raw_parts(first, count) }),
     }
@@ -51,6 +61,7 @@ pub(crate) unsafe fn array_mut<'a, T>(
     match (first.is_null(), count) {
         (_, 0) => Ok(&mut []),
         (true, _) => Err(request(format!("`{name}` is NULL, and has {count} elements"))),
+        _ if !fits_memory::<T>(count) => Err(too_many(count, name)),
         // SAFETY: by the caller's promise.
         (false, _) => Ok(unsafe { std::slice::from_raw_parts_mut(first, count) }),
     }

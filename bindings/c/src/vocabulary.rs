@@ -55,6 +55,7 @@ pub unsafe extern "C" fn mw_vocabulary_from_tokens(
         let (tokens, end) = unsafe {
             (array(tokens, count, "tokens")?, array(end_tokens, end_count, "end_tokens")?)
         };
+        refuse_beyond(end, count)?;
         let mut texts = Vec::with_capacity(count);
         let mut special = Vec::new();
         for (id, token) in (0_u32..).zip(tokens) {
@@ -68,6 +69,14 @@ pub unsafe extern "C" fn mw_vocabulary_from_tokens(
         }
         Ok(shared(maskwright::Vocabulary::from_tokens(texts, &special, end)?))
     })
+}
+
+/// Errors on an end token beyond so many tokens: it would make the masks wider than the logits.
+fn refuse_beyond(end: &[u32], count: usize) -> Result<()> {
+    let Some(id) = end.iter().find(|&&id| id as usize >= count) else { return Ok(()) };
+    let message = format!("end token {id} is beyond the {count} tokens of the vocabulary");
+    Err(maskwright::Error::new(maskwright::ErrorKind::Request, message)
+        .with_help("give the width of the model's logits, or the end token of this vocabulary"))
 }
 
 fn name(id: u32, bytes: &[u8]) -> Result<&str> {
@@ -102,6 +111,9 @@ pub unsafe extern "C" fn mw_vocabulary_adapted(
         let mut adapted = (*vocabulary.0).clone();
         // First, since the tokenizer's own end tokens may lie beyond the logits.
         if !end_tokens.is_null() {
+            if logits_width == 0 {
+                refuse_beyond(end, adapted.len())?;
+            }
             adapted = adapted.with_end_tokens(end)?;
         }
         if logits_width > 0 {
