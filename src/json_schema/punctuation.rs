@@ -9,6 +9,8 @@ use crate::regular::{Language, Languages, Utf8};
 
 /// Blanks that flexible whitespace may have on one line.
 const BLANKS: u32 = 64;
+/// Blanks and tabs by which a line may be indented for each level.
+const MAX_INDENTATION: usize = 1000;
 
 /// The texts around the members or items of a value in one layout: one terminal each, since what
 /// is one terminal is read at once.
@@ -161,7 +163,7 @@ impl Punctuation {
 /// The separators that a caller chose.
 ///
 /// Errors if they are given as patterns that match something else than a sign with whitespace, or
-/// if a line is indented by anything else.
+/// if a line is indented by anything else or by more than [`MAX_INDENTATION`].
 pub(crate) fn separators(l: &mut Languages, whitespace: &Whitespace) -> Result<Separators> {
     let Whitespace::Separated { gaps, item_separator, key_separator } = whitespace else {
         let gap = gap(l, whitespace)?;
@@ -170,6 +172,11 @@ pub(crate) fn separators(l: &mut Languages, whitespace: &Whitespace) -> Result<S
     let (gap, indentation) = match gaps {
         Gaps::Nothing => (Language::EPSILON, ""),
         Gaps::Pattern(pattern) => (white_space(l, pattern)?, ""),
+        Gaps::Lines(text) if text.len() > MAX_INDENTATION => {
+            let message = format!("lines are indented by {} characters for each level", text.len());
+            let error = Error::new(ErrorKind::Request, message);
+            return Err(error.with_help(format!("indent by at most {MAX_INDENTATION}")));
+        }
         Gaps::Lines(text) if text.bytes().all(|byte| matches!(byte, b' ' | b'\t')) => {
             (Language::EPSILON, &**text)
         }

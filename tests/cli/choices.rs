@@ -42,7 +42,9 @@ fn lists_that_cannot_be_used_are_errors() {
         (&["--choices", "missing.txt"], "missing.txt"),
         (&["--choices", &lines, "--choices", &lines], "given twice"),
         (&["--choices", &lines, "--regex", "a"], "beside another constraint"),
-        (&["--choices", &named, "--choices", &named, "--regex", "a"], "have the name `places`"),
+        (&["--choices", &named, "--choices", &named, "--schema", "{}"], "have the name `places`"),
+        (&["--choices", &named], "is a list for a schema or grammar"),
+        (&["--choices", &named, "--regex", "a"], "is a list for a schema or grammar"),
         (&["--schema", schema, "--choices", &named], "the lists are places"),
         (&["--schema", schema], "no list of choices with the name `rivers`"),
     ] {

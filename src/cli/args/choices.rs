@@ -48,6 +48,11 @@ impl ChoiceArgs {
         self.choices.iter().any(|choices| choices.name.is_none())
     }
 
+    /// Whether a list is given by name.
+    pub(crate) fn has_names(&self) -> bool {
+        self.choices.iter().any(|choices| choices.name.is_some())
+    }
+
     /// The list that is the constraint.
     ///
     /// Errors if there are several, or if its file cannot be used.

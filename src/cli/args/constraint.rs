@@ -200,6 +200,17 @@ impl ConstraintArgs {
                 Error::new(ErrorKind::Request, message).with_help("leave it out, or give --schema")
             );
         }
+        if self.json.choices.has_names()
+            && schema.is_none()
+            && grammar.is_none()
+            && self.choice.formula.is_none()
+            && self.choice.structural_tag.is_none()
+        {
+            let message =
+                "--choices NAME=FILE is a list for a schema or grammar, and there is none";
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("leave NAME= out for one of its texts, or give --schema or --grammar"));
+        }
         // Said here, since clap asks for nothing that is excluded by what is given.
         if self.text.search && regex.is_none() {
             return Err(Error::new(ErrorKind::Request, "--search is for a regular expression")

@@ -143,6 +143,12 @@ impl GenerationConfigSource {
         let config = match self {
             Self::Model => model.generation_config()?.clone(),
             Self::Nowhere => GenerationConfig::default(),
+            Self::Folder(folder) if !folder.is_dir() => {
+                let message = "there is no such folder for --generation-config";
+                return Err(Error::new(ErrorKind::Request, message)
+                    .in_file(folder)
+                    .with_help("give `auto`, `none`, or a folder with generation_config.json"));
+            }
             Self::Folder(folder) => GenerationConfig::from_folder(folder)?,
         };
         if !config.not_honoured().is_empty() {
