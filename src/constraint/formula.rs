@@ -125,7 +125,11 @@ impl Formula {
             "choice" => {
                 let texts = inner.as_array().map(|list| list.iter().map(Value::as_str));
                 let texts: Option<Vec<&str>> = texts.and_then(Iterator::collect);
-                let wrong = || bad(&pointer, "`choice` is a list of texts".to_owned());
+                let wrong = || {
+                    let message = "`choice` is a list of texts";
+                    let error = Error::new(ErrorKind::Request, message).at_pointer(&pointer);
+                    error.with_help("write one text or several in brackets: [\"yes\", \"no\"]")
+                };
                 compiler.choice_grammar(&texts.ok_or_else(wrong)?)
             }
             "schema" => {

@@ -8,7 +8,7 @@ use super::formula::Formula;
 use super::grammar_options::{GrammarLayout, GrammarOptions};
 use super::named_grammars::GrammarList;
 use crate::ebnf::{self, Dialect, Environment, NamedGrammar};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, SpecialToken};
 use crate::json_schema::{Options, Schema};
 use crate::recognizer::program::find_token;
@@ -149,6 +149,10 @@ impl Compiler {
 
     /// The grammar of a quotation.
     pub fn quotation_grammar<S: AsRef<[u8]>>(&self, units: &[S]) -> Result<Grammar> {
+        if units.is_empty() {
+            return Err(Error::new(ErrorKind::Request, "the text to quote from is empty")
+                .with_help("give a text that has a word at least"));
+        }
         let mut grammar = GrammarBuilder::new();
         let language = regular::quotation(grammar.languages(), units)?;
         let body = grammar.regular(language);
@@ -169,6 +173,10 @@ impl Compiler {
 
     /// The grammar of one of these texts.
     pub fn choice_grammar<S: AsRef<str>>(&self, choices: &[S]) -> Result<Grammar> {
+        if choices.is_empty() {
+            return Err(Error::new(ErrorKind::Request, "the list of choices has no text")
+                .with_help("give one text at least"));
+        }
         let mut grammar = GrammarBuilder::new();
         let texts = choices.iter().map(|choice| choice.as_ref().as_bytes());
         let language = regular::any_of(grammar.languages(), texts.collect());

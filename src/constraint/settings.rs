@@ -10,6 +10,7 @@ use super::compiler::Compiler;
 use super::named_limit::{LimitValue, NamedLimit};
 use crate::error::{Error, ErrorKind, Result, listed, shortened};
 use crate::json_schema::punctuation::check_whitespace;
+use crate::json_schema::string::written::{check_escapes, check_excludes};
 use crate::json_schema::{
     Draft, OneOf, Options, PropertyOrder, Spelling, Strictness, Style, Whitespace,
 };
@@ -125,9 +126,16 @@ fn read(name: &str, value: &Value, options: &mut Options, limits: &mut Limits) -
                 if flag(value)? { Strictness::Closed } else { Strictness::AsWritten };
         }
         "one_of" => options.one_of = one_of(&ONE_OF, value)?,
-        "excludes" => options.excludes = texts(value)?,
+        "excludes" => {
+            options.excludes = texts(value)?;
+            check_excludes(&options.excludes)?;
+        }
         "escapes" if value.is_null() => options.escapes = None,
-        "escapes" => options.escapes = Some(text(value)?.to_owned()),
+        "escapes" => {
+            let escapes = text(value)?;
+            check_escapes(escapes)?;
+            options.escapes = Some(escapes.to_owned());
+        }
         "digits" => options.digits = positive(value)?,
         "formats" => options.formats = flag(value)?,
         "draft" => options.draft = Some(one_of(&DRAFTS, value)?),
@@ -311,6 +319,8 @@ mod tests {
             (json!({"digits": 1_u64 << 40}), "at /digits: 1099511627776 does not fit"),
             (json!({"strict": "yes"}), "at /strict: \"yes\" does not fit; it is true or false"),
             (json!({"excludes": "x"}), "at /excludes: "),
+            (json!({"excludes": [""]}), "at /excludes: every text holds the empty one"),
+            (json!({"escapes": "nz"}), "at /escapes: JSON has no escape of a backslash and 'z'"),
             (json!({"limits": {"depth": null}}), "at /limits/depth: null does not fit"),
             (
                 json!({"limits": {"deep": 1}}),

@@ -382,7 +382,7 @@ impl Engine {
         let len = prompt.tokens.len();
         let context = loop_state::context_length(self.model(), &self.options, together, len);
         if context <= len {
-            return Err(loop_state::too_long_for_cache(len, context));
+            return Err(loop_state::too_long_for_cache(len, context, together));
         }
         let longest = request.labels.as_ref().map(Labels::longest);
         // A label and its end token.

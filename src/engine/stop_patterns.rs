@@ -109,8 +109,13 @@ fn check(regex: &str) -> Result<()> {
         Error::new(ErrorKind::Regex, message).with_help(help).at_field("stop_regex")
     };
     let hir = regex_syntax::parse(regex).map_err(|inner| {
+        let (byte, inner) = match &inner {
+            regex_syntax::Error::Parse(e) => (e.span().start.offset, e.kind().to_string()),
+            regex_syntax::Error::Translate(e) => (e.span().start.offset, e.kind().to_string()),
+            other => (0, other.to_string()),
+        };
         error(
-            format!("a stop regex cannot be read: {inner}"),
+            format!("the stop regex `{regex}` cannot be read: byte {byte}: {inner}"),
             "write it as Rust's `regex` crate does",
         )
     })?;

@@ -89,6 +89,11 @@ impl<'d> Linter<'d> {
             None if self.is_closed(schema) => {
                 format!("{message}, and `additionalProperties` forbids: no object can have it")
             }
+            None if self.options.strictness == Strictness::Closed
+                && !self.has(schema, "additionalProperties") =>
+            {
+                format!("{message}, and objects are closed: none can have it")
+            }
             None => format!("{message}: its value may be anything"),
         })
     }

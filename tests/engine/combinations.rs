@@ -77,7 +77,7 @@ fn a_text_is_quoted_by_words_characters_and_chunks() {
     masks_are_exact(&characters, 6);
     masks_are_exact(&chunks, 6);
     let nothing = compiler().quotation(&QuoteBy::Words.units("")).unwrap_err();
-    assert!(nothing.to_string().contains("no text satisfies"), "{nothing}");
+    assert!(nothing.to_string().contains("to quote from is empty"), "{nothing}");
 }
 
 #[test]

@@ -257,6 +257,8 @@ fn effects_are_those_of_the_schema_and_the_options() {
     let open = r#"{"type": "object", "properties": {"a": {}}}"#;
     assert_eq!(said(open, &usual, "/properties").len(), 2);
     one(FindingKind::Enforced, "members", said(open, &strict, "/properties"));
+    let named = r#"{"properties": {"a": {}}, "required": ["a", "b"]}"#;
+    one(FindingKind::Hint, "none can have it", said(named, &strict, "/required/1"));
     let either = r#"{"oneOf": [{"type": "integer"}, {"type": "number"}]}"#;
     one(FindingKind::Enforced, "as `anyOf` does", said(either, &coerced, "/oneOf"));
     assert!(!said(either, &usual, "/oneOf/0").is_empty());

@@ -15,13 +15,9 @@ pub(crate) fn writable_texts(
     texts: Language,
     options: &Options,
 ) -> Result<Language> {
-    let error = |message: String| Error::new(ErrorKind::Request, message);
     let mut writable = texts;
     if let Some(escapes) = &options.escapes {
-        if let Some(unknown) = escapes.chars().find(|&c| !ESCAPES.contains(c)) {
-            let message = format!("JSON has no escape of a backslash and {unknown:?}");
-            return Err(error(message).with_help(format!("use some of {ESCAPES}")));
-        }
+        check_escapes(escapes)?;
         let backslash = ByteSet::from_iter([b'\\']);
         let plain = l.byte_set(backslash.complement());
         let is_short = |letter: &u8| !options.long_escapes_where_needed || *letter != b'u';
@@ -38,10 +34,7 @@ pub(crate) fn writable_texts(
         writable = l.intersect([writable, escaped]);
     }
     if !options.excludes.is_empty() {
-        if options.excludes.iter().any(String::is_empty) {
-            let message = "every text holds the empty one, which is excluded".to_owned();
-            return Err(error(message).with_help("leave the empty text out"));
-        }
+        check_excludes(&options.excludes)?;
         let byte = l.byte_set((0..=u8::MAX).collect());
         let bytes = l.repeat(byte, 0, None);
         let excluded = l.literals(options.excludes.iter().map(String::as_bytes));
@@ -49,6 +42,22 @@ pub(crate) fn writable_texts(
         writable = l.difference(writable, with_excluded);
     }
     Ok(writable)
+}
+
+/// Errors if JSON has no escape of one of these characters.
+pub(crate) fn check_escapes(escapes: &str) -> Result<()> {
+    let Some(unknown) = escapes.chars().find(|&c| !ESCAPES.contains(c)) else { return Ok(()) };
+    let message = format!("JSON has no escape of a backslash and {unknown:?}");
+    Err(Error::new(ErrorKind::Request, message).with_help(format!("use some of {ESCAPES}")))
+}
+
+/// Errors if an excluded text is empty.
+pub(crate) fn check_excludes(excludes: &[String]) -> Result<()> {
+    if !excludes.iter().any(String::is_empty) {
+        return Ok(());
+    }
+    let message = "every text holds the empty one, which is excluded";
+    Err(Error::new(ErrorKind::Request, message).with_help("leave the empty text out"))
 }
 
 /// The long escapes of characters that JSON escapes, and for which these are not the short ones.

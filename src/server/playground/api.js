@@ -7,7 +7,16 @@ let key = sessionStorage.getItem("maskwright-key") ?? "";
 
 export function setKey(value) {
   key = value;
-  sessionStorage.setItem("maskwright-key", value);
+}
+
+// Keeps the key for this tab, once a server has taken it.
+export function keepKey() {
+  sessionStorage.setItem("maskwright-key", key);
+}
+
+// Whether a key has characters that a header can carry.
+export function isKey(value) {
+  return /^[\x21-\x7e]*$/.test(value);
 }
 
 export class ApiError extends Error {

@@ -195,9 +195,18 @@ function setBusy(busy) {
   $("tokens").classList.toggle("busy", busy);
 }
 
+// The reason that a constraint cannot be sent; an empty text if it can.
+function mistakeOf({ kind, constraint }) {
+  if (constraint.trim() === "") return "Write a constraint, or choose an example.";
+  const mistake = kind === "schema" || kind === "tools" ? jsonMistake(constraint) : "";
+  return mistake ? `The constraint is not JSON: ${mistake}` : "";
+}
+
 async function generate() {
   if (running) return;
-  showError("");
+  const mistake = mistakeOf(state());
+  showError(mistake);
+  if (mistake) return;
   const run = { state: state(), tokens: [], events: [], text: "", verdict: null, started: performance.now() };
   runs.push(run);
   show(run);
@@ -378,22 +387,23 @@ function announceText(run) {
 
 // ---- the server ----
 
-function askForKey() {
+function askForKey(reason = "needs an API key") {
   $("key-form").hidden = false;
-  $("model").textContent = "needs an API key";
+  $("model").textContent = reason;
 }
 
-async function connect() {
+async function connect({ tried = false } = {}) {
   try {
     model = (await api.get("/v1/models")).data[0].id;
     $("model").textContent = model;
     $("tiny-note").hidden = model !== "tiny";
     $("generate").disabled = false;
     $("key-form").hidden = true;
+    api.keepKey();
     lint();
   } catch (error) {
     $("generate").disabled = true;
-    if (error.status === 401) askForKey();
+    if (error.status === 401) askForKey(tried ? "the server refuses this key" : undefined);
     else $("model").textContent = "no server";
   }
 }
@@ -464,9 +474,11 @@ $("copy-link").addEventListener("click", () => {
 });
 $("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  api.setKey($("key").value);
+  const key = $("key").value.trim();
+  if (!api.isKey(key)) return askForKey("a key has letters, digits and signs of ASCII alone");
+  api.setKey(key);
   $("key").value = "";
-  connect();
+  connect({ tried: true });
 });
 window.addEventListener("hashchange", () => {
   const saved = fromHash(location.hash);

@@ -58,6 +58,9 @@ impl Defaults {
 }
 
 /// The names of a model of text alone.
+/// Layers of a model; the largest published ones have some 130.
+const MAX_LAYERS: usize = 10_000;
+
 const PREFIXES: &[Prefixes] = &[Prefixes { decoder: "model.", head: "" }];
 
 /// Reads a decoder with the same rotary positions in all layers.
@@ -118,6 +121,7 @@ pub(super) fn read_with_inner(
         _ => fields.size("head_dim")?.unwrap_or(hidden_size / heads),
     };
     let layers = defaults.size(fields, "num_hidden_layers", 0)?;
+    check_layers(fields, layers)?;
     let context =
         fields.size("max_position_embeddings")?.unwrap_or(defaults.max_position_embeddings);
     let norm = read_norm(fields, defaults)?;
@@ -202,6 +206,15 @@ fn config_of(
 }
 
 /// Reads a model without attention, whose layers are no decoder's.
+/// Errors on more layers than any model has: each takes memory before its weights are looked for.
+fn check_layers(fields: &ConfigFields<'_>, layers: usize) -> Result<()> {
+    if layers > MAX_LAYERS {
+        let wanted = format!("it must be a number from 1 to {MAX_LAYERS}");
+        return Err(fields.wrong("num_hidden_layers", &wanted));
+    }
+    Ok(())
+}
+
 pub(super) fn read_without_attention(
     fields: &ConfigFields<'_>,
     defaults: &Defaults,
@@ -209,6 +222,7 @@ pub(super) fn read_without_attention(
     only_causal_decoders(fields, defaults)?;
     let hidden_size = fields.required("hidden_size", 1)?;
     let layers = fields.required("num_hidden_layers", 0)?;
+    check_layers(fields, layers)?;
     let context =
         fields.size("max_position_embeddings")?.unwrap_or(defaults.max_position_embeddings);
     let norm = read_norm(fields, defaults)?;
