@@ -415,6 +415,17 @@ fn comments_end_where_nothing_makes_them_longer() {
                 &["a, a", "a;a\na", ",;,\n,a"],
                 &[";a", ";,a", "b"],
             ),
+            // Comments that take their line break, and blanks and comments in one pattern.
+            (
+                "start: \"a\"+\n%ignore \" \"\n%ignore /;[^\\n]*\\n?/",
+                &["a;a\na", ";\n;\na", "a;a;", "a ;a"],
+                &[";a", "a;\n;a\n\n", "\na"],
+            ),
+            (
+                "start: \"a\"+\n%ignore /\\s+|\\/\\/[^\\n]*/",
+                &["a//a\na", "//\n //a\n a", "a //a"],
+                &["//a", "//\n//a", "a/a"],
+            ),
             // Two kinds, and one with an end.
             (
                 "start: \"a\"+\n%ignore \"\\n\"\n%ignore /#.*/\n%ignore /;.*/\n%ignore /<[^>]*>/",

@@ -134,9 +134,11 @@ enum AfterSign {
 impl PartialEq for ArgumentReading {
     /// Whether all that follows is read alike.
     fn eq(&self, other: &Self) -> bool {
+        // The cheapest first: most readings that wait for siblings differ there.
         let is_dependent = self.frames.iter().any(|frame| frame.is_dependent);
-        (&self.phase, &self.frames, &self.value) == (&other.phase, &other.frames, &other.value)
-            && (!is_dependent || self.checked == other.checked)
+        (!is_dependent || self.checked == other.checked)
+            && (&self.phase, &self.frames, &self.value)
+                == (&other.phase, &other.frames, &other.value)
     }
 }
 

@@ -15,16 +15,19 @@
 //! ```
 //!
 //! Only terminals that may begin with what ends a comment have a second form, so other grammars stay as they
-//! are. Ignored text of which two ends go on in different ways, ignored texts that may follow each other and go
+//! are. Of `/;[^\n]*\n?/` the matches without a line break are open, the others closed. Ignored text of which two
+//! ends go on in different ways, ignored texts that may follow each other and go
 //! on in different ways, and those before grammars in other notations may still end early.
+
+use rustc_hash::FxHashMap;
 
 use super::ast::LarkExpr;
 use super::terminal_languages::TerminalLanguages;
 use crate::ebnf::expression::{RuleAttribute, RuleExpr, RuleExprKind};
 use crate::ebnf::rule_table::RuleTable;
 use crate::error::Result;
-use crate::regular::marked_text::LookaroundTerminal;
-use crate::regular::{Dialect, Language, Languages};
+use crate::regular::marked_text::{LookaroundTerminal, successors};
+use crate::regular::{Dialect, Language, Languages, variables};
 
 /// States of ignored text that are looked at for what makes it longer.
 const MAX_STATES: usize = 200;
@@ -59,13 +62,15 @@ impl OpenText {
 /// The ignored text of a group of definitions that could go on, and the rest.
 pub(super) struct IgnoredText {
     pub(super) open: Vec<OpenText>,
-    pub(super) closed: Vec<LarkExpr>,
+    closed: Vec<LarkExpr>,
+    /// The matches of open ones that cannot go on.
+    rest: Vec<Language>,
 }
 
 impl IgnoredText {
     /// Text none of which is looked at.
     pub(super) fn closed(ignored: &[LarkExpr]) -> Self {
-        Self { open: Vec::new(), closed: ignored.to_vec() }
+        Self { open: Vec::new(), closed: ignored.to_vec(), rest: Vec::new() }
     }
 
     /// Finds the ignored text that could go on. If one may follow another that goes on in other ways, none is
@@ -76,25 +81,28 @@ impl IgnoredText {
         ignored: &[LarkExpr],
         group: usize,
     ) -> Result<Self> {
-        let (mut open, mut closed) = (Vec::new(), Vec::new());
+        let (mut open, mut closed, mut rest) = (Vec::new(), Vec::new(), Vec::new());
         for expr in ignored {
             let found = terminals.language(rules, expr, group)?;
-            let more = match found {
-                Some(found) => goes_on_with(terminals, rules, found)?,
+            let ends = match found {
+                Some(found) => open_ends(terminals, rules, found)?,
                 None => None,
             };
             // Of several terminals that look at different texts around them, each stays by itself.
-            let lookaround = match more {
+            let lookaround = match ends {
                 Some(_) => match &terminals.lookaround(rules, expr, group)?[..] {
                     &[one] => Some(one),
                     several => several.iter().all(Option::is_none).then_some(None),
                 },
                 None => None,
             };
-            match (found, more, lookaround) {
-                (Some(matches), Some(more), Some(lookaround)) => {
-                    let longer = rules.builder.languages().concat([more, Language::ALL]);
+            match (ends, lookaround) {
+                // What looks around is not taken apart.
+                (Some(ends), Some(lookaround)) if lookaround.is_none() || ends.rest.is_none() => {
+                    let longer = rules.builder.languages().concat([ends.more, Language::ALL]);
+                    let matches = ends.matches;
                     open.push(OpenText { matches, lookaround, longer, is_marked: false });
+                    rest.extend(ends.rest);
                 }
                 _ => closed.push(expr.clone()),
             }
@@ -112,7 +120,7 @@ impl IgnoredText {
                 }
             }
         }
-        Ok(Self { open, closed })
+        Ok(Self { open, closed, rest })
     }
 
     /// The ways of one stretch of ignored text that goes on as long as it can, before anything that may
@@ -122,9 +130,14 @@ impl IgnoredText {
         at: usize,
         mut read: impl FnMut(&[LarkExpr]) -> Result<Vec<RuleExpr>>,
     ) -> Result<Vec<RuleExpr>> {
-        let mut ways = read(&self.closed)?;
+        let mut read_all = || -> Result<Vec<RuleExpr>> {
+            let rest = self.rest.iter();
+            let rest = rest.map(|&texts| RuleExpr::new(at, RuleExprKind::Regular(texts)));
+            Ok(read(&self.closed)?.into_iter().chain(rest).collect())
+        };
+        let mut ways = read_all()?;
         for open in &self.open {
-            let next = read(&self.closed)?;
+            let next = read_all()?;
             let next: Vec<RuleExpr> =
                 next.into_iter().map(|expr| without(expr, open.longer)).collect();
             if !next.is_empty() {
@@ -159,13 +172,23 @@ fn runs(l: &mut Languages, open: Vec<OpenText>) -> Result<Vec<OpenText>> {
     Ok(all)
 }
 
-/// The texts that make every match of a language longer, if all its ends go on alike; blanks and ignored
-/// signs alone make nothing longer.
-fn goes_on_with(
+/// The ends of a language at which it could go on.
+struct OpenEnds {
+    /// The texts that make a match with such an end longer.
+    more: Language,
+    /// The matches with such an end.
+    matches: Language,
+    /// The others; none where all matches have such an end.
+    rest: Option<Language>,
+}
+
+/// The ends of a language that could go on, if there are some and all go on alike; blanks and ignored signs
+/// alone make nothing longer.
+fn open_ends(
     terminals: TerminalLanguages<'_>,
     rules: &mut RuleTable<'_>,
     x: Language,
-) -> Result<Option<Language>> {
+) -> Result<Option<OpenEnds>> {
     let [blanks, signs] = [r"[\s\x1c-\x1f\u{feff}]*", r"\W*"].map(|pattern| {
         rules.pattern(terminals.text, 0, pattern, Dialect::Rust).map(|pattern| match pattern.kind {
             RuleExprKind::Regular(language) => language,
@@ -174,14 +197,22 @@ fn goes_on_with(
     });
     let (blanks, signs) = (blanks?, signs?);
     let l = rules.builder.languages();
-    let (mut states, mut at, mut end) = (vec![x], 0, None);
+    let ignored_signs = l.intersect([x, signs]);
+    let invisible = l.union([blanks, ignored_signs]);
+    let (mut states, mut at, mut open, mut has_others) = (vec![x], 0, None, false);
     while let Some(&state) = states.get(at) {
         at += 1;
-        if l.is_nullable(state) && *end.get_or_insert(state) != state {
-            return Ok(None);
+        if l.is_nullable(state) {
+            let more = l.difference(state, Language::EPSILON);
+            let visible = l.difference(more, invisible);
+            if !l.is_live(visible)? {
+                has_others = true;
+            } else if *open.get_or_insert(state) != state {
+                return Ok(None);
+            }
         }
-        for next in l.row(state)?.to_vec() {
-            if next != Language::EMPTY && !states.contains(&next) {
+        for (_, next) in successors(l, state)? {
+            if !states.contains(&next) {
                 states.push(next);
             }
         }
@@ -189,12 +220,32 @@ fn goes_on_with(
             return Ok(None);
         }
     }
-    let Some(end) = end else { return Ok(None) };
+    let Some(end) = open else { return Ok(None) };
     let more = l.difference(end, Language::EPSILON);
-    let ignored_signs = l.intersect([x, signs]);
-    let invisible = l.union([blanks, ignored_signs]);
-    let visible = l.difference(more, invisible);
-    Ok(l.is_live(visible)?.then_some(more))
+    if !has_others {
+        return Ok(Some(OpenEnds { more, matches: x, rest: None }));
+    }
+    let matches = matches_that_end_in(l, &states, end)?;
+    let rest = Some(l.difference(x, matches));
+    Ok(Some(OpenEnds { more, matches, rest }))
+}
+
+/// The matches of the first state that end in one of the states, of which there are no others.
+fn matches_that_end_in(l: &mut Languages, states: &[Language], end: Language) -> Result<Language> {
+    let all: FxHashMap<Language, Language> =
+        states.iter().map(|&state| (state, variables::new_variable(l, state == end))).collect();
+    let order: Vec<Language> = states.iter().map(|state| all[state]).collect();
+    for (&state, &variable) in states.iter().zip(&order) {
+        let mut parts = Vec::new();
+        parts.extend((state == end).then_some(Language::EPSILON));
+        for (bytes, next) in successors(l, state)? {
+            let bytes = l.byte_set(bytes);
+            parts.push(l.concat([bytes, all[&next]]));
+        }
+        let body = l.union(parts);
+        variables::define(l, variable, body);
+    }
+    Ok(variables::settle(l, &order, order[0]))
 }
 
 /// The texts of an expression but the empty one, and those that begin so.
