@@ -390,6 +390,15 @@ void mw_matcher_free(struct mw_matcher *matcher);
 struct mw_vocabulary *mw_vocabulary_from_file(const char *path, struct mw_error **error);
 
 /**
+ * Makes a vocabulary from the text of a `tokenizer.json`, `len` bytes of UTF-8: for hosts without files.
+ *
+ * Returns NULL with an error if the tokenizer cannot be used for exact masks.
+ */
+struct mw_vocabulary *mw_vocabulary_from_json(const char *text,
+                                              size_t len,
+                                              struct mw_error **error);
+
+/**
  * Makes a vocabulary of `count` tokens; token `i` has id `i`. `end_tokens` are the ids that end a text.
  *
  * Returns NULL with an error if a special token's name is not UTF-8, or an end token has no place.

@@ -39,6 +39,22 @@ pub unsafe extern "C" fn mw_vocabulary_from_file(
     })
 }
 
+/// Makes a vocabulary from the text of a `tokenizer.json`, `len` bytes of UTF-8: for hosts without files.
+///
+/// Returns NULL with an error if the tokenizer cannot be used for exact masks.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mw_vocabulary_from_json(
+    text: *const c_char,
+    len: usize,
+    error: *mut *mut Error,
+) -> *mut Vocabulary {
+    border(std::ptr::null_mut(), error, || {
+        // SAFETY: as the crate requires.
+        let text = unsafe { array(text.cast::<u8>(), len, "text") }?;
+        Ok(shared(maskwright::Vocabulary::from_tokenizer_json(text)?))
+    })
+}
+
 /// Makes a vocabulary of `count` tokens; token `i` has id `i`. `end_tokens` are the ids that end a text.
 ///
 /// Returns NULL with an error if a special token's name is not UTF-8, or an end token has no place.

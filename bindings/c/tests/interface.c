@@ -78,6 +78,16 @@ static void vocabularies(void) {
     CHECK(!mw_vocabulary_adapted(vocabulary, 5, NULL, 0, &error));
     expect_error(error, MW_ERROR_KIND_ARGUMENT, "does not fit the model");
     error = NULL;
+    const char *tokenizer =
+        "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1}, \"merges\": []},"
+        " \"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false},"
+        " \"decoder\": {\"type\": \"ByteLevel\"}, \"added_tokens\": []}";
+    mw_vocabulary *read = mw_vocabulary_from_json(tokenizer, strlen(tokenizer), &error);
+    CHECK(read && !error && mw_vocabulary_size(read) == 2);
+    mw_vocabulary_free(read);
+    CHECK(!mw_vocabulary_from_json(tokenizer, 9, &error));
+    expect_error(error, MW_ERROR_KIND_VOCABULARY, "");
+    error = NULL;
     const uint32_t beyond = SIZE;
     CHECK(!mw_vocabulary_adapted(vocabulary, 0, &beyond, 1, &error));
     expect_error(error, MW_ERROR_KIND_ARGUMENT, "is beyond the");
