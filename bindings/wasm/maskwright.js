@@ -35,7 +35,7 @@ export class MaskwrightError extends Error {
 }
 
 /** One instance of the library with its memory. */
-class Library {
+class Instance {
   constructor(instance) {
     this.exports = instance.exports;
     this.memory = new Memory(instance.exports);
@@ -75,11 +75,11 @@ class Handle {
   #handle;
   #free;
 
-  constructor(library, handle, free) {
-    this.library = library;
+  constructor(instance, handle, free) {
+    this.instance = instance;
     this.#handle = handle;
     this.#free = free;
-    library.freed.register(this, [free, handle], this);
+    instance.freed.register(this, [free, handle], this);
   }
 
   get handle() {
@@ -90,31 +90,31 @@ class Handle {
   /** Frees it now; what was made from it stays usable. */
   free() {
     if (this.#handle === 0) return;
-    this.library.freed.unregister(this);
-    this.library.exports[this.#free](this.#handle);
+    this.instance.freed.unregister(this);
+    this.instance.exports[this.#free](this.#handle);
     this.#handle = 0;
   }
 }
 
 /** The tokens of a model. */
 export class Vocabulary extends Handle {
-  constructor(library, handle) {
-    super(library, handle, "mw_vocabulary_free");
+  constructor(instance, handle) {
+    super(instance, handle, "mw_vocabulary_free");
   }
 
   /** The number of tokens, which is the width of the logits. */
   get size() {
-    return this.library.exports.mw_vocabulary_size(this.handle);
+    return this.instance.exports.mw_vocabulary_size(this.handle);
   }
 
   /** The 32-bit words of a mask. */
   get maskWords() {
-    return this.library.exports.mw_vocabulary_mask_words(this.handle);
+    return this.instance.exports.mw_vocabulary_mask_words(this.handle);
   }
 
   /** The tokens that end a text. */
   get endTokens() {
-    const { exports, memory } = this.library;
+    const { exports, memory } = this.instance;
     const args = new Arguments(memory);
     try {
       const count = exports.mw_vocabulary_end_tokens(this.handle, 0, 0);
@@ -128,34 +128,34 @@ export class Vocabulary extends Handle {
 
   /** The same for logits of another width (of the model, often padded), or with other end tokens. */
   adapted({ width = 0, endTokens = null } = {}) {
-    const made = this.library.call("mw_vocabulary_adapted", (args) => [
+    const made = this.instance.call("mw_vocabulary_adapted", (args) => [
       this.handle,
       width,
       ...(endTokens === null ? [0, 0] : args.words(endTokens)),
     ]);
-    return new Vocabulary(this.library, made);
+    return new Vocabulary(this.instance, made);
   }
 
   /** A compiler with settings by name, such as `{whitespace: "compact"}`. */
   compiler(settings = null) {
-    const made = this.library.call("mw_compiler_new", (args) => [
+    const made = this.instance.call("mw_compiler_new", (args) => [
       this.handle,
       settings === null ? 0 : args.cString(JSON.stringify(settings)),
     ]);
-    return new Compiler(this.library, made, this);
+    return new Compiler(this.instance, made, this);
   }
 }
 
 /** Makes constraints for one vocabulary. */
 export class Compiler extends Handle {
-  constructor(library, handle, vocabulary) {
-    super(library, handle, "mw_compiler_free");
+  constructor(instance, handle, vocabulary) {
+    super(instance, handle, "mw_compiler_free");
     this.vocabulary = vocabulary;
   }
 
   #compile(kind, text) {
-    const made = this.library.call("mw_compile", (args) => [this.handle, kind, ...args.bytes(text)]);
-    return new Constraint(this.library, made, this.vocabulary);
+    const made = this.instance.call("mw_compile", (args) => [this.handle, kind, ...args.bytes(text)]);
+    return new Constraint(this.instance, made, this.vocabulary);
   }
 
   /** JSON that a schema accepts: an object, or its text, whose numbers are taken digit by digit. */
@@ -190,62 +190,62 @@ export class Compiler extends Handle {
 
 /** A language over the tokens of a vocabulary. */
 export class Constraint extends Handle {
-  constructor(library, handle, vocabulary) {
-    super(library, handle, "mw_constraint_free");
+  constructor(instance, handle, vocabulary) {
+    super(instance, handle, "mw_constraint_free");
     this.vocabulary = vocabulary;
   }
 
   /** A matcher at the start of a text: one per sequence. */
   matcher() {
-    return new Matcher(this.library, this.library.exports.mw_matcher_new(this.handle), this.vocabulary);
+    return new Matcher(this.instance, this.instance.exports.mw_matcher_new(this.handle), this.vocabulary);
   }
 }
 
 /** One sequence under a constraint. */
 export class Matcher extends Handle {
-  constructor(library, handle, vocabulary) {
-    super(library, handle, "mw_matcher_free");
+  constructor(instance, handle, vocabulary) {
+    super(instance, handle, "mw_matcher_free");
     this.vocabulary = vocabulary;
   }
 
   /** A matcher that goes on from the same text by itself. */
   fork() {
-    return new Matcher(this.library, this.library.exports.mw_matcher_fork(this.handle), this.vocabulary);
+    return new Matcher(this.instance, this.instance.exports.mw_matcher_fork(this.handle), this.vocabulary);
   }
 
   /** Takes one token; an end token finishes the text. */
   accept(token) {
-    this.library.call("mw_matcher_accept", () => [this.handle, token]);
+    this.instance.call("mw_matcher_accept", () => [this.handle, token]);
   }
 
   /** Takes text or bytes, whatever tokens they may be made of: one step. */
   acceptText(text) {
-    this.library.call("mw_matcher_accept_text", (args) => [this.handle, ...args.bytes(text)]);
+    this.instance.call("mw_matcher_accept_text", (args) => [this.handle, ...args.bytes(text)]);
   }
 
   /** How many of these tokens, from the first on, could be taken one after the other. */
   validate(tokens) {
-    return this.library.call("mw_matcher_validate", (args) => [this.handle, ...args.words(tokens)]);
+    return this.instance.call("mw_matcher_validate", (args) => [this.handle, ...args.words(tokens)]);
   }
 
   /** Takes back the last steps. */
   rollback(steps) {
-    this.library.call("mw_matcher_rollback", () => [this.handle, steps]);
+    this.instance.call("mw_matcher_rollback", () => [this.handle, steps]);
   }
 
   /** The number of steps taken. */
   get steps() {
-    return this.library.exports.mw_matcher_steps(this.handle);
+    return this.instance.exports.mw_matcher_steps(this.handle);
   }
 
   /** Whether the text so far is complete. */
   get isAccepting() {
-    return this.library.exports.mw_matcher_is_accepting(this.handle) !== 0;
+    return this.instance.exports.mw_matcher_is_accepting(this.handle) !== 0;
   }
 
   /** Whether an end token was accepted. */
   get isFinished() {
-    return this.library.exports.mw_matcher_is_finished(this.handle) !== 0;
+    return this.instance.exports.mw_matcher_is_finished(this.handle) !== 0;
   }
 
   /**
@@ -263,9 +263,9 @@ export class Matcher extends Handle {
       within === null
         ? ["mw_matcher_fill_mask", (args) => [this.handle, ...place(args)]]
         : ["mw_matcher_fill_mask_within", (args) => [this.handle, within, ...place(args)]];
-    return this.library.call(name, values, () => {
+    return this.instance.call(name, values, () => {
       const mask = row ?? new Uint32Array(words);
-      mask.set(this.library.memory.words(at, words));
+      mask.set(this.instance.memory.words(at, words));
       return mask;
     });
   }
@@ -291,52 +291,52 @@ export class Matcher extends Handle {
   /** The fewest tokens that complete the text, the end token not counted. */
   tokensToFinish() {
     let at = 0;
-    return this.library.call(
+    return this.instance.call(
       "mw_matcher_tokens_to_finish",
       (args) => [this.handle, (at = args.room(4))],
-      () => this.library.memory.word(at),
+      () => this.instance.memory.word(at),
     );
   }
 
   /** The bytes that come next in any text, at most `limit`. */
   forcedBytes(limit = 4096) {
     let at = 0;
-    return this.library.call(
+    return this.instance.call(
       "mw_matcher_forced_bytes",
       (args) => [this.handle, (at = args.room(limit)), limit],
-      (count) => this.library.memory.bytes(at, Math.min(count, limit)).slice(),
+      (count) => this.instance.memory.bytes(at, Math.min(count, limit)).slice(),
     );
   }
 
   /** The reason that a token is allowed or not, in words. */
   explain(token) {
-    return this.library.call("mw_matcher_explain", () => [this.handle, token], (at) => this.library.taken(at));
+    return this.instance.call("mw_matcher_explain", () => [this.handle, token], (at) => this.instance.taken(at));
   }
 
   /** The texts that may come next, in words. */
   expected() {
-    return this.library.call("mw_matcher_expected", () => [this.handle], (at) => this.library.taken(at));
+    return this.instance.call("mw_matcher_expected", () => [this.handle], (at) => this.instance.taken(at));
   }
 }
 
 /** Maskwright, loaded. */
 export class Maskwright {
-  #library;
+  #instance;
 
-  constructor(library) {
-    this.#library = library;
+  constructor(instance) {
+    this.#instance = instance;
   }
 
   /** The version of the library. */
   get version() {
-    return this.#library.memory.text(this.#library.exports.mw_version());
+    return this.#instance.memory.text(this.#instance.exports.mw_version());
   }
 
   /** The vocabulary of a `tokenizer.json`: its text, or the object that it is. */
   vocabularyFromTokenizerJson(json) {
     const text = typeof json === "string" ? json : JSON.stringify(json);
-    const made = this.#library.call("mw_vocabulary_from_json", (args) => args.bytes(text));
-    return new Vocabulary(this.#library, made);
+    const made = this.#instance.call("mw_vocabulary_from_json", (args) => args.bytes(text));
+    return new Vocabulary(this.#instance, made);
   }
 
   /**
@@ -344,8 +344,8 @@ export class Maskwright {
    * `endTokens` are the ids that end a text.
    */
   vocabularyFromTokens(tokens, { endTokens = [] } = {}) {
-    const { memory } = this.#library;
-    const made = this.#library.call("mw_vocabulary_from_tokens", (args) => {
+    const { memory } = this.#instance;
+    const made = this.#instance.call("mw_vocabulary_from_tokens", (args) => {
       const table = args.room(TOKEN_BYTES * tokens.length);
       tokens.forEach((token, id) => {
         const special = token?.special !== undefined;
@@ -357,7 +357,7 @@ export class Maskwright {
       });
       return [table, tokens.length, ...args.words(endTokens)];
     });
-    return new Vocabulary(this.#library, made);
+    return new Vocabulary(this.#instance, made);
   }
 }
 
@@ -379,8 +379,8 @@ async function compiled(source) {
  */
 export async function load(source) {
   const module = await compiled(source);
-  let instance = null;
+  let instance;
   instance = await WebAssembly.instantiate(module, imports(module, () => instance.exports.memory));
   instance.exports._initialize?.();
-  return new Maskwright(new Library(instance));
+  return new Maskwright(new Instance(instance));
 }

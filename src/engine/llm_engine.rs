@@ -374,15 +374,16 @@ impl Engine {
             return Err(Error::new(ErrorKind::Request, message)
                 .with_help("ask for at least one, and raise `best_of` or the number of beams"));
         }
+        let beams = request.beam.map_or(1, |beam| beam.width);
         let together = match &request.labels {
             // The prompt's own blocks beside them.
             Some(_) => CONTEXTS_PER_PASS + 1,
-            None => request.beam.map_or(1, |beam| beam.width),
+            None => beams,
         };
         let len = prompt.tokens.len();
         let context = loop_state::context_length(self.model(), &self.options, together, len);
         if context <= len {
-            return Err(loop_state::too_long_for_cache(len, context, together));
+            return Err(loop_state::too_long_for_cache(len, context, beams));
         }
         let longest = request.labels.as_ref().map(Labels::longest);
         // A label and its end token.

@@ -307,18 +307,23 @@ pub(crate) fn context_length(
     model.context_length().min((shared + own.saturating_sub(1)) * KV_BLOCK_SIZE)
 }
 
-/// The error for a prompt that the KV cache does not hold beside so many texts that are written together.
-pub(crate) fn too_long_for_cache(prompt: usize, most: usize, together: usize) -> Error {
-    let message = match together {
-        1 => format!("a prompt of {prompt} tokens needs more than the KV cache has"),
-        _ => format!(
-            "a prompt of {prompt} tokens and {together} texts after it need more than the KV cache has"
+/// The error for a prompt that the KV cache does not hold, beside so many beams; 1 without beam search.
+pub(crate) fn too_long_for_cache(prompt: usize, most: usize, beams: usize) -> Error {
+    let most = most.saturating_sub(1);
+    let (message, shorter) = match (beams, most) {
+        (1, _) => (
+            format!("a prompt of {prompt} tokens needs more than the KV cache has"),
+            format!("shorten it to {most} tokens"),
         ),
-    };
-    let shorter = match most.saturating_sub(1) {
-        0 => "ask for fewer beams".to_owned(),
-        most if together > 1 => format!("ask for fewer beams, shorten it to {most} tokens"),
-        most => format!("shorten it to {most} tokens"),
+        (_, most) => (
+            format!(
+                "a prompt of {prompt} tokens and {beams} beams need more than the KV cache has"
+            ),
+            match most {
+                0 => "ask for fewer beams".to_owned(),
+                _ => format!("ask for fewer beams, shorten the prompt to {most} tokens"),
+            },
+        ),
     };
     let help = format!("{shorter}, or give the engine a larger KV cache");
     Error::new(ErrorKind::Context, message).with_help(help)

@@ -218,6 +218,8 @@ mod tests {
         assert_eq!(context(json!({}))?, 2048);
         assert_eq!(context(json!({"max_position_embeddings": 1024.0}))?, 1024);
         assert!(context(json!({"max_position_embeddings": 1024.5})).is_err());
+        let layers = with(json!({"num_hidden_layers": 99_999_999})).unwrap_err().to_string();
+        assert!(layers.contains("/num_hidden_layers") && layers.contains("10000"), "{layers}");
         let mistral = json!({"model_type": "mistral", "num_attention_heads": 16});
         assert_eq!(context(mistral.clone())?, 131_072);
         let qwen2 = json!({"model_type": "qwen2", "num_attention_heads": 32});

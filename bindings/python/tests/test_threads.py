@@ -1,4 +1,4 @@
-"""Threads that share compilers, constraints and matchers, as they run in builds of CPython without its lock."""
+"""Threads that share compilers, constraints and matchers, as free-threaded builds of CPython run them."""
 
 import json
 import sys
@@ -79,7 +79,7 @@ def test_one_matcher_serves_one_call_at_a_time():
     assert matcher.steps == 200 * THREADS
 
 
-def test_the_lock_of_the_interpreter_stays_off():
+def test_the_gil_stays_off_in_free_threaded_builds():
     is_on = getattr(sys, "_is_gil_enabled", lambda: True)()
     free_threaded = "free-threading" in sys.version
     assert is_on != free_threaded

@@ -16,8 +16,8 @@
 //!
 //! Only terminals that may begin with what ends a comment have a second form, so other grammars stay as they
 //! are. Of `/;[^\n]*\n?/` the matches without a line break are open, the others closed. Ignored text of which two
-//! ends go on in different ways, ignored texts that may follow each other and go
-//! on in different ways, and those before grammars in other notations may still end early.
+//! ends go on in different ways, ignored texts that may follow each other and go on in different ways, and those
+//! before grammars in other notations may still end early.
 
 use rustc_hash::FxHashMap;
 

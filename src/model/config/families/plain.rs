@@ -57,10 +57,10 @@ impl Defaults {
     }
 }
 
-/// The names of a model of text alone.
 /// Layers of a model; the largest published ones have some 130.
 const MAX_LAYERS: usize = 10_000;
 
+/// The names of a model of text alone.
 const PREFIXES: &[Prefixes] = &[Prefixes { decoder: "model.", head: "" }];
 
 /// Reads a decoder with the same rotary positions in all layers.
@@ -205,7 +205,6 @@ fn config_of(
     })
 }
 
-/// Reads a model without attention, whose layers are no decoder's.
 /// Errors on more layers than any model has: each takes memory before its weights are looked for.
 fn check_layers(fields: &ConfigFields<'_>, layers: usize) -> Result<()> {
     if layers > MAX_LAYERS {
@@ -215,6 +214,7 @@ fn check_layers(fields: &ConfigFields<'_>, layers: usize) -> Result<()> {
     Ok(())
 }
 
+/// Reads a model without attention, whose layers are no decoder's.
 pub(super) fn read_without_attention(
     fields: &ConfigFields<'_>,
     defaults: &Defaults,
