@@ -76,7 +76,8 @@ fn references_lead_to_the_files_of_a_folder() {
         assert_eq!(ran.code, 0, "{command:?}: {}", ran.err);
     }
     let tools = r#"[{"name": "f", "parameters": {"$ref": "https://example.org/x/word.json"}}]"#;
-    let ran = run(&["generate", "--prompt", "x", "--tools", tools, "--resources", &base]);
+    let generate = ["generate", "--prompt", "x", "--tool-choice", "required", "--tools", tools];
+    let ran = run(&[&generate[..], &["--resources", &base]].concat());
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains(r#""arguments":"yes""#) || ran.out.contains(r#""arguments":"no""#));
 }

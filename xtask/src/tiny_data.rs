@@ -91,13 +91,13 @@ fn draw(words: &mut Words<'_>, course: Course) -> Example {
         Course::Full => match words.rng.random_range(0..100) {
             0 | 1 => unnamed(recall::repeat(words)),
             2..=4 => unnamed(recall::pairs(words, 5)),
-            5..=10 => tools::request(words),
-            11..=25 => new_tools::request(words),
-            26..=45 => templates::request(words),
-            46..=52 => unnamed(notes::note(words)),
-            53..=69 => templated(words),
-            70..=72 => unnamed(several(words)),
-            73..=75 => unnamed(introduction(words)),
+            5..=8 => tools::request(words),
+            9..=20 => new_tools::request(words),
+            21..=46 => templates::request(words),
+            47..=51 => unnamed(notes::note(words)),
+            52..=73 => templated(words),
+            74..=76 => unnamed(several(words)),
+            77..=79 => unnamed(introduction(words)),
             _ => {
                 let named = one_in(words.rng, 2);
                 record(words, named, Missing::Seldom)

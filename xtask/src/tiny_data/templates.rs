@@ -27,6 +27,9 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     include_str!("../../data/tiny_tool_templates.txt").split("\n\n").map(tool).collect()
 });
 
+/// The tools before and after a tool in the file that are told as its relatives.
+const RELATIVES: usize = 8;
+
 enum Part {
     Text(String),
     Slot(Slot),
@@ -186,14 +189,23 @@ pub fn sentence(words: &mut Words<'_>) -> (String, Map<String, Value>) {
 
 /// A request, the tools that the model is told of, and the call of one of them.
 pub fn request(words: &mut Words<'_>) -> Draft {
-    let mut order: Vec<usize> = (0..TOOLS.len()).collect();
-    let (chosen, _) = order.partial_shuffle(words.rng, 4);
-    let chosen: Vec<&Tool> = chosen.iter().map(|at| &TOOLS[*at]).collect();
-    let (prompt, call, told) = call(words, chosen[0]);
+    let called = words.rng.random_range(0..TOOLS.len());
+    let (prompt, call, told) = self::call(words, &TOOLS[called]);
     let mut tools = vec![told];
     let mut names: HashSet<Value> = HashSet::from([call["name"].clone()]);
-    for other in &chosen[1..words.rng.random_range(1..=chosen.len())] {
-        let (_, call, told) = self::call(words, other);
+    let beside_relatives = one_in(words.rng, 3);
+    for _ in 0..words.rng.random_range(0..=3) {
+        let other = if beside_relatives {
+            // The file has tools of one subject side by side.
+            let first = called.saturating_sub(RELATIVES);
+            words.rng.random_range(first..TOOLS.len().min(called + RELATIVES + 1))
+        } else {
+            words.rng.random_range(0..TOOLS.len())
+        };
+        if other == called {
+            continue;
+        }
+        let (_, call, told) = self::call(words, &TOOLS[other]);
         if names.insert(call["name"].clone()) {
             let at = words.rng.random_range(0..=tools.len());
             tools.insert(at, told);
