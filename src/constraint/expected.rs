@@ -58,7 +58,11 @@ impl Expected {
 
 /// A byte as messages write it.
 pub(super) fn show(byte: u8) -> String {
-    format!("`{}`", std::ascii::escape_default(byte))
+    match byte {
+        b' ' => "a blank".to_owned(),
+        b'"' | b'\'' => format!("`{}`", char::from(byte)),
+        byte => format!("`{}`", std::ascii::escape_default(byte)),
+    }
 }
 
 /// The error of a rejected token or byte.

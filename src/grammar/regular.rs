@@ -6,6 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::form::{Attribute, Grammar, Node, NodeId, RuleId};
+use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regular::{Language, Languages, Utf8, any_text, arena_copy};
 
@@ -107,6 +108,7 @@ impl RegularReader<'_> {
         if depth > MAX_DEPTH {
             return Err(self.error(rule, "is nested too deep"));
         }
+        deadline::check()?;
         let grammar = self.grammar;
         let depth = depth + 1;
         match grammar.node(id) {

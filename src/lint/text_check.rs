@@ -163,6 +163,11 @@ impl Rejection {
         option: Option<String>,
         schema: Option<&Value>,
     ) -> Result<Self> {
+        // Where a character is broken off, the byte that follows is refused: the fault is the character's.
+        let broken = std::str::from_utf8(text).err().map(|error| error.valid_up_to());
+        let broken = broken.filter(|&start| start < byte && byte - start < 4);
+        let refused = byte;
+        let byte = broken.unwrap_or(byte);
         // A byte may be one within a character: that is what is shown. What is no UTF-8 is shown as
         // what stands for it.
         let (shown, at) = match std::str::from_utf8(text) {
@@ -180,6 +185,9 @@ impl Rejection {
         let excerpt = caret_excerpt(&shown, at);
         let found = match (text.get(byte), shown[at..].chars().next()) {
             (None, _) | (_, None) => "the text ends too early".to_owned(),
+            (Some(byte), _) if broken.is_some() => {
+                format!("byte 0x{byte:02x} begins no character of UTF-8")
+            }
             (Some(byte), Some(char::REPLACEMENT_CHARACTER)) => format!("byte 0x{byte:02x}"),
             (_, Some(c)) => quoted(c),
         };
@@ -193,12 +201,13 @@ impl Rejection {
             parts = sources_around(matcher, text, byte)?;
         }
         let expected = match forced.chars().count() {
+            _ if broken.is_some() => "a text in UTF-8".to_owned(),
             0 | 1 => expected.describe(),
             _ => format!("`{}`", escaped(&forced)),
         };
         let fault = match schema {
             Some(schema) if option.is_none() => {
-                let sources = match text.get(byte) {
+                let sources = match text.get(refused) {
                     Some(b'}') => sources_of_key(matcher)?,
                     _ => parts.clone(),
                 };

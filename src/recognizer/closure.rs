@@ -72,6 +72,8 @@ pub(super) struct Closure {
     pub(super) text: Option<Vec<u8>>,
     /// Positions and stacks that one closure may visit.
     max_visited: usize,
+    /// The most sets of stacks that there may be after a run.
+    max_stacks: usize,
 }
 
 /// The end of the one path from a start.
@@ -89,6 +91,10 @@ pub(super) fn too_many_states(limit: usize) -> Error {
         .with_help("make the grammar less ambiguous, or raise the limit `states_per_step`")
         .with_limit(LimitName::StatesPerStep)
 }
+
+/// Sets of stacks that a run may make for each position that it may visit. Calls of nullable rules within each
+/// other can make twice as many with each level.
+const STACKS_PER_POSITION: usize = 16;
 
 /// Follows a start as long as one path leads on, which is the common case and needs no memory.
 fn follow_only_path(
@@ -194,6 +200,8 @@ impl Closure {
             }
         }
         self.max_visited = max_visited;
+        self.max_stacks =
+            stacks.len().saturating_add(max_visited.saturating_mul(STACKS_PER_POSITION));
         self.clear();
         for i in 0..self.starts.len() {
             let (position, stack) = self.starts[i];
@@ -302,7 +310,9 @@ impl Closure {
                 self.todo.push((position, stack));
             }
         }
-        if self.todo.len() + self.reached.len() + self.returned.len() > self.max_visited {
+        if self.todo.len() + self.reached.len() + self.returned.len() > self.max_visited
+            || stacks.len() > self.max_stacks
+        {
             return Err(too_many_states(self.max_visited));
         }
         Ok(())

@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 
 use super::budget_counter::{BudgetChanges, SCOPE, counts_tokens};
 use super::item::{ACCEPT, BOTTOM, PointId, StackId};
+use crate::deadline;
 use crate::error::{Error, ErrorKind, LimitName, Result};
 
 /// The counter of a frame that a call has pushed: a counted repeat at its point has not run yet.
@@ -90,6 +91,12 @@ impl ReturnStacks {
         &self.sets[id.0 as usize]
     }
 
+    /// The number of sets so far.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.sets.len()
+    }
+
     pub(super) fn intern(&mut self, frames: Frames) -> Result<StackId> {
         if let Some(&id) = self.ids.get(&frames) {
             return Ok(id);
@@ -137,6 +144,7 @@ impl ReturnStacks {
         if let Some(known) = self.known_union(a, b) {
             return Ok(known);
         }
+        deadline::check()?;
         // The sets below are merged first; by a stack of its own, since sets may be as deep as the
         // limit allows.
         let mut todo = vec![(a, b)];

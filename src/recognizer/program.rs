@@ -34,7 +34,7 @@ use tables::{KeyChoiceTable, PointTable, ProgramTables};
 use super::byte_coverage::ByteCoverage;
 use super::item::{KeyChoiceId, PointId, RETURN};
 use super::point::{CaptureTarget, Point, Span, TokenSpan};
-use crate::error::{ConstraintPart, Error, ErrorKind, Result};
+use crate::error::{ConstraintPart, Error, ErrorKind, Result, listed};
 use crate::grammar::analysis::least_fixed_point;
 use crate::grammar::key_choice::{KeyChoice, KeyRank, KeyStep};
 use crate::grammar::normal::normalize;
@@ -323,8 +323,7 @@ impl Program {
             _ => false,
         });
         if !productive[grammar.rule(grammar.start()).body().index()] {
-            return Err(Error::new(ErrorKind::Unsatisfiable, "no text satisfies the constraint")
-                .with_help("look for parts that exclude each other"));
+            return Err(unsatisfiable(&grammar));
         }
         check_nesting(&grammar)?;
         let mut points = PointTable::new(limits);
@@ -532,4 +531,19 @@ impl Program {
         answers.capture_targets.insert((tag, text.map(Box::from)), point);
         Ok(point)
     }
+}
+/// The error for a grammar of which no text is accepted.
+fn unsatisfiable(grammar: &Grammar) -> Error {
+    let none = "no text satisfies the constraint";
+    // With every terminal taken to have a text, what is left are rules that call themselves without an end.
+    let ends = least_fixed_point(grammar, |_, _| true);
+    if ends[grammar.rule(grammar.start()).body().index()] {
+        return Error::new(ErrorKind::Unsatisfiable, none)
+            .with_help("look for parts that exclude each other");
+    }
+    let endless = grammar.rules().iter().filter(|rule| !ends[rule.body().index()]);
+    let names: Vec<&str> = endless.map(|rule| rule.name()).collect();
+    let message = format!("{none}: each way through {} comes back to it", listed(&names));
+    Error::new(ErrorKind::Unsatisfiable, message)
+        .with_help("add an alternative that calls none of them")
 }

@@ -131,7 +131,7 @@ impl fmt::Debug for ByteSet {
         let mut bytes = self.iter().peekable();
         while let Some(first) = bytes.next() {
             let mut last = first;
-            while let Some(next) = bytes.next_if(|&b| b - 1 == last) {
+            while let Some(next) = bytes.next_if(|&b| b - 1 == last && are_of_one_range(last, b)) {
                 last = next;
             }
             f.write_str(&shown(first))?;
@@ -142,6 +142,18 @@ impl fmt::Debug for ByteSet {
         }
         f.write_str("]")
     }
+}
+
+/// Whether a reader knows what lies between two bytes: digits, letters of one case, what is not printed.
+fn are_of_one_range(a: u8, b: u8) -> bool {
+    let kind = |byte: u8| match byte {
+        b'0'..=b'9' => 0,
+        b'A'..=b'Z' => 1,
+        b'a'..=b'z' => 2,
+        b'!'..=b'~' => 3,
+        _ => 4,
+    };
+    kind(a) == kind(b) && kind(a) != 3
 }
 
 /// A byte as it stands in a class of a pattern; the space is escaped to be visible.
@@ -168,7 +180,7 @@ mod tests {
         assert!(ByteSet::range(9, 8).is_empty());
         assert_eq!(format!("{digits:?}"), "[0-9]");
         let others: ByteSet = b" \"-[]\\^\n".iter().copied().collect();
-        assert_eq!(format!("{others:?}"), r#"[\n\x20"\-\[-\^]"#);
+        assert_eq!(format!("{others:?}"), r#"[\n\x20"\-\[\\\]\^]"#);
         assert_eq!(ByteSet::ALL.iter().count(), 256);
     }
 

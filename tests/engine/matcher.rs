@@ -1,6 +1,7 @@
 //! The engine on small grammars, where the right answer is plain to see.
 #![allow(clippy::unwrap_used)]
 
+use maskwright::ebnf::Dialect;
 use maskwright::grammar::{Grammar, GrammarBuilder, SpecialToken};
 use maskwright::{Compiler, Constraint, ErrorKind, Limits, Vocabulary};
 
@@ -238,6 +239,36 @@ fn rejections_say_what_was_expected() {
     assert_eq!(m.forced_bytes(9).unwrap(), b"");
     let c = Compiler::new(bytes()).choice(&["hello world", "hello there"]).unwrap();
     assert_eq!(c.matcher().forced_bytes(99).unwrap(), b"hello ");
+}
+
+#[test]
+fn rules_that_only_come_back_to_themselves_are_named() {
+    let grammar = |text| Compiler::new(bytes()).grammar(text, Dialect::Gbnf).unwrap_err();
+    let error = grammar("root ::= \"x\" b\nb ::= \"y\" b | \"z\" b");
+    assert_eq!(error.kind(), ErrorKind::Unsatisfiable);
+    assert!(
+        error.to_string().contains("each way through rule `root`, rule `b` comes back to it"),
+        "{error}"
+    );
+}
+
+/// Each rule is twice as long as the next one.
+#[test]
+fn rules_that_double_reach_a_limit() {
+    let limits = Limits { language_states: 20_000, ..Limits::default() };
+    let compiler = Compiler::new(bytes()).with_limits(limits);
+    let rules: String = (0..60).map(|i| format!("r{i} ::= r{} r{}\n", i + 1, i + 1)).collect();
+    let text = format!("root ::= r0\n{rules}r60 ::= \"a\" | \"\"\n");
+    let accepts = |constraint: Constraint| {
+        let mut matcher = constraint.matcher();
+        matcher.accept_bytes(b"aa").map(|()| matcher.is_accepting())
+    };
+    let result = compiler.grammar(&text, Dialect::Gbnf).and_then(accepts);
+    assert!(
+        result.as_ref().map_or_else(|e| e.kind() == ErrorKind::Limit, |&yes| yes),
+        "{result:?}"
+    );
+    assert!(!maskwright::ebnf::parse(&text, Dialect::Gbnf, &()).unwrap().accepts_every_text());
 }
 
 #[test]

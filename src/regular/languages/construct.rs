@@ -59,6 +59,10 @@ impl Languages {
         if b == Language::EPSILON {
             return a;
         }
+        if self.arena.len() > self.budget.max_states {
+            // What is twice as long each time would fill the memory before the next row reports the limit.
+            return self.intern(Expression::Concat(a, b));
+        }
         // Unfold the left spine: expressions are right-nested.
         let mut firsts = Vec::new();
         let mut last = a;
@@ -66,6 +70,7 @@ impl Languages {
             firsts.push(x);
             last = y;
         }
+        deadline::spend(firsts.len() / PARTS_PER_MICROSECOND);
         let mut result = join(self, last, b);
         while let Some(x) = firsts.pop() {
             result = join(self, x, result);

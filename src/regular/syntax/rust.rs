@@ -33,8 +33,15 @@ pub(crate) fn parse(text: &str) -> Result<Pattern> {
             regex_syntax::Error::Translate(e) => (e.span().start.offset, e.kind().to_string()),
             other => (0, other.to_string()),
         };
-        error_at(rewritten.place(byte), message)
-            .with_help("write it in the syntax of Rust's `regex` crate")
+        let help = match &e {
+            regex_syntax::Error::Translate(e)
+                if matches!(e.kind(), regex_syntax::hir::ErrorKind::InvalidUtf8) =>
+            {
+                "leave out the flag `-u`: what a pattern matches is UTF-8"
+            }
+            _ => "write it in the syntax of Rust's `regex` crate",
+        };
+        error_at(rewritten.place(byte), message).with_help(help)
     })?;
     convert(&hir, &rewritten)
 }
