@@ -56,6 +56,7 @@ pub use bounds::Bounds;
 pub use coverage::{Coverage, Reached};
 
 use crate::constraint::Constraint;
+use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use choices::Choices;
 use distances::{Distances, INFINITE};
@@ -179,12 +180,21 @@ impl Texts {
             return Err(self.unfit("the least number of bytes exceeds the greatest"));
         }
         let start = self.program.start()?;
+        let mut too_deep = None;
         for tries in 0..MAX_TRIES {
             let seeks_new = seeks_new && tries < MAX_SEEKING_TRIES;
             self.distances.update(&self.program, seeks_new.then_some(&self.visits))?;
             let least = self.distances.least(start);
             if least as usize > self.bounds.max_bytes {
                 return Err(self.unfit(&format!("the shortest text has {least} bytes")));
+            }
+            let most = self.distances.most(start);
+            if most != INFINITE && (most as usize) < min_bytes {
+                return Err(self.unfit(&format!("no text has more than {most} bytes")));
+            }
+            let depth = self.distances.depth(start);
+            if self.bounds.max_depth.is_some_and(|most| (depth as usize) > most) {
+                return Err(self.unfit(&format!("each text is {depth} calls deep or more")));
             }
             let walk = TextWalk::new(
                 &self.program,
@@ -207,12 +217,23 @@ impl Texts {
             if text.len() < self.bounds.min_bytes {
                 continue;
             }
-            // Never seen to fail; a text that the matcher refuses is not returned.
-            if !self.accepts(&text)? {
-                let message = format!("the matcher refuses {:?}", String::from_utf8_lossy(&text));
-                return Err(Error::new(ErrorKind::Rejected, message));
+            // A text may nest deeper than a matcher follows; others of its length may not.
+            match self.accepts(&text) {
+                Ok(true) => return Ok(text),
+                // Never seen to happen; a text that the matcher refuses is not returned.
+                Ok(false) => {
+                    let text = String::from_utf8_lossy(&text);
+                    let message = format!("the matcher refuses {text:?}");
+                    return Err(Error::new(ErrorKind::Rejected, message));
+                }
+                Err(error) if error.kind() == ErrorKind::Limit && !deadline::is_over() => {
+                    too_deep = Some(error);
+                }
+                Err(error) => return Err(error),
             }
-            return Ok(text);
+        }
+        if let Some(error) = too_deep {
+            return Err(error);
         }
         let message = match self.program.shortest_bytes(start) {
             Some(bytes) if bytes as usize > self.bounds.max_bytes => {

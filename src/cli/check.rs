@@ -30,6 +30,9 @@ pub(super) struct Args {
     /// A file, or `-`, with one text a line; answers one JSON line for each
     #[arg(long, value_name = "FILE")]
     lines: Option<PathBuf>,
+    /// The texts of --lines end with a NUL byte instead of a line break, as `sample -0` writes them
+    #[arg(short = '0', long, requires = "lines")]
+    null: bool,
     /// Writes the text in the tokens of this vocabulary, each allowed by the mask: a
     /// tokenizer.json, .tiktoken or .gguf file, a model of the hub (ORG/NAME, without its weights), or `tiny`; without it, in single bytes
     #[arg(long, value_name = "T")]
@@ -60,7 +63,8 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     };
     let constraint = &args.constraint;
     // By rules, so that it is the innermost rule that is named.
-    let compiled = constraint.require_by_rules(&compiler)?;
+    let compiled = constraint.require_by_rules(&compiler);
+    let compiled = compiled.map_err(|error| named_tokens(error, args.tokenizer.is_some()))?;
     let schema = constraint.schema_value();
     let mut check = TextCheck::new(&compiled).with_schema(schema.as_ref());
     if args.tokenizer.is_some() {
@@ -85,14 +89,19 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     if let Some(file) = &args.lines {
         let open = input::open(file).map_err(|error| unreadable(file, error))?;
         let mut lines = BufReader::new(open);
+        let end = if args.null { b'\0' } else { b'\n' };
         for number in 1.. {
             let mut line = Vec::new();
             let most = input::MAX_INPUT_BYTES as u64 + 1;
-            let length = lines.by_ref().take(most).read_until(b'\n', &mut line);
+            let length = lines.by_ref().take(most).read_until(end, &mut line);
             if length.map_err(|error| unreadable(file, error))? == 0 {
                 break;
             }
-            let line = without_line_break(&line);
+            let line = if args.null {
+                line.strip_suffix(b"\0").unwrap_or(&line)
+            } else {
+                without_line_break(&line)
+            };
             if line.len() > input::MAX_INPUT_BYTES {
                 let error = input::too_large("a line", file).at_line_column(number, 1);
                 return Err(error.with_help("give a file with one text a line").into());
@@ -126,6 +135,14 @@ fn without_line_break(text: &[u8]) -> &[u8] {
 pub(super) fn compiler_of_texts() -> Result<Compiler> {
     let bytes = (0..=u8::MAX).map(|byte| Some(vec![byte])).collect();
     Ok(Compiler::new(Vocabulary::from_tokens(bytes, &[], &[])?).without_token_budgets())
+}
+
+/// The error for a constraint that names tokens, where there is no tokenizer that has them.
+pub(super) fn named_tokens(error: Error, has_tokenizer: bool) -> Error {
+    if !has_tokenizer && error.message().contains("the vocabulary has no token") {
+        return error.with_help("give the tokenizer that has it, by --tokenizer");
+    }
+    error
 }
 
 /// A verdict in words; `first` is the line of the file on which the text begins.

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
+use maskwright::Compiler;
 use maskwright::sample::{Bounds, Texts};
 
 use super::check;
 use super::output::{self, OutputFormat, Stop};
 use crate::cli::args::constraint::ConstraintArgs;
+use crate::cli::args::model::vocabulary;
 use crate::cli::outcome::Outcome;
 
 #[derive(Debug, clap::Args)]
@@ -38,6 +40,10 @@ pub(super) struct Args {
     /// Lists, on standard error, the places of the constraint that no text has reached
     #[arg(long)]
     coverage: bool,
+    /// The tokenizer whose tokens the constraint names: a tokenizer.json, .tiktoken or .gguf file, a model of the
+    /// hub (ORG/NAME, without its weights), or `tiny`. Texts are those without special tokens
+    #[arg(long, value_name = "T")]
+    tokenizer: Option<String>,
     /// Ends each text with a NUL byte instead of a line break, for texts of several lines
     #[arg(short = '0', long, conflicts_with = "output")]
     null: bool,
@@ -55,11 +61,19 @@ impl Args {
 
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     let Args { min_bytes, max_bytes, max_depth, .. } = args;
-    let constraint = args.constraint.require_by_rules(&check::compiler_of_texts()?)?;
+    let compiler = match &args.tokenizer {
+        Some(tokenizer) => Compiler::new(vocabulary(tokenizer)?).without_token_budgets(),
+        None => check::compiler_of_texts()?,
+    };
+    let constraint = args.constraint.require_by_rules(&compiler);
+    let constraint =
+        constraint.map_err(|error| check::named_tokens(error, args.tokenizer.is_some()))?;
     let mut texts =
         Texts::new(&constraint, args.seed)?.within(Bounds { min_bytes, max_bytes, max_depth });
     let mut out = BufWriter::new(io::stdout().lock());
     let (mut shortest, mut longest, mut without) = (usize::MAX, 0, 0);
+    let end = if args.null { b'\0' } else { b'\n' };
+    let mut with_end = 0;
     for _ in 0..args.count {
         let mut text = texts.draw()?;
         if args.near_misses {
@@ -71,6 +85,7 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
         }
         shortest = shortest.min(text.len());
         longest = longest.max(text.len());
+        with_end += usize::from(text.contains(&end));
         match (args.output, String::from_utf8(text)) {
             (OutputFormat::Json, Ok(text)) => writeln!(out, "{}", json!({ "text": text }))?,
             // JSON has no other way to write what is no UTF-8.
@@ -79,7 +94,7 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
             }
             (OutputFormat::Text, text) => {
                 out.write_all(&text.map_or_else(|error| error.into_bytes(), String::into_bytes))?;
-                out.write_all(if args.null { b"\0" } else { b"\n" })?;
+                out.write_all(&[end])?;
             }
         }
     }
@@ -95,6 +110,16 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
         coverage.alternatives,
         coverage.steps,
     ));
+    if with_end > 0 && args.output == OutputFormat::Text {
+        let (what, cure) = if args.null {
+            ("NUL bytes", "--output json")
+        } else {
+            ("line breaks", "-0 or --output json")
+        };
+        output::note(&format!(
+            "{with_end} texts have {what} in them: {cure} tells where each ends"
+        ));
+    }
     if without > 0 {
         output::note(&format!("{without} texts have no near-miss: every edit tried is accepted"));
     }

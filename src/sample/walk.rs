@@ -30,6 +30,9 @@ use terminal_steps::TerminalSteps;
 const MAX_TRIES: u32 = 60;
 /// Failed texts before the room for longer ones is halved.
 const TRIES_PER_HALVING: usize = 8;
+/// An alternative with which the text may stay shorter than it is meant to be is chosen among all once in so
+/// many times.
+const ENDS_EARLY_ONE_IN: u32 = 4;
 /// Instructions after which a walk is given up, for each byte that the text may have.
 const MAX_INSTRUCTIONS_PER_BYTE: usize = 400;
 
@@ -102,7 +105,7 @@ impl<'a> TextWalk<'a> {
         // The more texts have failed, the sooner this one heads for its end.
         let room = room >> (tries / TRIES_PER_HALVING).min(20);
         let part = if choices.is_replaying() { 1 << 16 } else { u64::from(choices.below(1 << 16)) };
-        let target_length = min_bytes + ((room * part * part) >> 32) as usize;
+        let target_length = min_bytes.saturating_add(((room * part * part) >> 32) as usize);
         Self {
             program,
             distances,
@@ -122,7 +125,8 @@ impl<'a> TextWalk<'a> {
     /// The text from this point on.
     pub(super) fn run(mut self, start: u32) -> Result<Vec<u8>, WalkFailure> {
         let mut point = start;
-        let most_instructions = 10_000 + MAX_INSTRUCTIONS_PER_BYTE * self.bounds.max_bytes;
+        let most_instructions =
+            MAX_INSTRUCTIONS_PER_BYTE.saturating_mul(self.bounds.max_bytes).saturating_add(10_000);
         for _ in 0..most_instructions {
             deadline::check()?;
             self.distances.update(self.program, self.seeks_new.then_some(&*self.visits))?;
@@ -376,6 +380,11 @@ impl<'a> TextWalk<'a> {
             && self.bounds.max_depth.is_none_or(|most| candidate.depth <= most)
     }
 
+    /// Whether some text that goes on with a candidate is as long as this one is meant to be.
+    fn may_reach_target(&self, candidate: &WalkCandidate) -> bool {
+        self.text.len() + candidate.rest.most as usize >= self.target_length
+    }
+
     /// Chooses one of some candidates, by its index.
     fn choose(&mut self, candidates: &[WalkCandidate]) -> Result<usize, WalkFailure> {
         let mut open: Vec<usize> =
@@ -407,6 +416,11 @@ impl<'a> TextWalk<'a> {
             among.retain(|i| goal(i) == nearest);
         } else if self.text.len() + least as usize >= self.target_length && self.retries == 0 {
             among.retain(|&i| candidates[i].rest.least == least);
+        } else if self.retries == 0
+            && open.iter().any(|&i| self.may_reach_target(&candidates[i]))
+            && !self.choices.one_in(ENDS_EARLY_ONE_IN)
+        {
+            among.retain(|&i| self.may_reach_target(&candidates[i]));
         }
         let new: Vec<usize> = among.iter().copied().filter(|&i| candidates[i].is_new).collect();
         if !new.is_empty() && self.choices.one_in(2) {

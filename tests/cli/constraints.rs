@@ -451,6 +451,14 @@ fn check_says_that_a_draft_is_unknown() {
 }
 
 #[test]
+fn text_that_is_no_utf_8_is_told_at_its_broken_character() {
+    let input = file("cli-latin-1.txt", b"caf\xe9s");
+    let ran = run(&["check", "--regex", ".*", "--input", &input]);
+    let place = "cli-latin-1.txt:1:4: not accepted: byte 0xe9 begins no character of UTF-8, expected a text in UTF-8";
+    assert!(ran.out.contains(place), "{}", ran.out);
+}
+
+#[test]
 fn a_dash_is_standard_input() {
     let check = |args: &[&str], input| run_on(&[&["check"], args].concat(), input);
     let of = ["--schema", r#"{"type": "integer"}"#];
@@ -559,6 +567,20 @@ fn samples_are_by_seed_sized_and_checked() {
     assert!(ran.err.contains("3 texts have no near-miss"), "{}", ran.err);
     let ran = run(&["sample", "--choice", "a\nb", "-n", "2", "-0", "--coverage"]);
     assert_eq!(ran.out, "a\nb\0a\nb\0");
+    // What one writes the other reads, whatever stands in the texts.
+    let lines = ["--regex", "[ab\\r\\n]{0,9}"];
+    let ran = run(&[&["sample", "-n", "50", "-0"], &lines[..]].concat());
+    let drawn = file("cli-sample-0", &ran.out);
+    let ran = run(&[&["check", "-0", "--lines", &drawn, "--output", "text"], &lines[..]].concat());
+    assert_eq!((ran.code, ran.out), (0, "accepted\n".repeat(50)));
+    let ran = run(&[&["sample", "-n", "50"], &lines[..]].concat());
+    assert!(ran.err.contains("texts have line breaks in them: -0 or --output json"), "{}", ran.err);
+    // Of a grammar that names a token, with the tokenizer that has it.
+    let lark = file("cli-sample.lark", "start: <|end|> \"a\" | \"b\"\n");
+    let sample = ["sample", "--grammar", &lark, "-n", "2"];
+    let ran = run(&[&sample[..], &["--tokenizer", "tiny"]].concat());
+    assert_eq!(ran.out, "b\nb\n", "{}", ran.err);
+    assert!(run(&sample).err.contains("give the tokenizer that has it, by --tokenizer"));
     let ran = run(&["sample", "--regex", "a{9}", "--max-bytes", "8"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("the shortest text has 9 bytes"), "{}", ran.err);

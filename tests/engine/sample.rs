@@ -87,7 +87,7 @@ fn a_seed_gives_the_same_texts_everywhere() {
     assert_eq!(before, draw());
 }
 
-const GOLDEN: [&str; 4] = ["0", "--( -----w)^j", "---(( (----j)^a)^1)", "r"];
+const GOLDEN: [&str; 4] = ["0", "-vko ^ -----r", "k", "8 * ( j^d)^r"];
 
 #[test]
 fn texts_are_between_the_bounds() {
@@ -104,6 +104,25 @@ fn texts_are_between_the_bounds() {
     let choice = compiler().choice(&["a", "ddddd", "cc", "bbb"]).unwrap();
     let mut texts = Texts::new(&choice, 1).unwrap().within(bytes(3, 4));
     assert!((0..20).all(|_| texts.draw().unwrap() == b"bbb"));
+}
+
+/// Repeats and choices do not end as soon as they may.
+#[test]
+fn lengths_are_spread_up_to_the_bound() {
+    let csv =
+        "root ::= record (\"\\n\" record)*\nrecord ::= field (\",\" field)*\nfield ::= [a-z ]*";
+    let rows = compiler().grammar_by_rules(csv, Dialect::Gbnf).unwrap();
+    let any = compiler().regex("[a-z]*").unwrap();
+    for constraint in [rows, any, built_in("toml"), built_in("json")] {
+        let mut texts = Texts::new(&constraint, 1).unwrap().within(bytes(0, 400));
+        let mut lengths: Vec<usize> = (0..300).map(|_| texts.draw().unwrap().len()).collect();
+        lengths.sort_unstable();
+        let (median, long) = (lengths[150], lengths[270]);
+        assert!(median >= 4 && long >= 25 && lengths[30] < 100, "{lengths:?}");
+    }
+    let mut texts = Texts::new(&compiler().regex("a*").unwrap(), 1).unwrap();
+    texts = texts.within(bytes(0, usize::MAX));
+    assert!(texts.draw().unwrap().iter().all(|&byte| byte == b'a'));
 }
 
 /// As short as can be, without trying again; one byte less is an error that says so.
@@ -162,6 +181,26 @@ fn depth_is_bounded() {
     };
     assert_eq!([deepest(Some(0)), deepest(Some(1)), deepest(Some(4))], [0, 1, 4]);
     assert!(deepest(None) > 20);
+    // Where there is no choice, too.
+    let grammar = "root ::= \"<\" a \">\"\na ::= \"[\" b \"]\"\nb ::= \"(\" [a-c]{2} \")\"";
+    let constraint = compiler().grammar_by_rules(grammar, Dialect::Gbnf).unwrap();
+    let draw = |bounds| Texts::new(&constraint, 4).unwrap().within(bounds).draw();
+    let depth = |max_depth| Bounds { max_depth: Some(max_depth), ..Bounds::default() };
+    assert_eq!(draw(depth(2)).unwrap().len(), 8);
+    let error = draw(depth(1)).unwrap_err().to_string();
+    assert!(error.starts_with("each text is 2 calls deep or more"), "{error}");
+    let error = draw(bytes(9, 20)).unwrap_err().to_string();
+    assert!(error.starts_with("no text has more than 8 bytes"), "{error}");
+}
+
+/// Of texts that nest too deep for a matcher there are flatter ones as long.
+#[test]
+fn texts_too_deep_for_a_matcher_are_drawn_again() {
+    let limits = maskwright::Limits { depth: 30, ..Default::default() };
+    let sums = "root ::= root \"+\" root | \"(\" root \")\" | [0-9]";
+    let constraint = compiler().with_limits(limits).grammar_by_rules(sums, Dialect::Gbnf).unwrap();
+    let mut texts = Texts::new(&constraint, 2).unwrap().within(bytes(20, 60));
+    (0..50).for_each(|_| assert!(accepts(&constraint, &texts.draw().unwrap())));
 }
 
 /// The parts of two texts between what they begin and end with alike.

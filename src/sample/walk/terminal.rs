@@ -42,7 +42,8 @@ impl TextWalk<'_> {
     }
 
     /// Whether a string that may end here goes on (the second candidate). It mostly does: strings
-    /// of a few characters are more useful than those of one.
+    /// of a few characters are more useful than those of one, and where nothing else can make the text as
+    /// long as it is meant to be, it does so for longer.
     fn chooses_longer(&mut self, candidates: &[WalkCandidate; 2]) -> Result<bool, WalkFailure> {
         let is_free = candidates.iter().all(|candidate| self.fits(candidate))
             && self.text.len() + candidates[0].rest.most as usize >= self.bounds.min_bytes;
@@ -51,7 +52,8 @@ impl TextWalk<'_> {
         if !is_free || heads_for_end || self.seeks_new || candidates[1].is_new {
             return Ok(self.choose(candidates)? == 1);
         }
-        let goes_on = !self.choices.one_in(4);
+        let ends_one_in = if self.may_reach_target(&candidates[0]) { 4 } else { 16 };
+        let goes_on = !self.choices.one_in(ends_one_in);
         self.choices.record(usize::from(goes_on));
         Ok(goes_on)
     }
