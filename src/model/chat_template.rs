@@ -10,6 +10,7 @@
 
 mod python_json;
 mod strftime;
+mod told_tools;
 
 use std::cell::Cell;
 use std::io;
@@ -43,6 +44,9 @@ const TOOL: &str = "tool";
 
 /// The field of a message with the calls of tools.
 const TOOL_CALLS: &str = "tool_calls";
+
+/// The variable with the tools.
+const TOOLS: &str = "tools";
 
 /// The variable with what the model is to answer from.
 const DOCUMENTS: &str = "documents";
@@ -90,6 +94,8 @@ pub struct ChatTemplate {
     text: String,
     /// Variables with special tokens: `bos_token`, `eos_token` and others.
     tokens: Vec<(String, String)>,
+    /// Whether one of the templates tells of tools.
+    reads_tools: bool,
 }
 
 impl ChatTemplate {
@@ -131,7 +137,10 @@ impl ChatTemplate {
         }
         let tokens = tokens.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
         let text = templates.iter().map(|(_, text)| *text).collect::<Vec<_>>().join("\n");
-        Ok(Self { environment, text, tokens })
+        let reads_tools = environment
+            .templates()
+            .any(|(_, template)| template.undeclared_variables(false).contains(TOOLS));
+        Ok(Self { environment, text, tokens, reads_tools })
     }
 
     /// The template of a model folder: `chat_template.jinja`, with named ones in
@@ -197,7 +206,8 @@ impl ChatTemplate {
     }
 
     /// The prompt for a conversation, ending where the assistant is to speak if
-    /// `add_generation_prompt`. `tools` is a list of OpenAI's tool objects.
+    /// `add_generation_prompt`. `tools` is a list of OpenAI's tool objects; a template that reads none is
+    /// told of them in the text of the system message, or of the first one of the user's.
     ///
     /// Arguments of tool calls that are JSON in a string, as OpenAI's API has them, are handed over
     /// as the object that templates expect. Errors with the template's words if it refuses the
@@ -244,6 +254,13 @@ impl ChatTemplate {
         tools: Option<&Json>,
         variables: &Map<String, Json>,
     ) -> Result<String> {
+        let list = tools.and_then(Json::as_array).filter(|list| !list.is_empty());
+        if let Some(list) = list
+            && !self.reads_tools
+        {
+            let messages = told_tools::with_tools_in_text(messages, list);
+            return self.render_by(now, &messages, add_generation_prompt, None, variables);
+        }
         let documents = variables.get(DOCUMENTS);
         if documents.is_some() && !self.text.contains(DOCUMENTS) {
             let message = "the chat template reads no documents";

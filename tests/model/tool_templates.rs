@@ -77,6 +77,13 @@ const FAMILIES: &[Family] = &[
         shape: EitherOne,
     },
     Family {
+        names: &["llama3", "llama3.2"],
+        template: Template::File("meta-llama-Llama-3.2-3B-Instruct.jinja"),
+        end: &["<|eot_id|>"],
+        special: &[],
+        shape: EitherOne,
+    },
+    Family {
         names: &["mistral"],
         template: Template::File("mistralai-Mistral-Nemo-Instruct-2407.jinja"),
         end: &["</s>"],

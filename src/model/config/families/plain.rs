@@ -60,6 +60,9 @@ impl Defaults {
 /// Layers of a model; the largest published ones have some 130.
 const MAX_LAYERS: usize = 10_000;
 
+/// Numbers of a head; the largest published ones have 512.
+const MAX_HEAD_DIM: usize = 65_536;
+
 /// The names of a model of text alone.
 const PREFIXES: &[Prefixes] = &[Prefixes { decoder: "model.", head: "" }];
 
@@ -120,6 +123,14 @@ pub(super) fn read_with_inner(
         Some(default) if !fields.has("head_dim") => default,
         _ => fields.size("head_dim")?.unwrap_or(hidden_size / heads),
     };
+    // Rotary positions are computed before the shapes of tensors are compared with it.
+    if width > MAX_HEAD_DIM {
+        return Err(config_error(&format!(
+            "heads of {width} numbers are more than {MAX_HEAD_DIM}"
+        ))
+        .at_pointer("/head_dim")
+        .with_help("get a complete copy of the file"));
+    }
     let layers = defaults.size(fields, "num_hidden_layers", 0)?;
     check_layers(fields, layers)?;
     let context =
