@@ -12,7 +12,13 @@ use super::output;
 #[command(next_help_heading = "Log")]
 pub(super) struct LogArgs {
     /// Format of the log on standard error: lines for people, or a JSON object a line
-    #[arg(long, value_enum, value_name = "text|json", default_value = "text")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "text|json",
+        default_value = "text",
+        overrides_with = "log_format"
+    )]
     log_format: LogFormat,
     /// The least important events that are logged: `info` has one for each request, with its id, status,
     /// times and tokens, and `debug` also those of health checks. None contains prompts or texts

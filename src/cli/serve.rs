@@ -37,10 +37,12 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     served_model_name: Vec<String>,
     /// The address to listen on; 0.0.0.0 or :: is open to the network
+    // Of several of these the last one counts, so that those of a container's entry point can be changed.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
+    #[arg(overrides_with = "host")]
     host: IpAddr,
     /// The port to listen on; 0 takes any free one
-    #[arg(long, value_name = "PORT", default_value = "8000")]
+    #[arg(long, value_name = "PORT", default_value = "8000", overrides_with = "port")]
     port: u16,
     /// A key that requests must carry as `Authorization: Bearer KEY` (repeat the option for more);
     /// other users of the machine can see it, unlike those of --api-key-file and of the variable

@@ -279,6 +279,9 @@ impl EngineLoop {
         let mut ended = Vec::new();
         for (&id, entry) in &mut self.state.tasks {
             let Some(submission) = self.submissions.get_mut(&entry.submission) else { continue };
+            if entry.task.has_begun() {
+                submission.begin();
+            }
             submission.emit(entry.index, std::mem::take(&mut entry.task.events));
             if let Some(outcome) = entry.task.take_outcome() {
                 submission.take(entry.index, outcome);

@@ -11,6 +11,9 @@ use crate::error::{Error, Result};
 /// Receives what happens to a request that was [submitted](super::Engine::submit). It is called by the
 /// thread that drives the engine, between forward passes, and should return at once.
 pub trait Listener: Send {
+    /// The first of the request's texts has its turn: before that they waited for others to end.
+    fn on_begin(&mut self) {}
+
     /// An event of one of the request's texts, by its rank. `Break` cancels the request.
     fn on_event(&mut self, rank: usize, event: Event<'_>) -> ControlFlow<()>;
 
@@ -33,6 +36,7 @@ pub(crate) struct Submission {
     steps: Vec<Vec<super::response::Step>>,
     error: Option<Error>,
     is_cancelled: bool,
+    has_begun: bool,
     /// Whether the listener got an event since the last step.
     has_emitted: bool,
 }
@@ -54,7 +58,15 @@ impl Submission {
             steps,
             error: None,
             is_cancelled: false,
+            has_begun: false,
             has_emitted: false,
+        }
+    }
+
+    /// Tells the listener, once, that a task has its turn.
+    pub(crate) fn begin(&mut self) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.listener.on_begin();
         }
     }
 

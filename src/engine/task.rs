@@ -149,6 +149,11 @@ impl Task {
         }
     }
 
+    /// Whether it has had its turn.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.clock.began.is_some()
+    }
+
     /// Counts a forward pass, in which one of its branches may have got logits.
     pub(crate) fn count_pass(&mut self, has_logits: bool, passes: Passes) {
         self.passes.model += 1;

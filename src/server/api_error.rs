@@ -240,7 +240,10 @@ impl ApiError {
         let mut this = Self::from_engine(error);
         if error.limit() == Some(LimitName::MaxTokens) {
             let cure = match max_tokens_field {
-                Some(field) => format!("raise `{field}`, or write `\"budget\": false`"),
+                Some(field) => format!(
+                    "raise `{field}`, shorten the prompt if it leaves no more of the context, or \
+                     write `\"budget\": false`"
+                ),
                 None => "ask for more tokens, shorten the prompt, or write `\"budget\": false`"
                     .to_owned(),
             };

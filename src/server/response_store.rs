@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use axum::body::Bytes;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -15,45 +16,47 @@ const MAX_RESPONSES: usize = 4096;
 const MAX_BYTES: usize = 64 << 20;
 
 /// A response, with the conversation that it ends: all as JSON text, so that it takes the bytes that are counted.
+/// Answers share that text, however many clients ask for it at a time.
 pub(super) struct StoredResponse {
     /// As it was answered.
-    pub(super) object: Box<RawValue>,
+    pub(super) object: Bytes,
     /// The items of its own request.
-    pub(super) input: Vec<Box<RawValue>>,
+    pub(super) input: Vec<StoredItem>,
     /// All items up to it: those of earlier responses, its input, its output.
     pub(super) conversation: Vec<StoredItem>,
 }
 
 impl StoredResponse {
     fn bytes(&self) -> usize {
-        let input: usize = self.input.iter().map(|item| item.get().len()).sum();
-        let items = self.conversation.iter();
-        let items = items.map(|item| item.json.get().len() + size_of::<StoredItem>());
-        self.object.get().len() + input + items.sum::<usize>()
+        let items = self.input.iter().chain(&self.conversation);
+        let items = items.map(|item| item.json.len() + size_of::<StoredItem>());
+        self.object.len() + items.sum::<usize>()
     }
 }
 
 /// An item of a conversation.
+#[derive(Clone)]
 pub(super) struct StoredItem {
     /// Its id, if it has one.
     pub(super) id: Option<String>,
-    pub(super) json: Box<RawValue>,
+    pub(super) json: Bytes,
 }
 
 impl StoredItem {
     /// An item that is given as values.
     pub(super) fn new(item: &Value) -> Self {
-        Self { id: item["id"].as_str().map(str::to_owned), json: json_text(item) }
+        Self { id: item["id"].as_str().map(str::to_owned), json: stored(json_text(item)) }
     }
 
     fn value(&self) -> Value {
-        parsed(&self.json)
+        // It was written by this server.
+        serde_json::from_slice(&self.json).unwrap_or_default()
     }
 }
 
-fn parsed(json: &RawValue) -> Value {
-    // It was written by this server.
-    serde_json::from_str(json.get()).unwrap_or_default()
+/// JSON text that answers share.
+pub(super) fn stored(json: Box<RawValue>) -> Bytes {
+    String::from(Box::<str>::from(json)).into()
 }
 
 /// The responses that later requests may refer to.
@@ -95,30 +98,32 @@ impl ResponseStore {
     }
 
     /// The response as it was answered.
-    pub(super) fn object(&self, id: &str) -> Option<Box<RawValue>> {
+    pub(super) fn object(&self, id: &str) -> Option<Bytes> {
         self.entries().by_id.get(id).map(|(response, _)| response.object.clone())
     }
 
     /// The items of its own request.
-    pub(super) fn input(&self, id: &str) -> Option<Vec<Value>> {
-        let input = self.entries().by_id.get(id).map(|(response, _)| response.input.clone())?;
-        Some(input.iter().map(|item| parsed(item)).collect())
+    pub(super) fn input(&self, id: &str) -> Option<Vec<StoredItem>> {
+        self.entries().by_id.get(id).map(|(response, _)| response.input.clone())
     }
 
-    /// All items up to the end of the response.
+    /// All items up to the end of the response. Parses them, which takes a while for many.
     pub(super) fn conversation(&self, id: &str) -> Option<Vec<Value>> {
-        let entries = self.entries();
-        let (response, _) = entries.by_id.get(id)?;
-        Some(response.conversation.iter().map(StoredItem::value).collect())
+        let items =
+            self.entries().by_id.get(id).map(|(response, _)| response.conversation.clone())?;
+        Some(items.iter().map(StoredItem::value).collect())
     }
 
-    /// An item of any response by its id. Ids of items are made by this server, and
+    /// An item of any response by its id, which is parsed. Ids of items are made by this server, and
     /// nobody can guess one.
     pub(super) fn item(&self, id: &str) -> Option<Value> {
-        let entries = self.entries();
-        let (response, _) = entries.by_id.get(entries.owners.get(id)?)?;
-        let mut items = response.conversation.iter();
-        items.find(|item| item.id.as_deref() == Some(id)).map(StoredItem::value)
+        let item = {
+            let entries = self.entries();
+            let (response, _) = entries.by_id.get(entries.owners.get(id)?)?;
+            let mut items = response.conversation.iter();
+            items.find(|item| item.id.as_deref() == Some(id)).cloned()
+        };
+        item.as_ref().map(StoredItem::value)
     }
 
     /// Forgets a response. Returns whether it was there.
@@ -153,8 +158,8 @@ mod tests {
     fn response(text: &str) -> StoredResponse {
         let item = json!({ "id": text });
         StoredResponse {
-            object: json_text(&json!({ "text": text })),
-            input: vec![json_text(&item)],
+            object: stored(json_text(&json!({ "text": text }))),
+            input: vec![StoredItem::new(&item)],
             conversation: vec![StoredItem::new(&item)],
         }
     }

@@ -9,13 +9,16 @@
 mod input;
 mod output;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Json;
+use axum::body::{Body, Bytes};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, Request as HttpRequest, State};
-use axum::response::Response;
-use serde_json::value::RawValue;
+use axum::http::HeaderValue;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
 use super::api_error::ApiError;
@@ -23,7 +26,8 @@ use super::app::App;
 use super::chat;
 use super::generation::respond;
 use super::request::{ChatRequest, Fields, ignoring_unknown};
-use super::work::JsonBody;
+use super::response_store::StoredItem;
+use super::work::{JsonBody, blocking};
 use crate::error::{listed, shortened};
 use input::ResponseInput;
 use output::ResponseAnswer;
@@ -34,12 +38,22 @@ pub(super) async fn create(
     request: HttpRequest,
 ) -> Result<Response, ApiError> {
     let mut body = JsonBody::read(&app, request).await?;
-    let fields = Fields::new("", std::mem::take(&mut body.value))?;
-    let read = || {
-        let (input, chat) = ResponseInput::read(fields, &app.responses)?;
-        Ok((input, ChatRequest::read(chat, &app.names, &app.generation).map_err(input::renamed)?))
+    // What was stored is parsed again, and may be far longer than the request that names it.
+    let is_stored = |item: &Value| item["type"] == "item_reference";
+    let refers = !body.value["previous_response_id"].is_null()
+        || body.value["input"].as_array().is_some_and(|items| items.iter().any(is_stored));
+    if refers {
+        body.take_turn(&app).await?;
+    }
+    let value = std::mem::take(&mut body.value);
+    let reader = Arc::clone(&app);
+    let read = move || {
+        let (input, chat) = ResponseInput::read(Fields::new("", value)?, &reader.responses)?;
+        let chat = ChatRequest::read(chat, &reader.names, &reader.generation);
+        Ok((input, chat.map_err(input::renamed)?))
     };
-    let ((input, chat), ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
+    let ignores = app.ignore_unknown_fields;
+    let ((input, chat), ignored) = blocking(move || ignoring_unknown(ignores, read)).await??;
     let prepared = chat::prepare(&app, body, chat).await.map_err(input::renamed)?;
     let writer = ResponseAnswer::new(&app, input, &prepared.protocol);
     respond(&app, prepared, writer, &ignored).await.map_err(input::renamed)
@@ -88,7 +102,7 @@ pub(super) async fn get(
     State(app): State<Arc<App>>,
     id: PathId,
     RawQuery(query): RawQuery,
-) -> Result<Json<Box<RawValue>>, ApiError> {
+) -> Result<Response, ApiError> {
     let id = response_id(id);
     // Everything that could be included is in the response.
     let known = ["stream", "include", "include[]", "include_obfuscation"];
@@ -98,7 +112,8 @@ pub(super) async fn get(
             return Err(ApiError::field("stream", message));
         }
     }
-    app.responses.object(&id).map(Json).ok_or_else(|| ApiError::unknown_response(&id))
+    let object = app.responses.object(&id).ok_or_else(|| ApiError::unknown_response(&id))?;
+    Ok(json_pieces(vec![object]))
 }
 
 /// Forgets a stored response.
@@ -136,7 +151,7 @@ pub(super) async fn input_items(
     State(app): State<Arc<App>>,
     id: PathId,
     RawQuery(query): RawQuery,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Response, ApiError> {
     let id = response_id(id);
     let mut items = app.responses.input(&id).ok_or_else(|| ApiError::unknown_response(&id))?;
     let known = ["order", "after", "limit", "include", "include[]"];
@@ -160,7 +175,7 @@ pub(super) async fn input_items(
         items.reverse();
     }
     if let Some(after) = after {
-        let Some(at) = items.iter().position(|item| item["id"] == after) else {
+        let Some(at) = items.iter().position(|item| item.id.as_deref() == Some(after)) else {
             let message = format!("names `{}`, which is no item of this list", shortened(after));
             return Err(ApiError::field("after", message));
         };
@@ -168,12 +183,33 @@ pub(super) async fn input_items(
     }
     let has_more = items.len() > limit;
     items.truncate(limit);
-    let id_of = |item: Option<&Value>| item.map_or(Value::Null, |item| item["id"].clone());
-    Ok(Json(json!({
+    let id_of = |item: Option<&StoredItem>| json!(item.and_then(|item| item.id.as_deref()));
+    let head = json!({
         "object": "list",
         "first_id": id_of(items.first()),
         "last_id": id_of(items.last()),
         "has_more": has_more,
-        "data": items,
-    })))
+    });
+    // The last member is the list, whose items are shared.
+    let mut pieces = vec![Bytes::from(head.to_string().trim_end_matches('}').to_owned())];
+    pieces.push(Bytes::from_static(b",\"data\":["));
+    for (i, item) in items.into_iter().enumerate() {
+        if i > 0 {
+            pieces.push(Bytes::from_static(b","));
+        }
+        pieces.push(item.json);
+    }
+    pieces.push(Bytes::from_static(b"]}"));
+    Ok(json_pieces(pieces))
+}
+
+/// An answer in JSON of pieces that it shares with the store.
+fn json_pieces(pieces: Vec<Bytes>) -> Response {
+    let length: usize = pieces.iter().map(Bytes::len).sum();
+    let pieces = pieces.into_iter().map(Ok::<_, Infallible>);
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static("application/json")),
+        (CONTENT_LENGTH, length.into()),
+    ];
+    (headers, Body::from_stream(tokio_stream::iter(pieces))).into_response()
 }

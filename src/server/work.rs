@@ -19,10 +19,14 @@ use super::api_error::ApiError;
 use super::app::App;
 use super::request::{Fields, ignoring_unknown};
 use super::request_log;
+use crate::error::shortened;
 use crate::{deadline, strict_json};
 
 /// The header that names fields of a request that were left out.
 const IGNORED_FIELDS: HeaderName = HeaderName::from_static("x-ignored-fields");
+
+/// Greatest length of the names in it: clients and proxies refuse long heads.
+const MAX_IGNORED_BYTES: usize = 2048;
 
 /// A body that was read as JSON.
 pub(super) struct JsonBody {
@@ -48,6 +52,13 @@ impl JsonBody {
             Ok(Self { value, permit: body.permit, turn })
         })
         .await?
+    }
+
+    /// Waits for the turn of the pool, and keeps it for the next who asks.
+    pub(super) async fn take_turn(&mut self, app: &App) -> Result<(), ApiError> {
+        let turn = self.turn(app).await?;
+        self.turn = Some(turn);
+        Ok(())
     }
 
     /// The turn of the pool, which this waits for unless it was taken already.
@@ -79,8 +90,20 @@ pub(super) async fn answer(
 /// The response with the names of fields that were left out.
 pub(super) fn with_ignored(mut response: Response, ignored: &[String]) -> Response {
     // A name that is no header's text is shown by what stands for it.
-    let names: Vec<String> = ignored.iter().map(|name| name.escape_default().to_string()).collect();
-    if let Ok(names) = HeaderValue::from_str(&names.join(", "))
+    let (mut names, mut count) = (String::new(), 0);
+    for name in ignored {
+        let name = shortened(name).escape_default().to_string();
+        if names.len() + name.len() > MAX_IGNORED_BYTES {
+            break;
+        }
+        let before = if count == 0 { "" } else { ", " };
+        names += &format!("{before}{name}");
+        count += 1;
+    }
+    if count < ignored.len() {
+        names += &format!(", and {} more", ignored.len() - count);
+    }
+    if let Ok(names) = HeaderValue::from_str(&names)
         && !ignored.is_empty()
     {
         response.headers_mut().insert(IGNORED_FIELDS, names);

@@ -9,8 +9,8 @@
 //! waiting is refused at once.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
@@ -117,9 +117,11 @@ impl Worker {
             RequestedTexts::Each(requests) => requests.iter().map(|request| (request, 1)).collect(),
             RequestedTexts::Best(request, n) => vec![(request, *n)],
         };
+        // A time beyond what the clock can tell is no limit.
+        let end = self.time.and_then(|time| Instant::now().checked_add(time));
         let shared = Arc::new(SharedReplies {
-            // A time beyond what the clock can tell is no limit.
-            end: self.time.and_then(|time| Instant::now().checked_add(time)),
+            time: self.time,
+            began: OnceLock::new(),
             open: AtomicUsize::new(requests.len()),
             has_ended: AtomicBool::new(false),
             _permit: permit,
@@ -131,7 +133,7 @@ impl Worker {
             if deadline::is_cancelled() == Some(true) {
                 break;
             }
-            if shared.end.is_some_and(|end| Instant::now() >= end) {
+            if end.is_some_and(|end| Instant::now() >= end) {
                 shared.end(WorkerReply::OutOfTime);
                 break;
             }
@@ -194,8 +196,10 @@ impl Drop for Worker {
 
 /// The state that the choices of one request share.
 struct SharedReplies {
-    /// The time at which the request has taken too long.
-    end: Option<Instant>,
+    /// The longest time that the model works on the request.
+    time: Option<Duration>,
+    /// The time at which the first of its texts had its turn.
+    began: OnceLock<Instant>,
     /// Choices that have not ended.
     open: AtomicUsize,
     /// Whether the last reply was sent.
@@ -208,6 +212,12 @@ struct SharedReplies {
 }
 
 impl SharedReplies {
+    /// Whether the model has worked on the request for too long. Waiting for others is no work on it.
+    fn is_out_of_time(&self) -> bool {
+        let worked = self.began.get().map(Instant::elapsed);
+        self.time.zip(worked).is_some_and(|(time, worked)| worked >= time)
+    }
+
     /// Sends the last reply, unless it was sent.
     fn end(&self, last: WorkerReply) {
         if !self.has_ended.swap(true, Ordering::Relaxed) {
@@ -256,12 +266,15 @@ impl ChoiceListener {
 }
 
 impl Listener for ChoiceListener {
+    fn on_begin(&mut self) {
+        self.shared.began.get_or_init(Instant::now);
+    }
+
     fn on_event(&mut self, rank: usize, event: Event<'_>) -> ControlFlow<()> {
         self.measure(&event);
         // A text that was complete in time is sent, with its end.
         let ended = matches!(&event, Event::Ended(text) if text.finish != FinishReason::Cancelled);
-        let is_over = self.shared.end.is_some_and(|end| Instant::now() >= end);
-        self.is_late |= is_over && !ended;
+        self.is_late |= self.shared.is_out_of_time() && !ended;
         if self.is_late || self.shared.has_ended.load(Ordering::Relaxed) {
             return ControlFlow::Break(());
         }

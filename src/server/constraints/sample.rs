@@ -62,6 +62,8 @@ pub(super) fn answer(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
         }
         Ok(drawn)
     };
-    let texts = draw().map_err(|error| ApiError::from_engine(&error))?;
+    // All of them within the time that compiling may take: meanwhile others wait for their turn.
+    let texts = constraint.limits().compiling(draw);
+    let texts = texts.map_err(|error| ApiError::from_engine(&error))?;
     Ok(json!({ "texts": texts }))
 }

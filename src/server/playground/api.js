@@ -132,7 +132,10 @@ export function chatBody(state, model, { traced, indent } = {}) {
 
 // The request as commands, without the key.
 export function curl(state, model) {
-  const body = chatBody(state, model, { indent: 2 }).replaceAll("'", "'\\''");
+  // A terminal obeys control characters of a text that is pasted, within quotes, too.
+  const escaped = (it) => `\\u${it.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  const text = chatBody(state, model, { indent: 2 }).replace(/[\x00-\x08\x0b-\x1f\x7f]/g, escaped);
+  const body = text.replaceAll("'", "'\\''");
   const auth = key ? ' \\\n  -H "Authorization: Bearer $MASKWRIGHT_API_KEY"' : "";
   return `curl ${location.origin}/v1/chat/completions \\\n  -H 'Content-Type: application/json'${auth} \\\n  -d '${body}'\n`;
 }

@@ -46,7 +46,7 @@ function state() {
 }
 
 function restore(saved) {
-  showKind(saved.kind in EXAMPLES ? saved.kind : "schema");
+  showKind(Object.hasOwn(EXAMPLES, saved.kind) ? saved.kind : "schema");
   $("constraint").value = saved.constraint ?? "";
   $("notation").value = saved.notation ?? "grammar";
   $("prompt").value = saved.prompt ?? "";

@@ -61,8 +61,17 @@ fn message(path: String, value: Value) -> Result<Message, ApiError> {
             if let Some(calls) = calls {
                 message.more.insert("tool_calls".into(), calls);
             }
-            // The field of our own answers, which templates of reasoning models know, too.
-            if let Some(reasoning) = fields.string("reasoning_content")? {
+            // The field of our own answers, which templates of reasoning models know, too, and its newer name in vLLM.
+            let place = fields.name("reasoning");
+            let reasoning = match (fields.string("reasoning_content")?, fields.string("reasoning")?)
+            {
+                (Some(one), Some(other)) if one != other => {
+                    let message = "stands beside another `reasoning_content`; write one of them";
+                    return Err(ApiError::field(place, message));
+                }
+                (one, other) => one.or(other),
+            };
+            if let Some(reasoning) = reasoning {
                 message.more.insert("reasoning_content".into(), reasoning.into());
             }
         }
@@ -192,13 +201,18 @@ fn text_parts(path: &str, parts: Vec<Value>) -> Result<String, ApiError> {
     for (i, part) in parts.into_iter().enumerate() {
         let mut fields = Fields::new(format!("{path}[{i}]"), part)?;
         let kind = fields.value("type").unwrap_or_default();
-        if kind.as_str() != Some("text") {
-            return Err(wrong(&fields.name("type"), "\"text\", the only kind of part", &kind));
-        }
+        let key = match kind.as_str() {
+            Some("text") => "text",
+            // What an assistant wrote instead of an answer is text that it sees again.
+            Some("refusal") => "refusal",
+            _ => {
+                return Err(wrong(&fields.name("type"), "\"text\", the only kind of part", &kind));
+            }
+        };
         // A hint to a cache, which works by itself here.
         fields.ignore("cache_control");
-        let name = fields.name("text");
-        let text = fields.string("text")?;
+        let name = fields.name(key);
+        let text = fields.string(key)?;
         texts.push(text.ok_or_else(|| ApiError::field(name, "is missing; write a string"))?);
         fields.finish()?;
     }

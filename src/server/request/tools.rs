@@ -14,6 +14,9 @@ use super::fields::{Fields, wrong};
 use super::template;
 use crate::server::api_error::{ApiError, with_cure};
 
+/// Greatest number of tools of a request: a model chooses among a few, and each is compiled.
+const MAX_TOOLS: usize = 2048;
+
 /// The tools of a request.
 pub(crate) struct RequestTools {
     /// All tools, of which the model is told.
@@ -205,6 +208,10 @@ fn tools(fields: &mut Fields) -> Result<Vec<Tool>, ApiError> {
         Some(Value::Array(list)) => list,
         Some(value) => return Err(wrong("tools", "a list of tools", &value)),
     };
+    if list.len() > MAX_TOOLS {
+        let message = format!("has {} tools; write at most {MAX_TOOLS}", list.len());
+        return Err(ApiError::field("tools", message));
+    }
     let mut tools: Vec<Tool> = Vec::with_capacity(list.len());
     for (i, tool) in list.into_iter().enumerate() {
         let CalledTool { name, kind, fields: mut function } = named(format!("tools[{i}]"), tool)?;
@@ -307,6 +314,8 @@ fn choice(
     let known = |place: &str, name: String| {
         if tools.iter().any(|tool| tool.name() == name) {
             Ok(name)
+        } else if tools.is_empty() {
+            Err(ApiError::field(place, "asks for a call, and there are no `tools`"))
         } else {
             let (name, names) = (shortened(&name), listed(tools.iter().map(Tool::name)));
             let message = format!("there is no tool `{name}`; there are {names}");

@@ -15,7 +15,7 @@ use crate::server::response::{
     InputReader, TypedEvent, TypedWriter, WholeWriter, call_id, logprob, now, optional_members,
     unique_id,
 };
-use crate::server::response_store::{StoredItem, StoredResponse};
+use crate::server::response_store::{StoredItem, StoredResponse, stored};
 use crate::server::worker::WorkerReply;
 use crate::tools::{MessagePart, MessageReader, ToolCalls};
 
@@ -30,8 +30,8 @@ pub(super) struct ResponseAnswer {
     reader: MessageReader,
     /// Names of tools that take a text instead of arguments.
     custom: Vec<String>,
-    /// Items that are done.
-    output: Vec<StoredItem>,
+    /// Items that are done, each with its id.
+    output: Vec<(String, Box<RawValue>)>,
     /// The text of the messages among them.
     written: String,
     /// The item that is being written.
@@ -318,7 +318,7 @@ impl ResponseAnswer {
         }
         let item = open.object(status);
         self.event("response.output_item.done", || vec![("item", item.clone())]);
-        self.output.push(StoredItem { id: Some(open.id), json: item });
+        self.output.push((open.id, item));
     }
 
     /// An event of the item that is being written.
@@ -375,7 +375,7 @@ impl ResponseAnswer {
             error,
             incomplete_details: incomplete,
             model: self.app.name(),
-            output: self.output.iter().map(|item| &*item.json).collect(),
+            output: self.output.iter().map(|(_, item)| &**item).collect(),
             max_tool_calls: (),
             service_tier: "default",
             truncation: "disabled",
@@ -433,11 +433,14 @@ impl WholeWriter for ResponseAnswer {
         self.event(&format!("response.{status}"), || vec![("response", object.clone())]);
         if self.input.store {
             let (earlier, input) = (&self.input.earlier, &self.input.items);
-            let before = earlier.iter().chain(input).map(StoredItem::new);
+            let input: Vec<StoredItem> = input.iter().map(StoredItem::new).collect();
+            let output = std::mem::take(&mut self.output).into_iter();
+            let output = output.map(|(id, item)| StoredItem { id: Some(id), json: stored(item) });
+            let earlier = earlier.iter().map(StoredItem::new);
             let response = StoredResponse {
-                object: object.clone(),
-                input: input.iter().map(json_text).collect(),
-                conversation: before.chain(std::mem::take(&mut self.output)).collect(),
+                object: stored(object.clone()),
+                conversation: earlier.chain(input.clone()).chain(output).collect(),
+                input,
             };
             self.app.responses.insert(&self.id, response);
         }
