@@ -22,8 +22,8 @@ pub(super) async fn observe(
         // The one that is made here is the one that is returned.
         request.headers_mut().insert(REQUEST_ID, id.clone());
     }
-    // Programs that watch the server ask it every few seconds, and refuse nothing by it.
-    let is_probe = request_log::is_watched(request.uri().path());
+    // Not being ready is an answer to those who ask every few seconds, and refuses nothing.
+    let is_probe = request.uri().path() == "/ready";
     let record = RequestRecord::new(id.as_ref(), &request);
     let response = request_log::answered(&record, next.run(request)).await;
     if let Some(Refusal(reason)) = response.extensions().get()

@@ -26,11 +26,6 @@ use crate::error::shortened;
 /// Paths that are asked for every few seconds by programs that watch the server.
 const WATCHED: [&str; 3] = ["/health", "/ready", "/metrics"];
 
-/// Whether a path is one of those that watch the server.
-pub(super) fn is_watched(path: &str) -> bool {
-    WATCHED.contains(&path)
-}
-
 tokio::task_local! {
     /// The request that the task works on.
     static CURRENT: Arc<RequestRecord>;
@@ -140,7 +135,7 @@ impl Drop for RequestRecord {
         }
         match status {
             // Not being ready is an answer, too.
-            Some(_) if is_watched(path) => event!(debug, "answered"),
+            Some(_) if WATCHED.contains(&path) => event!(debug, "answered"),
             Some(500..) => event!(warn, "failed"),
             Some(..400) if refusal.is_some() => event!(warn, "cut off"),
             Some(_) if is_sent => event!(info, "answered"),
