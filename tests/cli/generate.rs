@@ -359,7 +359,9 @@ const TOOLS: &str = r#"[{"name": "weather", "description": "The weather in a cit
 
 #[test]
 fn a_model_that_is_told_of_no_tools_calls_one_unless_it_may_write_text() {
-    let model = text(hey("cli-generate-untold-tools"));
+    let model = hey("cli-generate-untold-tools");
+    std::fs::remove_file(model.join("chat_template.jinja")).unwrap();
+    let model = text(model);
     let generate = |more: &[&str]| {
         let asked = ["generate", "--model", &model, "--prompt", "Hey?", "--tools", TOOLS];
         run(&[&asked[..], more].concat())
@@ -371,9 +373,18 @@ fn a_model_that_is_told_of_no_tools_calls_one_unless_it_may_write_text() {
     for more in [&["--tool-choice", "auto"][..], &["--choice", "Rain."]] {
         let ran = generate(more);
         assert_eq!(ran.code, 0, "{more:?}: {}", ran.err);
-        assert!(ran.err.contains("no chat template that tells it of tools"), "{}", ran.err);
+        assert!(ran.err.contains("nothing tells it of the tools"), "{}", ran.err);
         assert!(!ran.err.contains("must"), "{more:?}: {}", ran.err);
     }
+}
+
+#[test]
+fn a_model_that_is_told_of_tools_in_a_message_may_write_text() {
+    // Its chat template reads no tools, so that a message tells of them.
+    let model = text(hey("cli-generate-tools-in-a-message"));
+    let ran = run(&["generate", "--model", &model, "--prompt", "Hey?", "--tools", TOOLS]);
+    assert_eq!((ran.code, ran.out.trim_end()), (0, "Hey"), "{}", ran.err);
+    assert!(!ran.err.contains("tools"), "{}", ran.err);
 }
 
 #[test]

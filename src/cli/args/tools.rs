@@ -26,8 +26,8 @@ pub(crate) struct ToolArgs {
     #[arg(long, value_name = "FILE|JSON", help_heading = "Tools", allow_hyphen_values = true)]
     tools: Option<String>,
     /// The calls that are made: auto (text or calls), none, required (at least one), or a tool's name
-    /// (exactly that one) [default: auto; required where no chat template tells the model of
-    /// tools and nothing is asked of a text]
+    /// (exactly that one) [default: auto; required where the model has no chat template, which
+    /// would tell it of tools, and nothing is asked of a text]
     #[arg(
         long,
         value_name = "auto|none|required|NAME",
@@ -82,11 +82,11 @@ impl ToolArgs {
         // A text without a constraint needs none for reasoning that nobody asked for.
         let mut is_unasked = false;
         if let Some(tools) = &self.tools {
-            let template = engine.model().chat_template().ok();
-            let told = template.is_some_and(|template| template.text().contains("tools"));
+            // A chat template has the tools told; a raw prompt tells of them itself.
+            let untold = !request.raw && !engine.model().has_chat_template();
             let answer = constraint.grammar(compiler)?;
             // A model that is told of no tools would not know that it may call one.
-            let must_call = !told && answer.is_none() && self.tool_choice.is_none();
+            let must_call = untold && answer.is_none() && self.tool_choice.is_none();
             let mut calls = self
                 .calls(engine, tools, must_call)?
                 .with_json_options(constraint.configure(compiler)?.json_options());
@@ -94,14 +94,14 @@ impl ToolArgs {
                 calls = calls.with_answer(answer);
             }
             protocol = protocol.with_calls(calls, request);
-            if !told {
+            if untold {
                 let choice = if must_call {
                     "; it must call one, unless --tool-choice auto lets it write text"
                 } else {
                     ""
                 };
                 output::note(&format!(
-                    "the model has no chat template that tells it of tools{choice}"
+                    "the model has no chat template, so nothing tells it of the tools{choice}"
                 ));
             }
         }
