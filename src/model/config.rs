@@ -622,6 +622,10 @@ mod tests {
             (json!({"head_dim": 1u64 << 40}), "at /head_dim: `head_dim` is 1099511627776; it must"),
             (json!({"rope_theta": -1.0}), "at /rope_theta: `rope_theta` is -1"),
             (json!({"num_key_value_heads": 3}), "8 attention heads cannot share 3"),
+            (
+                json!({"head_dim": 1_000_000}),
+                "at /head_dim: heads of 1000000 numbers are more than",
+            ),
             (json!({"head_dim": 7}), "at /head_dim: 1 of a head of 7 is 7 dimensions"),
             (json!({"rms_norm_eps": "x"}), "at /rms_norm_eps: `rms_norm_eps` is \"x\"; it must be"),
             (json!({"rms_norm_eps": -1}), "at /rms_norm_eps: `rms_norm_eps` is -1; it must be"),

@@ -131,6 +131,9 @@ fn options_come_from_a_file_and_the_command_line_wins() {
     let server = Server::start(&["--config", &config], None);
     let (_, answer) = server.get("/v1/models", "");
     assert!(answer.contains("\"mine\"") && answer.contains("\"yours\""), "{answer}");
+    // The last one holds where an option is written twice, as behind the options of a container.
+    let twice = ["--log-format", "json", "--log-format", "text", "--port", "1", "--port", "0"];
+    Server::start(&[&["--config", &config], &twice[..]].concat(), None);
     let server = Server::start(&["--config", &config, "--served-model-name", "other"], None);
     let (_, answer) = server.get("/v1/models", "");
     assert!(answer.contains("\"other\"") && !answer.contains("\"mine\""), "{answer}");

@@ -266,3 +266,48 @@ fn names_reach_the_chat_template() {
     let prompt = "user::x;assistant:bob:f;tool:f:1;assistant::g;tool:g:2;>";
     assert_eq!(length(messages), prompt.len() as u64);
 }
+
+/// What an assistant thought comes back under either name, and what it wrote instead of an answer is text.
+#[test]
+fn reasoning_and_refusals_of_assistants_come_back() {
+    let template = "{% for m in messages %}{{ m.reasoning_content }}:{{ m.content }};{% endfor %}>";
+    let model = "http-histories";
+    let address = serve_with(model, template);
+    let post = |message: Value| {
+        let messages = json!([{ "role": "user", "content": "x" }, message]);
+        chat(address, model, json!({ "messages": messages, "max_tokens": 1 }))
+    };
+    for (message, prompt) in [
+        (json!({ "role": "assistant", "content": "a", "reasoning": "why" }), ":x;why:a;>"),
+        (json!({ "role": "assistant", "content": "a", "reasoning_content": "why" }), ":x;why:a;>"),
+        (
+            json!({ "role": "assistant", "content": "a", "reasoning_content": "why",
+                "reasoning": "why" }),
+            ":x;why:a;>",
+        ),
+        (
+            json!({ "role": "assistant", "content": [{ "type": "refusal", "refusal": "no" }] }),
+            ":x;:no;>",
+        ),
+    ] {
+        let answer = post(message.clone());
+        assert_eq!(answer.status, 200, "{message}: {}", answer.body);
+        let tokens = &answer.json()["usage"]["prompt_tokens"];
+        assert_eq!(tokens, prompt.len(), "{message}");
+    }
+    for (message, param) in [
+        (
+            json!({ "role": "assistant", "content": "a", "reasoning_content": "why",
+                "reasoning": "how" }),
+            "messages[1].reasoning",
+        ),
+        (
+            json!({ "role": "user", "content": [{ "type": "refusal", "refusal": "no" }] }),
+            "messages[1].content[0].type",
+        ),
+    ] {
+        let answer = post(message.clone());
+        assert_eq!(answer.status, 400, "{message}: {}", answer.body);
+        assert_eq!(answer.json()["error"]["param"], param, "{message}");
+    }
+}

@@ -148,6 +148,31 @@ fn a_request_has_its_time() {
     assert!(metrics.contains("requests_total{reason=\"timeout\"} 2"), "{metrics}");
 }
 
+/// Its time begins with its turn: what waits longer than that for others has all of it.
+#[test]
+fn the_time_of_a_request_begins_with_its_turn() {
+    let model = "http-time-of-turn";
+    let endless = parrot(model, &[(b'>', 97), (b'a', 97)], 1 << 30);
+    let options = bounded(|bounds| bounds.request_timeout = Some(20 * SOON));
+    let one_at_a_time = EngineOptions { max_running: 1, ..EngineOptions::default() };
+    let address = serve_by_engine(endless, options, one_at_a_time);
+    let body = json!({ "model": model, "messages": [{ "role": "user", "content": "x" }],
+        "temperature": 0, "stream": true })
+    .to_string();
+    let mut first = connect(address, CHAT, &body);
+    first.read_exact(&mut [0]).unwrap();
+    let second = connect(address, CHAT, &body);
+    // The second one stands in the queue before the third comes.
+    while !send(address, "GET /metrics HTTP/1.1", "").body.contains("requests_waiting 1\n") {
+        std::thread::yield_now();
+    }
+    let third = chat(address, model, json!({ "max_tokens": 2 }));
+    assert_eq!(third.status, 200, "{}", third.body);
+    for stream in [first, second] {
+        assert!(rest(stream).contains("\"code\":\"timeout\""));
+    }
+}
+
 /// A stream that waits for the model begins all the same, with comments.
 #[test]
 fn a_stream_that_waits_is_kept_alive() {

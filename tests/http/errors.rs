@@ -78,6 +78,7 @@ fn a_bad_request_gets_an_error_object_that_names_the_field() {
         ),
         (json!({ "logit_bias": { "300": 1 } }), 400, "logit_bias", "names token 300"),
         (json!({ "allowed_token_ids": [1, 300] }), 400, "allowed_token_ids", "names token 300"),
+        (json!({ "tools": vec![json!({}); 2049] }), 400, "tools", "write at most 2048"),
         (json!({ "samplers": ["top_q"] }), 400, "samplers", "dry, top_n_sigma, temperature"),
     ] {
         for stream in [false, true] {

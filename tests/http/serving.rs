@@ -3,7 +3,7 @@
 use std::io::Read as _;
 
 use maskwright::server::{Server, ServerOptions};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::model_support::{hey, parrot};
 use crate::{CHAT, chat, connect, send, serve, serve_by};
@@ -204,6 +204,12 @@ fn unknown_fields_can_be_left_out() {
     assert_eq!(answer.headers["x-ignored-fields"], "stream_options.speed, colour");
     assert_eq!(answer.status, 200);
     assert!(!chat(address, model, json!({})).headers.contains_key("x-ignored-fields"));
+    // A long list is cut: clients and proxies refuse long heads.
+    let many: Map<String, Value> = (0..1000).map(|i| (format!("colour{i}"), json!(i))).collect();
+    let answer = chat(address, model, many.into());
+    let named = &answer.headers["x-ignored-fields"];
+    assert_eq!(answer.status, 200);
+    assert!(named.contains("colour0") && named.len() < 3000, "{} bytes", named.len());
     // A field whose meaning is known is refused all the same.
     assert_eq!(chat(address, model, json!({ "audio": { "voice": "x" } })).status, 400);
 }

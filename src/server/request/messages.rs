@@ -87,7 +87,7 @@ fn message(path: String, value: Value) -> Result<Message, ApiError> {
     let name = fields.name("content");
     message.content = match fields.value("content") {
         Some(Value::String(text)) => text,
-        Some(Value::Array(parts)) => text_parts(&name, parts)?,
+        Some(Value::Array(parts)) => text_parts(&name, parts, role)?,
         Some(value) => return Err(wrong(&name, "a string or a list of text parts", &value)),
         None if ["tool_calls", "reasoning_content"]
             .iter()
@@ -195,8 +195,8 @@ pub(crate) fn readable_messages(engine: &Engine, mut messages: Vec<Message>) -> 
     messages
 }
 
-/// Text parts, a line each.
-fn text_parts(path: &str, parts: Vec<Value>) -> Result<String, ApiError> {
+/// Text parts of a message of this role, a line each.
+fn text_parts(path: &str, parts: Vec<Value>, role: &str) -> Result<String, ApiError> {
     let mut texts = Vec::with_capacity(parts.len());
     for (i, part) in parts.into_iter().enumerate() {
         let mut fields = Fields::new(format!("{path}[{i}]"), part)?;
@@ -204,7 +204,7 @@ fn text_parts(path: &str, parts: Vec<Value>) -> Result<String, ApiError> {
         let key = match kind.as_str() {
             Some("text") => "text",
             // What an assistant wrote instead of an answer is text that it sees again.
-            Some("refusal") => "refusal",
+            Some("refusal") if role == "assistant" => "refusal",
             _ => {
                 return Err(wrong(&fields.name("type"), "\"text\", the only kind of part", &kind));
             }
