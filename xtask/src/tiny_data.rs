@@ -72,28 +72,41 @@ pub enum Course {
     Introduction,
 }
 
+/// Requests of one conversation, whose tools are told with the first one: number `index` of `seed`.
+pub fn tool_conversation(seed: u64, index: u64, split: Split, requests: usize) -> Vec<Example> {
+    let mut rng = Rng::seed_from_u64(seed);
+    rng.set_stream(index);
+    loop {
+        let words = &mut Words { rng: &mut rng, split };
+        let drafts = templates::conversation(words, requests);
+        let examples: Vec<Example> =
+            drafts.into_iter().map(|draft| written(draft, Style::Spaced)).collect();
+        if !examples.iter().any(Example::mentions_held_out) {
+            return examples;
+        }
+    }
+}
+
 /// Example number `index` of `seed`.
 pub fn example(seed: u64, index: u64, split: Split, course: Course) -> Example {
     let mut rng = Rng::seed_from_u64(seed);
     rng.set_stream(index);
     loop {
         let example = draw(&mut Words { rng: &mut rng, split }, course);
-        let held_out = mentions_held_out(&example.prompt)
-            || example.pieces.iter().any(|piece| mentions_held_out(&piece.text));
-        if !held_out {
+        if !example.mentions_held_out() {
             return example;
         }
     }
 }
 
 fn draw(words: &mut Words<'_>, course: Course) -> Example {
-    let Draft { prompt, answer, named, usual, tools } = match course {
+    let draft = match course {
         Course::Full => match words.rng.random_range(0..100) {
             0 | 1 => unnamed(recall::repeat(words)),
             2..=4 => unnamed(recall::pairs(words, 5)),
             5..=8 => tools::request(words),
             9..=20 => new_tools::request(words),
-            21..=46 => templates::request(words),
+            21..=46 => templates::conversation(words, 1).remove(0),
             47..=51 => unnamed(notes::note(words)),
             52..=73 => templated(words),
             74..=76 => unnamed(several(words)),
@@ -116,8 +129,20 @@ fn draw(words: &mut Words<'_>, course: Course) -> Example {
         18..=19 => Style::Indented(4),
         _ => Style::Spaced,
     };
+    written(draft, style)
+}
+
+fn written(draft: Draft, style: Style) -> Example {
+    let Draft { prompt, answer, named, usual, tools } = draft;
     let pieces = pieces(&answer, style);
     Example { prompt, answer, pieces, named, usual, tools }
+}
+
+impl Example {
+    fn mentions_held_out(&self) -> bool {
+        mentions_held_out(&self.prompt)
+            || self.pieces.iter().any(|piece| mentions_held_out(&piece.text))
+    }
 }
 
 fn unnamed((prompt, answer): (String, Value)) -> Draft {

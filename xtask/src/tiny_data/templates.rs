@@ -5,7 +5,6 @@
 //! `tool name|other_name: description`, a line of parameters as in slots, and requests after `>`, in which
 //! `{key}` is the parameter whose first key that is.
 
-use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use rand::RngExt;
@@ -187,14 +186,14 @@ pub fn sentence(words: &mut Words<'_>) -> (String, Map<String, Value>) {
     (capitalised(&text), facts.into_iter().collect())
 }
 
-/// A request, the tools that the model is told of, and the call of one of them.
-pub fn request(words: &mut Words<'_>) -> Draft {
+/// Requests, and the calls that answer them, of the tools that the model is told of before the first one.
+pub fn conversation(words: &mut Words<'_>, requests: usize) -> Vec<Draft> {
     let called = words.rng.random_range(0..TOOLS.len());
-    let (prompt, call, told) = self::call(words, &TOOLS[called]);
-    let mut tools = vec![told];
-    let mut names: HashSet<Value> = HashSet::from([call["name"].clone()]);
+    let mut told = vec![ToldTool::new(words, &TOOLS[called])];
     let beside_relatives = one_in(words.rng, 3);
-    for _ in 0..words.rng.random_range(0..=3) {
+    // Of one tool, only one call is to be learnt.
+    let others = if requests == 1 { 0..=3 } else { 1..=4 };
+    for _ in 0..words.rng.random_range(others) {
         let other = if beside_relatives {
             // The file has tools of one subject side by side.
             let first = called.saturating_sub(RELATIVES);
@@ -202,37 +201,69 @@ pub fn request(words: &mut Words<'_>) -> Draft {
         } else {
             words.rng.random_range(0..TOOLS.len())
         };
-        if other == called {
-            continue;
-        }
-        let (_, call, told) = self::call(words, &TOOLS[other]);
-        if names.insert(call["name"].clone()) {
-            let at = words.rng.random_range(0..=tools.len());
-            tools.insert(at, told);
+        let other = ToldTool::new(words, &TOOLS[other]);
+        let is_other =
+            |one: &ToldTool| one.name != other.name && !std::ptr::eq(one.template, other.template);
+        if told.iter().all(is_other) {
+            let at = words.rng.random_range(0..=told.len());
+            told.insert(at, other);
         }
     }
-    Draft { prompt, answer: json!([call]), named: false, usual: Vec::new(), tools }
+    let mut tools: Vec<Value> = told.iter().map(|tool| tool.object.clone()).collect();
+    let mut drafts = Vec::with_capacity(requests);
+    for _ in 0..requests {
+        let (prompt, call) = told.choose(words.rng).expect("a tool is told").call(words);
+        let (usual, tools) = (Vec::new(), std::mem::take(&mut tools));
+        drafts.push(Draft { prompt, answer: json!([call]), named: false, usual, tools });
+    }
+    drafts
 }
 
-/// A request for the tool, the call, and the tool as OpenAI's API writes it.
-fn call(words: &mut Words<'_>, tool: &Tool) -> (String, Value, Value) {
-    let mut text = tool.requests.choose(words.rng).expect("a tool has requests").clone();
-    let (mut arguments, mut properties) = (Map::new(), Map::new());
-    for parameter in &tool.parameters {
-        let slot = format!("{{{}}}", parameter.keys[0]);
-        let (said, value) = parameter.draw(words, None);
-        let key = parameter.key(words);
-        let key = if properties.contains_key(&key) { parameter.keys[0].clone() } else { key };
-        properties.insert(key.clone(), json!({ "type": super::json_type(&value) }));
-        if text.contains(&slot) {
-            text = text.replace(&slot, &said);
-            arguments.insert(key, value);
+/// A tool as the model is told of it.
+struct ToldTool {
+    template: &'static Tool,
+    name: String,
+    /// The key of each parameter.
+    keys: Vec<String>,
+    /// As OpenAI's API writes it.
+    object: Value,
+}
+
+impl ToldTool {
+    fn new(words: &mut Words<'_>, template: &'static Tool) -> Self {
+        let mut keys: Vec<String> = Vec::with_capacity(template.parameters.len());
+        let mut properties = Map::new();
+        for parameter in &template.parameters {
+            let key = parameter.key(words);
+            let key = if keys.contains(&key) { parameter.keys[0].clone() } else { key };
+            let value = parameter.draw(words, None).1;
+            properties.insert(key.clone(), json!({ "type": super::json_type(&value) }));
+            keys.push(key);
         }
+        let name = if one_in(words.rng, 2) {
+            template.names.first()
+        } else {
+            template.names.choose(words.rng)
+        };
+        let name = name.expect("a tool has a name").clone();
+        let description = if one_in(words.rng, 4) { "" } else { &template.description };
+        let object = tool_object(&name, description, properties);
+        Self { template, name, keys, object }
     }
-    let name =
-        if one_in(words.rng, 2) { Some(&tool.names[0]) } else { tool.names.choose(words.rng) };
-    let name = name.expect("a tool has a name");
-    let description = if one_in(words.rng, 4) { "" } else { &tool.description };
-    let told = tool_object(name, description, properties);
-    (capitalised(&text), json!({ "name": name, "arguments": arguments }), told)
+
+    /// A request for it, and the call.
+    fn call(&self, words: &mut Words<'_>) -> (String, Value) {
+        let mut text =
+            self.template.requests.choose(words.rng).expect("a tool has requests").clone();
+        let mut arguments = Map::new();
+        for (parameter, key) in self.template.parameters.iter().zip(&self.keys) {
+            let slot = format!("{{{}}}", parameter.keys[0]);
+            if text.contains(&slot) {
+                let (said, value) = parameter.draw(words, None);
+                text = text.replace(&slot, &said);
+                arguments.insert(key.clone(), value);
+            }
+        }
+        (capitalised(&text), json!({ "name": self.name, "arguments": arguments }))
+    }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::tokenizer::{ASSISTANT, BOS, END, Encoder, SYSTEM, USER};
 use xtask::tiny_data::words::{Rng, Split, pick};
-use xtask::tiny_data::{Course, Example, Part, example, tool_list};
+use xtask::tiny_data::{Course, Example, Part, example, tool_conversation, tool_list};
 
 /// A conversation in tokens; each token's weight is that of predicting it.
 #[derive(Serialize)]
@@ -30,6 +30,10 @@ const TOOL_NAME_WEIGHT: f32 = 4.0;
 /// Weight of keys that nothing in the prompt asks for: the constraint will force them.
 const FREE_KEY_WEIGHT: f32 = 0.1;
 
+/// Percentage of the lessons that are several requests beside the same tools: of the text that is read, most goes to
+/// choosing among them.
+const TOOL_CONVERSATIONS: u32 = 30;
+
 const SYSTEM_PROMPTS: &[&str] = &[
     "You are a helpful assistant.",
     "Answer in JSON.",
@@ -51,6 +55,8 @@ impl Lesson {
             Self { tokens: Vec::new(), weights: Vec::new(), values: Vec::new(), answer: 0..0 };
         lesson.push(&[encoder.special(BOS)], 0.0);
         let tools = examples.iter().flat_map(|example| &example.tools).cloned().collect::<Vec<_>>();
+        let names: Vec<String> =
+            tools.iter().map(|tool| tool["function"]["name"].to_string()).collect();
         if !tools.is_empty() {
             lesson.push(&[encoder.special(SYSTEM)], 0.0);
             lesson.push(&encoder.encode(&tool_list(&tools))?, 0.0);
@@ -63,8 +69,6 @@ impl Lesson {
             lesson.push(&[encoder.special(USER)], 0.0);
             lesson.push(&encoder.encode(&example.prompt)?, 0.0);
             lesson.push(&[encoder.special(ASSISTANT)], 0.0);
-            let names: Vec<String> =
-                example.tools.iter().map(|tool| tool["function"]["name"].to_string()).collect();
             lesson.values.clear();
             let start = lesson.tokens.len();
             for piece in &example.pieces {
@@ -104,6 +108,12 @@ pub fn training(encoder: &Encoder, seed: u64, index: u64) -> tokenizers::Result<
     let mut rng = Rng::seed_from_u64(seed ^ 0x7e11_5011);
     rng.set_stream(index);
     let full = |seed| example(seed, index, Split::Train, Course::Full);
+    if rng.random_range(0..100) < TOOL_CONVERSATIONS {
+        let requests = rng.random_range(2..=4);
+        let examples = tool_conversation(seed, index, Split::Train, requests);
+        let lesson = Lesson::new(encoder, None, &examples)?;
+        return Ok((lesson.tokens.len() <= LONGEST).then_some(lesson));
+    }
     let mut examples = vec![full(seed)];
     let mut system = None;
     match rng.random_range(0..100) {
