@@ -3,8 +3,8 @@
 //! Five notations are read: GBNF (llama.cpp), Lark as llguidance and XGrammar users write it, the
 //! EBNF of the W3C's XML specification, that of ISO/IEC 14977, and ABNF (RFC 5234 with RFC 7405).
 //! All mean the same kind of thing, a language of texts: there is no hidden lexer, no longest match
-//! and no priority. Errors name line and column, and [`Error::excerpt`](crate::Error::excerpt)
-//! shows the line with a caret.
+//! and no priority, but for Lark's ignored text (longest match) and lazy rules (precedence). Errors
+//! name line and column, and [`Error::excerpt`](crate::Error::excerpt) shows the line with a caret.
 //!
 //! ```
 //! use maskwright::ebnf::{self, Dialect};

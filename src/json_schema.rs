@@ -5,9 +5,9 @@
 //! `allOf`, an `enum` beside a `pattern`. What results is written down as a [`Grammar`] (`emit`).
 //!
 //! Each keyword is enforced exactly or refused by name and JSON pointer. A
-//! [`Compiler`](crate::Compiler) makes the rules of a schema as a text enters them (`emit`), and
-//! these know what was written: no key comes twice, items differ where they must. In the
-//! [`Grammar`] of a schema they are a hole, until that grammar is compiled.
+//! [`Compiler`](crate::Compiler) makes the rules of a schema as a text enters them (`emit`). The
+//! rules know what was written: no key comes twice, items differ where they must. The [`Grammar`]
+//! of a schema holds one hole in place of these rules, until it is compiled.
 //!
 //! ```
 //! use maskwright::json_schema::{Options, Schema};
@@ -55,8 +55,9 @@ use crate::grammar::Grammar;
 use crate::limits::Limits;
 
 impl Schema {
-    /// The grammar of the values that the schema accepts, for other grammars to embed: the values
-    /// are what they are alone. Its rules are made when a text enters them, so it shows none.
+    /// The grammar of the values that the schema accepts, for other grammars to embed; embedding
+    /// does not change which values are accepted. The schema's rules are made when a text enters
+    /// them, so [`Grammar::rules`] shows a hole in their place.
     ///
     /// Errors if the schema is malformed, if it uses a keyword that cannot be enforced, if nothing
     /// satisfies it, or if a limit of the options is reached.
@@ -66,7 +67,8 @@ impl Schema {
         Ok(grammar)
     }
 
-    /// The same as a part of a structural tag, with a gap around all members of a style that has no signs there.
+    /// The grammar for a part of a structural tag: as [`grammar`](Self::grammar), with a gap before the first and
+    /// after the last member in a style that has no signs there.
     pub(crate) fn tag_grammar(&self, options: &Options) -> Result<Grammar> {
         let grammar = SchemaHole::new(self.clone(), options, None)?.tag_grammar()?;
         check_schemas(&grammar)?;

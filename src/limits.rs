@@ -31,7 +31,8 @@ pub struct Limits {
     /// Longest time of any one call of a matcher: a mask, a token, a search for the end; `None` for
     /// no limit. After an error the matcher is where it was, and what was found out so far is kept.
     pub time_per_mask: Option<Duration>,
-    /// Bytes that the caches of one constraint may hold before they are emptied.
+    /// Bytes that the caches of one constraint may hold. Beyond it masks are evicted and new texts
+    /// begin with fresh memory; a search for captures that needs more is an error.
     pub cache_bytes: usize,
     /// Bytes of token splits that the constraints of one compiler share.
     pub split_bytes: usize,

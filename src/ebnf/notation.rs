@@ -3,7 +3,7 @@
 //! A parser reads a [`GrammarText`](super::grammar_text::GrammarText), makes a
 //! [`RuleExpr`](super::expression::RuleExpr) of each right-hand side with the constructors of a
 //! [`RuleTable`](super::rule_table::RuleTable), and ends with
-//! [`RuleTable::finish`](super::rule_table::RuleTable::finish). `w3c` is the shortest example.
+//! [`RuleTable::finish`](super::rule_table::RuleTable::finish). `iso` is the shortest example.
 
 mod abnf;
 mod gbnf;

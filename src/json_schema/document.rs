@@ -176,7 +176,8 @@ pub(crate) struct Document {
     builtin: bool,
     /// Whether a keyword occurs whose meaning depends on the dynamic scope.
     dynamic: bool,
-    /// The number of values that texts have: those after them were added.
+    /// The number of values read from texts; values with ids from here on were added. `None` if none
+    /// was.
     written: Option<u32>,
     /// The URI of the schema itself, if it has one beside its `$id`.
     base: Option<Box<str>>,

@@ -18,7 +18,8 @@
 //!
 //! Whitespace, brackets and commas come from the parent's `layout` and `punctuation`.
 //!
-//! *Invariant:* what it makes is productive, never empty, and free of left recursion.
+//! *Invariant:* every rule made here is productive, derives no empty string, and is free of left
+//! recursion.
 
 mod array;
 mod captured;
@@ -143,7 +144,7 @@ impl<'d> Emitter<'d> {
         if let Some(&signs) = self.nodes.punctuation.get(&layout) {
             return signs;
         }
-        // Its gaps are flexible ones, around separators without whitespace.
+        // The punctuation made in advance has flexible gaps around separators without whitespace.
         let is_known =
             layout != Layout::Gaps || self.sets.options.whitespace == Whitespace::Flexible;
         let known = self.sets.punctuation.get(&layout).copied().filter(|_| is_known);
@@ -306,7 +307,7 @@ impl<'d> Emitter<'d> {
                     // Only names whose sets have values are allowed.
                     None => self.builder.choice([]),
                 };
-                // A value is written, so some way is left.
+                // `None` means that nothing is written and nothing may come; here the value is written.
                 Ok(self.rest_of_object(object, next, Some(value))?.unwrap_or(value))
             }
             None => Ok(self.builder.body(rule)),
@@ -324,7 +325,8 @@ impl<'d> Emitter<'d> {
             choices.push(self.builder.mark_from(node, origin));
         }
         if choices.is_empty() {
-            // Items or members asked for that do not fit together.
+            // `contains` or a formula can ask for items or members that do not fit together. Otherwise
+            // only the bound on digits can leave no value.
             let asks = shape.arrays.iter().any(|array| !array.contains_counts.is_empty())
                 || shape.objects.iter().any(|object| object.formula != MemberFormula::HOLDS);
             if !asks {

@@ -12,7 +12,8 @@
 //! # Adding a keyword
 //!
 //! 1. Dialect: `document/draft.rs` (its vocabulary in `Vocabularies::of`, its drafts in
-//!    `Dialect::knows`, the schemas it holds in `holds`, `constrains` if it is an annotation).
+//!    `SchemaDialect::knows`, the schemas in its value in `subschema_position`; `constrains` if it
+//!    takes values away and is of no vocabulary).
 //! 2. Well-formedness: `validate.rs`, and the hints of errors in `document/hints.rs`.
 //! 3. Reading: `numbers.rs`, `strings.rs`, `arrays.rs` or `objects.rs`; an applicator to the same
 //!    value: `in_place.rs`.

@@ -113,8 +113,8 @@ impl<'a> TextCheck<'a> {
                 at += length;
             }
         }
-        // Without a vocabulary, all of the text; with one, what begins with a token that the mask
-        // does not allow, whose bytes tell where and why.
+        // Without tokens, reads the whole text. With tokens, reads on from the first token that the
+        // mask does not allow: its bytes tell where and why.
         let byte = match matcher.accept_bytes(&text[at..]) {
             Ok(()) if self.tokens.is_some() && at < text.len() => {
                 return Err(unspellable(text, at));

@@ -59,7 +59,8 @@ struct Thread {
     /// Characters of the name of a tool.
     name: String,
     id: CallId,
-    /// The number of values in ended arguments that the schema does not accept at their places.
+    /// The weight of the values in ended arguments that the schema does not accept
+    /// ([`ArgumentReading::doubts`]).
     doubts: usize,
     /// Whether it has just read what no other reading can mean.
     committed: bool,
@@ -83,7 +84,7 @@ impl Thread {
         self
     }
 
-    /// The number of values that the schema does not accept at their places.
+    /// The weight of the values in all arguments so far that the schema does not accept.
     fn doubts(&self) -> usize {
         self.doubts + self.written.as_ref().map_or(0, |written| written.doubts())
     }
@@ -285,7 +286,8 @@ impl MessageReader {
             // The last two instructions are text without an end.
             let mut rest = Thread::at(self.program.len() - 2);
             rest.out = untold;
-            // The letters of a text of the format that has gone on otherwise.
+            // The first thread was inside a literal text of the format, whose characters were not
+            // output; they are text now.
             if let Instruction::Text { text, tokens, .. } = &self.program[first.0] {
                 let is_token = |at: &usize| tokens.iter().any(|token| token.contains(at));
                 let read = (0..first.1).filter(|at| !is_token(at));

@@ -5,8 +5,8 @@
 //!
 //! - **Free text** is UTF-8. That of `any_text`, `triggered_tags` and `dispatch` holds no trigger and
 //!   none of its `excludes`, as a text; that of `any_text` and `triggered_tags` also holds no end of
-//!   the innermost tag around it (an empty end ends nothing). What stands around free text is not looked at, so an end may begin
-//!   in it: `any_text` in a tag that ends with `</a>` may end with `<`.
+//!   the innermost tag around it (an empty end ends nothing). Only the free text itself is searched,
+//!   so an end may begin in it: `any_text` in a tag that ends with `</a>` may end with `<`.
 //! - **A trigger** takes effect at the leftmost place where one begins and is completed: of triggers
 //!   that begin at different places the earlier wins, of those that begin at the same place any may
 //!   be completed. What follows is the content of its rule, or the rest of one of its tags. A trigger

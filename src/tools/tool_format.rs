@@ -21,8 +21,9 @@ use crate::json_schema::Style;
 /// Members of a description: `name`, `aliases` (names that other engines have for it), `source` (the
 /// document that it is taken from), `marks` (texts that chat templates of the family hold), `text`
 /// (`around`, `before` or `instead` of calls), `single` (at most one call), and lists of pieces:
-/// `preamble`, `answer`, `lead`, `open`, `call`, `between`, `close`. A piece is a text (in which names of special tokens are those tokens), `{"token": …}`,
-/// `{"tag": …}`, `{"slot": …}`, `{"id": […]}` (the call's id, of these pieces), `{"optional": […]}`
+/// `preamble`, `answer`, `lead`, `open`, `call`, `between`, `close`. A piece is a text (in which names
+/// of special tokens are those tokens), `{"token": …}`, `{"tag": …}`, `{"slot": …}`, `{"id": […]}`
+/// (the pieces that make up the call's id), `{"optional": […]}`
 /// or `{"either": [[…], …]}`; a slot is `name`, `arguments` (JSON, or in the `style` beside it),
 /// `alphanumerics`, `number`, `text` or `reasoning`.
 ///

@@ -2,8 +2,9 @@
 //!
 //! Rows come as a tensor with DLPack's table of functions (see [`dlpack`]), a NumPy array
 //! (`__array_struct__`, a C structure behind a capsule), a tensor of an older torch (`data_ptr`), or anything with
-//! a writable buffer (by way of `memoryview` and `ctypes`, in `maskwright/_buffers.py`). Handing over a pointer instead of copying a row of 128k tokens saves 16 kB of
-//! copying and an allocation a mask, which is more than the mask itself takes when it is known.
+//! a writable buffer (by way of `memoryview` and `ctypes`, in `maskwright/_buffers.py`). Handing over a pointer
+//! instead of copying a row of 128k tokens saves 16 kB of copying and an allocation a mask, which takes longer than
+//! the mask itself when it is known.
 
 use std::ffi::{c_char, c_int, c_void};
 

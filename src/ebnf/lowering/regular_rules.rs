@@ -84,7 +84,7 @@ impl<'a> RegularRules<'a> {
             found.callees_first.push(rule);
             found.facts[rule].has_counter = found.has_counter(body);
             found.facts[rule].has_contextual = found.holds_contextual(rule);
-            // They stay apart: what is read depends on where they begin and end.
+            // Contextual terminals stay apart: their texts depend on where they begin and end.
             leaves[rule] = if found.facts[rule].has_contextual {
                 usize::MAX
             } else {
@@ -155,7 +155,8 @@ impl<'a> RegularRules<'a> {
     pub(super) fn is_lookaround(&self, expr: &RuleExpr) -> bool {
         match &expr.kind {
             RuleExprKind::Lookaround(..) => self.supports_lookaround,
-            // What it calls was visited before it, so it has no circle.
+            // A rule with a contextual terminal was visited after all rules that it calls, so the
+            // recursion ends.
             &RuleExprKind::Rule(rule) => {
                 self.has_contextual(rule) && self.is_lookaround(&self.rules.bodies[rule])
             }

@@ -7,9 +7,9 @@
 //! first rule.
 //!
 //! The standard leaves the meaning of a special sequence `? … ?` (4.19) to implementations. Here it
-//! is a pattern `? /[a-z]+/ ?` in the syntax of Rust's `regex` crate (another dialect can be chosen), or a character or range of
-//! characters `? U+00E9 ?`, `? U+0041..U+005A ?`. An exception must be regular (4.7 demands that it
-//! can be written without meta identifiers).
+//! is a pattern `? /[a-z]+/ ?` in the syntax of Rust's `regex` crate (another dialect can be chosen),
+//! or a character or range of characters `? U+00E9 ?`, `? U+0041..U+005A ?`. An exception must be
+//! regular (4.7 demands that it can be written without meta identifiers).
 //!
 //! Beyond the standard, as people write "EBNF": a name may contain `_`; the `,` of a sequence may be
 //! left out; `"a" … "z"` (or `..`, `...`) is one character of a range; strings stand in backquotes,

@@ -39,8 +39,8 @@ const MAX_FORMULAS: usize = 200_000;
 const MAX_PARALLEL_OBJECT_SETS: usize = 4;
 
 impl Sets<'_> {
-    /// Merges object sets with formulas into fewer ones, where they are more than a few and name
-    /// their keys in the same order.
+    /// Merges object sets with formulas that name their keys in the same order (in any order, if
+    /// the options say so), where there are more than [`MAX_PARALLEL_OBJECT_SETS`].
     pub(crate) fn gather(&mut self, objects: &[ObjectSet]) -> Result<Vec<ObjectSet>> {
         let has_formula = |object: &&ObjectSet| object.formula != MemberFormula::HOLDS;
         if objects.iter().filter(has_formula).count() <= MAX_PARALLEL_OBJECT_SETS {
@@ -113,7 +113,7 @@ pub(crate) fn fold_complement(
     settle(sets, folded)
 }
 
-/// The formulas of an object set for keys by class, those of a list of names aside.
+/// A formula for each class of keys that an object set restricts, without the keys in `names`.
 fn formulas_of_classes(
     sets: &mut Sets<'_>,
     object: &ObjectSet,

@@ -1,5 +1,5 @@
-//! Negation of member formulas: statements are negated by their opposites, so formulas need no
-//! negation of their own.
+//! Negation of member formulas, pushed down to the statements (negation normal form). Each statement
+//! has an opposite statement, so formulas need no negation node.
 
 use std::sync::Arc;
 

@@ -57,7 +57,7 @@ pub(crate) fn intersect_all(sets: &mut Sets<'_>, parts: &[Set]) -> Result<Shape>
     let mut result: Option<Shape> = None;
     for (i, &part) in parts.iter().enumerate() {
         let shape = sets.shape(part)?;
-        // What is asked of members together is looked at now and then, and at the end.
+        // Formulas are settled every few parts, and after the last one.
         let settle = i + 1 == parts.len() || i % SETTLE_INTERVAL == 0;
         result = Some(match result {
             Some(so_far) => {
@@ -118,7 +118,8 @@ fn intersect_partly_settled(
             match sets.accepts(against, value) {
                 Ok(true) => listed.push(value),
                 Ok(false) => {}
-                // Its parts are in sets that are being unfolded: what they hold is seen later.
+                // A part of the value belongs to a set that is being unfolded, so membership cannot be
+                // decided yet: the value's shape is intersected instead, part by part.
                 Err(_) if sets.unfolding.cycles > cycles => {
                     let one = sets.unlisted(value)?;
                     for (x, y) in pairs(&one.arrays, &against.arrays) {

@@ -113,7 +113,7 @@ struct Closer<'d> {
     roles: FxHashMap<ValueId, Roles>,
     /// Schemas as they were met.
     order: Vec<ValueId>,
-    /// Schemas whose branches are parts, since some of them are parts elsewhere.
+    /// Wholes that do not hand on, since a schema that they apply is a part elsewhere.
     joined: FxHashSet<ValueId>,
 }
 
@@ -227,8 +227,8 @@ impl<'d> Closer<'d> {
         Ok(())
     }
 
-    /// Keeps to themselves the wholes that hand on to a schema that is a part elsewhere. Whether
-    /// there were any.
+    /// Adds to `joined` the wholes that hand on to a schema that is a part elsewhere: they must be
+    /// closed themselves, since that schema stays open. Returns whether any was added.
     fn join_shared(&mut self) -> Result<bool> {
         let mut found = false;
         for schema in self.order.clone() {

@@ -141,7 +141,7 @@ impl References {
             let parent = document.parent(at);
             if let Some(named) = document.get(at, "$schema")
                 && let Some(uri) = document.string(named)
-                // A resource says it for itself; further in it says nothing.
+                // `$schema` counts at the root of a resource only.
                 && (parent.is_none()
                     || ["$id", "id"].iter().any(|k| document.get(at, k).is_some()))
                 && (Draft::from_uri(uri).is_some() || self.knows_metaschema(document, uri))

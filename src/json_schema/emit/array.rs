@@ -12,7 +12,8 @@ use crate::json_schema::set::SetExpr;
 use crate::json_schema::set::array_set::ArraySet;
 use crate::json_schema::set::array_set::ItemEquality;
 
-/// Items that are listed one by one beyond which each waits for a text.
+/// Length of a prefix up to which listed values are written into the array's rule; in a longer one
+/// each gets a rule of its own, made when a text reaches it.
 const MAX_INLINE_ITEMS: usize = 64;
 
 impl Emitter<'_> {
@@ -45,8 +46,8 @@ impl Emitter<'_> {
         Ok(Some(self.mark(node, &array.origins)))
     }
 
-    /// The items of an array with the bracket that closes them, if there may be any; nothing at all
-    /// if too few are possible.
+    /// The items of an array with the bracket that closes them. `Some(None)` if the array can only be
+    /// empty, `None` if fewer items than `min` are possible.
     pub(super) fn items(
         &mut self,
         array: &ArraySet,
@@ -77,7 +78,7 @@ impl Emitter<'_> {
         if max.is_some_and(|max| max < array.min) {
             return Ok(None);
         }
-        // Backwards: what follows the first i items.
+        // Built from the last item to the first, in reverse: the nodes after the first `i` items.
         let mut tail: Vec<NodeId> = signs.close.into_iter().collect();
         let written = items.len() as u32;
         if let Some(rest) = rest {
@@ -107,7 +108,7 @@ impl Emitter<'_> {
         Ok(Some(some.then(|| self.builder.sequence(tail.into_iter().rev()))))
     }
 
-    /// An item of a long list: a value that is listed is written down when a text comes to it.
+    /// An item of a long prefix: the rule of a listed value is made when a text reaches it.
     fn item_of_many(&mut self, set: Set, layout: Layout) -> Result<Option<NodeId>> {
         if !matches!(self.sets.expr(set), SetExpr::Value(_) | SetExpr::Text(_)) {
             return self.value(set, layout);

@@ -90,7 +90,8 @@ impl SchemaHole {
         builder.finish(start)
     }
 
-    /// Whether there may be none, where that is no text.
+    /// The arguments that the schema allows; `Some` in styles with signs around all members. In the
+    /// other styles no arguments are the empty text, which a hole cannot derive.
     fn arguments(&self) -> Result<Arguments> {
         let Some(style) = self.options.style.notation() else { return Ok(Arguments::Some) };
         if !style.is_open() {

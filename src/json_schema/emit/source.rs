@@ -53,8 +53,8 @@ pub(crate) struct SchemaSource {
     schemas: Vec<OpenSchema>,
     families: Vec<FamilyRules>,
     numberings: Vec<Numbering>,
-    /// The rules from each of these on, up to the next, were declared by this one; those before the
-    /// first are the grammar's.
+    /// Ranges of rules with their owner, ascending: each begins at its rule and ends before the next.
+    /// Rules before the first range are the grammar's.
     owners: Vec<(RuleId, RuleOwner)>,
     /// Rules and terminals, while no schema is asked for anything.
     builder: GrammarBuilder,

@@ -62,7 +62,7 @@ pub(crate) struct ArgumentReading {
     frames: Vec<Frame>,
     /// The value that is being read, if it is no object or array in the style.
     value: Option<OpenValue>,
-    /// Values that the schema does not accept at their places.
+    /// Values that the schema does not accept at their places: 1 for each string, 2 for any other.
     doubts: usize,
     /// JSON that was not taken yet.
     out: String,
@@ -182,7 +182,7 @@ impl ArgumentReading {
         std::mem::take(&mut self.out)
     }
 
-    /// The number of values that the schema does not accept at their places.
+    /// The weight of the values that the schema does not accept at their places; see `doubts`.
     pub(crate) fn doubts(&self) -> usize {
         self.doubts
     }
@@ -372,7 +372,7 @@ impl ArgumentReading {
         let Some(from) = place.from else { return };
         let json = &self.checked[from..];
         if !self.sets.holds(place.set, json) {
-            // Of what the schema does not accept, a string is right.
+            // Where the schema accepts no reading, the value is read as a string: it weighs less.
             self.doubts += if json.starts_with('"') { 1 } else { 2 };
         }
         if from == 0 {

@@ -294,7 +294,7 @@ fn is_empty_assuming(sets: &mut Sets<'_>, set: Set, assumed: &FxHashSet<Set>) ->
                 sets.memo.emptiness.insert(next, false);
             }
         }
-        // It is this one that took too long.
+        // Checked again here, so that the error names the set whose unfolding used up the budget.
         sets.check_work(next)?;
     }
     loop {

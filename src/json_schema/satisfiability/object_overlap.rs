@@ -78,7 +78,8 @@ fn has_provably_no_object(sets: &mut Sets<'_>, set: Set) -> Result<bool> {
         let shape = sets.shape(part)?;
         let others = !shape.arrays.is_empty() || !shape.listed.is_empty();
         objects_alone |= !others && has_no_scalar(sets, &shape)?;
-        // Of what is not one object set more is taken to be in common.
+        // Any other part is left out of the intersection, which makes `common` larger: emptiness of
+        // the larger set still proves that of the smaller.
         if let [object] = &shape.objects[..]
             && object.formula == MemberFormula::HOLDS
         {

@@ -1,7 +1,8 @@
 //! Memo tables of [`Sets`](super::Sets): answers about sets that were found once.
 //!
 //! A table holds what is true of a set whatever else is unfolding; answers that rest on an
-//! assumption are not stored.
+//! assumption are not stored. In the tables of one-sided tests (`scalar_…`, `object_emptiness`)
+//! `false` means "not proven"; in `object_emptiness` the reason may be that a set was unfolding.
 
 use std::sync::Arc;
 

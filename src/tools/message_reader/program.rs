@@ -58,7 +58,8 @@ pub(super) enum Instruction {
 }
 
 impl Instruction {
-    /// Makes of names of special tokens in its text these tokens: who writes such a name in letters writes text.
+    /// Marks the names of special tokens in its text to be read as these tokens alone; a name that is spelled
+    /// in letters is then ordinary text.
     pub(super) fn distinguish(&mut self, names: &SpecialTokenNames) {
         let Instruction::Text { text, tokens, .. } = self else { return };
         let string: String = text.iter().collect();

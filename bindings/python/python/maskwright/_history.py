@@ -61,10 +61,10 @@ class Follower:
 
 
 class Generation:
-    """The prompts of rows that a host hands over with what was generated, told apart.
+    """Tells the prompts of a host's rows from the tokens that were generated after them.
 
-    The prompt is what the first call of a generation shows. Within one, the last token of a row was drawn from the
-    scores of another call, which showed the row without it; rows of which that is not so begin a generation.
+    The rows of the first call of a generation are its prompts. In each later call, every row is a row of an earlier
+    call and one token more, or a row that was seen before; rows of which that is not so begin a new generation.
     """
 
     def __init__(self) -> None:
@@ -101,12 +101,13 @@ State = TypeVar("State")
 class OpenGenerations(Generic[State]):
     """The generations that a host may go on with, each with a state.
 
-    Most hosts work on one at a time. But a row whose last token was forbidden is one of two things: a draft that will be
-    taken back, so that the generation goes on later, or the prompt of another one, which is the last prompt and one token
-    more. So such a row begins a generation (`begin`) beside the one that it may belong to. `interleaved`: whether a host
-    may work on several in turn.
+    Most hosts work on one generation at a time. But a row whose last token was forbidden is one of two things: a draft
+    that will be taken back, after which the generation goes on, or the prompt of a new generation, which happens to be
+    an earlier row and one token more. So such a row begins a generation (`begin`) beside the one that it may belong to.
+    `interleaved`: whether a host may work on several generations in turn.
     """
 
+    #: Generations kept open at a time; the one that was used least recently is dropped.
     _MOST = 64
 
     def __init__(self, made: Callable[[], State], interleaved: bool = False) -> None:
@@ -139,7 +140,8 @@ class OpenGenerations(Generic[State]):
 
 
 def check_width(words: int, logits: int) -> None:
-    """Errors if masks of so many words are of another model: a vocabulary may be padded, but not to the double."""
+    """Errors if masks of `words` words and `logits` logits cannot be of one model: padding may make either wider, but
+    not much more than twice as wide."""
     if not logits <= words * 64 or not words * 32 <= logits * 2 + 64:
         raise error(
             f"the constraint is of about {words * 32} tokens, the model has {logits} logits",

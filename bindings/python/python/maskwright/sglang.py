@@ -81,8 +81,8 @@ def _allocate(rows: int, words: int) -> torch.Tensor:
 
 
 def _failing_token(tokenizer: Tokenizer) -> int:
-    """The token that a text which reached a limit may take, before it is ended with an error: one without text, which
-    no draft holds; a stop token where there is no such one."""
+    """The only token that is allowed once a text has reached a limit, before it is ended with an error. It writes no
+    text, so that no draft holds it; where the vocabulary has no such token, it is a stop token."""
     stop = tokenizer.stop_token_ids
     found = next((t for t in reversed(range(tokenizer.width)) if tokenizer.token_bytes(t) is None and t not in stop), None)
     return stop[0] if found is None else found

@@ -186,8 +186,8 @@ impl GbnfParser<'_> {
         arguments.iter().map(id).collect()
     }
 
-    /// A pattern, in ECMA-262's syntax like XGrammar's. Without the argument `flags` a `.` matches line breaks, with it only where `s` is
-    /// one of them.
+    /// A pattern, in ECMA-262's syntax like XGrammar's. A `.` matches line breaks unless the argument `flags` is
+    /// given and lacks `s`.
     fn regex(&mut self, at: usize, arguments: &mut MacroArguments) -> Result<RuleExpr> {
         let [pattern] = self.texts(&arguments.by_place)?[..] else {
             return Err(self.expected(at, "one pattern"));

@@ -148,8 +148,8 @@ impl IgnoredText {
     }
 }
 
-/// The same with runs of texts that are made longer by the same texts as one: `A (A but those that make A
-/// longer)*`. So `\s*#[^\n]*` may follow itself from the next line on.
+/// Merges open texts that the same texts make longer into one text that may follow itself: `A (A but
+/// those that make A longer)*`. So `\s*#[^\n]*` may follow itself from the next line on.
 fn runs(l: &mut Languages, open: Vec<OpenText>) -> Result<Vec<OpenText>> {
     let mut all: Vec<OpenText> = Vec::new();
     for text in open {
@@ -230,7 +230,8 @@ fn open_ends(
     Ok(Some(OpenEnds { more, matches, rest }))
 }
 
-/// The matches of the first state that end in one of the states, of which there are no others.
+/// The strings that lead from the first state to `end`, by a linear equation for each state. `states`
+/// holds all states that can be reached.
 fn matches_that_end_in(l: &mut Languages, states: &[Language], end: Language) -> Result<Language> {
     let all: FxHashMap<Language, Language> =
         states.iter().map(|&state| (state, variables::new_variable(l, state == end))).collect();

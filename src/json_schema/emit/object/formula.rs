@@ -21,7 +21,8 @@ use crate::json_schema::set::{Set, Sets};
 use crate::regular::Language;
 
 impl<'d> Emitter<'d> {
-    /// Those alternatives that have values and lead on, after a key of this class if it has no name.
+    /// The alternatives whose set has a value and after which the object can be completed. `class`
+    /// is that of the key just written, if the key has no name.
     pub(crate) fn completable(
         &mut self,
         id: u32,
@@ -100,7 +101,7 @@ impl<'d> Emitter<'d> {
         state: ObjectState,
         class: Option<usize>,
     ) -> Result<Option<Satisfiable>> {
-        // Which other keys are written does not matter, only how many are left.
+        // Of the keys without a name only the number left counts, so it is a part of the memo key.
         let keys = self.keys_left(id, state, class)?;
         let object = &self.objects.automata[id as usize];
         let (max, others) = (object.max, object.others.clone());
@@ -111,7 +112,7 @@ impl<'d> Emitter<'d> {
         let each = each.map(|member| (&member.key, member.set, member.required));
         let counted = (others.clone(), Arc::clone(&keys));
         let (search, start) = self.sets.search(state.formula, state.count, max, each, counted)?;
-        // Nor do names that nothing is asked of.
+        // Names that the formula does not mention do not matter either.
         let indices = &self.objects.automata[id as usize].indices;
         let asked = search.names().filter_map(|name| indices.get(name).copied());
         let asked: Box<[u32]> = asked.collect();
@@ -124,7 +125,7 @@ impl<'d> Emitter<'d> {
             Some(SearchOutcome::Nothing) => None,
             Some(SearchOutcome::Members(written)) => {
                 let written = written.into_iter().filter_map(|at| asked.get(at).copied());
-                // What most hangs on was looked at first.
+                // The search decides the members with most statements first; a free order takes the first.
                 let by = match self.sets.options.property_order {
                     PropertyOrder::Any => written.into_iter().next(),
                     PropertyOrder::Schema => written.min(),

@@ -13,7 +13,7 @@ use crate::json_schema::set::keys::MemberKey;
 use crate::json_schema::string::written::writable_texts;
 use crate::regular::Language;
 
-/// One of a key choice, by its tag, in all spellings but the canonical one.
+/// A key of the key choice with the tag `choice`, in all its spellings but the canonical one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SpelledKey {
     pub(crate) choice: u32,
@@ -55,7 +55,8 @@ impl Emitter<'_> {
         ranks.iter().map(name).collect()
     }
 
-    /// If what is captured is a name in a spelling that is not canonical: each of its choice.
+    /// Every key of the key choice, if the capture with this tag reads a name in a spelling that is
+    /// not canonical; `None` for other captures.
     pub(crate) fn spelled_keys(&mut self, tag: u32) -> Option<Vec<SpelledKey>> {
         let Captured::EscapedKey(choice) = self.captures[self.numbering.index(tag)] else {
             return None;
@@ -72,7 +73,8 @@ impl Emitter<'_> {
         Some(names)
     }
 
-    /// Whether what is captured is a key that counts: more than one of its kind must come.
+    /// Whether the capture with this tag reads a key without a name in an object that may require
+    /// more than one member, so that the number of keys matters.
     pub(crate) fn counts_keys(&mut self, tag: u32) -> bool {
         match self.captures[self.numbering.index(tag)] {
             Captured::Key(id, state, _) => {

@@ -37,12 +37,13 @@ pub(crate) fn applied_sets<'d>(sets: &mut Sets<'d>, reader: &KeywordReader<'d>) 
         if rest == Set::ANY {
             continue;
         }
-        // Named first, so that its own properties come first.
+        // Its own keywords are interned before those of other schemas, so that its properties come
+        // first in the order of members.
         sets.own(reader.schema);
         let open = sets.unfolding.open.len();
         let set = match unevaluated_by_branches(sets, reader, aspect, rest, at) {
             Err(error) if error.kind() == ErrorKind::Limit && !deadline::is_over() => {
-                // It has left others behind.
+                // The error left open the sets that were unfolding when it occurred.
                 sets.unfolding.open.truncate(open);
                 unevaluated_by_evaluators(sets, reader, aspect, rest, at)?.ok_or(error)?
             }

@@ -125,7 +125,7 @@ impl MultipleGrid {
         }
         let places = self.places.max(other.places);
         let scaled = |grid: &Self| &grid.step * ten(places - grid.places);
-        // Of what is no multiple of anything nothing is known.
+        // A grid without a step has no divisor that all its numbers share, so the union has none.
         let step = if self.step == BigInt::ZERO || other.step == BigInt::ZERO {
             BigInt::ZERO
         } else {
@@ -144,7 +144,7 @@ impl MultipleGrid {
         Some(Self { pick, ..Self::all() })
     }
 
-    /// Numbers of both; `None` where too much is said of them.
+    /// Numbers of both; `None` if their conditions name too many divisors together.
     pub(crate) fn and(&self, other: &Self) -> Option<Self> {
         let pick = match (&self.pick, &other.pick) {
             (Some(a), Some(b)) => Some(DivisorCondition::all([Arc::clone(a), Arc::clone(b)])?),
@@ -258,8 +258,8 @@ impl Literals {
         let mut state = vec![digits.phase, digits.negative.into(), digits.count.into()];
         let mut value = digits.value;
         if let (least, None) = self.sizes(digits.negative) {
-            // What is as large as the least stays so whatever follows, and then the remainder says
-            // all.
+            // Without an upper bound, a number past the least stays past it whatever follows. Then only
+            // its remainder matters, and a smaller number with that remainder keeps the states finite.
             let period = &self.step * self.picked.as_ref().map_or(1, ResidueTable::period);
             let enough = (least + &period - 1) / &period * &period;
             if value > enough {
@@ -270,7 +270,7 @@ impl Literals {
         state.into()
     }
 
-    /// The sizes that numbers of a sign may have.
+    /// The least and the greatest absolute value of numbers with this sign, both scaled.
     fn sizes(&self, negative: bool) -> (BigInt, Option<BigInt>) {
         let (least, most) = if negative {
             (self.high.clone().map(|high| -high), self.low.clone().map(|low| -low))

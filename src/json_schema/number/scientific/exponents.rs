@@ -77,8 +77,7 @@ pub(crate) struct Mantissa {
     zeros: i64,
     /// One for each atom: how the digits compare to those of its value, if it has one.
     orders: Vec<i64>,
-    /// The digits up to the last that is not 0, as an integer: what is left of it when it is
-    /// divided by the modulus.
+    /// The digits up to the last that is not 0, as an integer modulo `Exponents::modulus`.
     remainder: BigInt,
 }
 
@@ -93,7 +92,8 @@ const FRACTION: i64 = 5;
 /// After the `e`.
 const EXPONENT: i64 = 6;
 
-/// The digits differ from those compared with; otherwise so many are equal.
+/// The digits are less, or greater, than those of the atom's value. An order of 0 or more is the
+/// number of leading digits that are equal so far.
 const LESS: i64 = -1;
 const GREATER: i64 = -2;
 
@@ -288,7 +288,8 @@ impl Exponents {
         {
             return known;
         }
-        // Whoever asked looks at the clock before this is believed.
+        // Only the time limit stops the search. `true` is a guess that is not stored here; the caller
+        // checks the limit before it uses the answer.
         let Ok(lives) = self.is_viable(m, left as u32) else { return true };
         if let Ok(mut known) = self.lives.lock() {
             known.insert(key, lives);

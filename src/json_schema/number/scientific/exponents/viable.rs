@@ -82,9 +82,8 @@ impl Exponents {
         Ok(false)
     }
 
-    /// The powers of ten to look at, where the number is 0.ddd times ten to the power and has so
-    /// many digits in all, first those where most is found; and the one beyond which divisors make
-    /// no difference.
+    /// The powers of ten to try, for numbers 0.ddd times ten to the power with `digits` digits in
+    /// all, the most promising first; and the power from which on divisors make no difference.
     fn powers(&self, m: &Mantissa, digits: i64) -> (Vec<i64>, i64) {
         let mut powers = Vec::new();
         let mut ends: Option<(i64, i64)> = None;
@@ -109,7 +108,7 @@ impl Exponents {
         ([high, low].into_iter().chain(powers).chain(low + 1..high).collect(), high)
     }
 
-    /// Whether they begin such a number of the form 0.ddd times ten to this power.
+    /// As [`is_viable`](Self::is_viable), for numbers of the form 0.ddd times ten to this power.
     fn is_viable_at(&self, m: &Mantissa, left: u32, power: i64, enough: i64) -> Result<bool> {
         // Where the last digit that is not 0 stands, and the last that may be written.
         let known = power.min(enough) - m.length().unwrap_or(0);
@@ -215,7 +214,8 @@ impl Exponents {
         // There may be as many choices as divisors have subsets.
         deadline::check()?;
         let (first, last) = (floor(&(&run.low - 1), step) + 1, floor(&run.high, step));
-        // What a multiple of `step` has to be a multiple of to be one of a divisor that shall not be.
+        // For each divisor that must not divide: the multiples of `step` that it divides are
+        // `step` times the multiples of this factor.
         let others = truths.iter().zip(run.divisors).filter_map(|(truth, divisor)| match truth {
             Some(false) => divisor.as_ref().map(|divisor| lcm(step, divisor) / step),
             _ => None,
