@@ -15,7 +15,8 @@ use crate::error::Result;
 pub(crate) use crate::error::LimitName;
 
 /// Limits of a constraint. Reaching one of the first six is an error of kind
-/// [`Limit`](crate::ErrorKind::Limit) that names it; caches over theirs are emptied.
+/// [`Limit`](crate::ErrorKind::Limit) that names it, as it is where a search for captures reaches
+/// `cache_bytes`; caches over their limits are emptied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Nodes of a grammar in normal form.

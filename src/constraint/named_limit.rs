@@ -63,7 +63,7 @@ const ALL: &[NamedLimit] = &[
     count(LimitName::Depth.as_str(), |limits, _| &mut limits.depth),
     time(LimitName::TimePerConstraint, |limits| &mut limits.time_per_constraint),
     time(LimitName::TimePerMask, |limits| &mut limits.time_per_mask),
-    count("cache_bytes", |limits, _| &mut limits.cache_bytes),
+    count(LimitName::CacheBytes.as_str(), |limits, _| &mut limits.cache_bytes),
     count("split_bytes", |limits, _| &mut limits.split_bytes),
     count("split_nodes", |limits, _| &mut limits.split_nodes),
 ];

@@ -18,6 +18,8 @@ pub enum LimitName {
     TimePerConstraint,
     /// [`Limits::time_per_mask`](crate::Limits::time_per_mask).
     TimePerMask,
+    /// [`Limits::cache_bytes`](crate::Limits::cache_bytes).
+    CacheBytes,
     /// [`json_schema::Options::work`](crate::json_schema::Options::work).
     Work,
     /// [`json_schema::Options::alternatives`](crate::json_schema::Options::alternatives).
@@ -37,6 +39,7 @@ impl LimitName {
             Self::Depth => "depth",
             Self::TimePerConstraint => "time_per_constraint",
             Self::TimePerMask => "time_per_mask",
+            Self::CacheBytes => "cache_bytes",
             Self::Work => "work",
             Self::Alternatives => "alternatives",
             Self::MaxTokens => "max_tokens",

@@ -2,7 +2,7 @@
 //! what it and XGrammar tell about others.
 
 use maskwright::ebnf::Dialect;
-use maskwright::{Constraint, Matcher};
+use maskwright::{Constraint, LimitName, Limits, Matcher};
 
 use crate::{compiler, judge};
 
@@ -134,6 +134,17 @@ fn captures_follow_forks_and_rollbacks() {
     matcher.accept_bytes(b"d ").unwrap();
     assert_eq!((shown(&matcher), shown(&fork)), ("w=ab w=d".to_owned(), "w=ab w=c".to_owned()));
     assert_eq!(matcher.captures().unwrap()[1].range, 3..4);
+}
+
+#[test]
+fn the_memory_of_a_search_for_captures_is_bounded() {
+    let limits = Limits { cache_bytes: 1 << 10, ..Limits::default() };
+    let compiler = compiler().with_limits(limits);
+    let constraint = compiler.lark("start: (w \" \")*\nw[capture]: /[a-z]+/").unwrap();
+    let mut matcher = constraint.matcher();
+    matcher.accept_bytes("ab ".repeat(1000).as_bytes()).unwrap();
+    let error = matcher.captures().unwrap_err();
+    assert_eq!(error.limit(), Some(LimitName::CacheBytes), "{error}");
 }
 
 #[test]

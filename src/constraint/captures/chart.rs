@@ -23,7 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::input::{Input, Symbol};
 use super::network::{Network, NetworkRuleId, NetworkState, RuleKind, StateId, Terminal};
 use crate::deadline;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, LimitName, Result};
 use crate::regular::{Language, Languages};
 
 /// Reads the parts of a grammar whose rules are made while a text is read.
@@ -135,6 +135,7 @@ impl ChartBuilder<'_, '_> {
         self.left = self.left.checked_sub(1).ok_or_else(|| {
             Error::new(ErrorKind::Limit, "the captures of this text take too much memory to find")
                 .with_help("raise the limit `cache_bytes`, or make the grammar less ambiguous")
+                .with_limit(LimitName::CacheBytes)
         })?;
         self.items[position as usize].push(item);
         Ok(())

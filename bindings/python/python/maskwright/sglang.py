@@ -122,6 +122,8 @@ class MaskwrightGrammar(BaseGrammarObject):
         self.current_token = token
 
     def rollback(self, k: int) -> None:
+        if k == 0:
+            return
         self.matcher.rollback(k - self._is_behind)
         self._failure, self._is_behind = None, False
 
