@@ -1,24 +1,24 @@
 //! Token masks: from a configuration of the recognizer to the set of allowed tokens, walking the
 //! vocabulary only as a last resort.
 //!
-//! A token may hold several terminals of the grammar, and each of them is read by itself. A
-//! [cursor](trie_cursor) is a position inside tokens; from some cursors a terminal's state allows some
-//! tokens, and may end at other cursors. That is a matter of the terminal and the vocabulary alone, so
-//! the [answer](terminal_tokens) is shared by all constraints of a compiler. A mask is
-//! [composed](compose) of such answers in rounds, terminal after terminal: the grammar only says
-//! which terminals may follow, and from where.
+//! A token may hold several terminals of the grammar, and each terminal is read by itself. A
+//! [cursor](trie_cursor) is a position inside tokens. A terminal that is read from some cursors allows
+//! certain [tokens](terminal_tokens), and may end at other cursors, its *exits*. This result depends on
+//! the terminal and the vocabulary alone, so all constraints of a compiler share it. A mask is
+//! [composed](compose) of such results in rounds, terminal after terminal; the grammar only says
+//! which terminals may follow, and from which cursors.
 //!
 //! Example: `{"a": [0-9]+}` with the key's closing quote next, and the tokens `"`, `":`, `": 1`, `": 12}`:
 //!
 //! ```text
-//! round 1   `"` from token starts       tokens  "        exit after `"` of the others
-//! round 2   `:` from that exit          tokens  ":       exit after `":` of the others
-//! round 3   blank from that exit        no tokens        exit after the blank of the others
-//! round 4   number from that exit       tokens  ": 1     exit after the digits of `": 12}`
+//! round 1   `"` from token starts       tokens  "        exit: after `"` of the other tokens
+//! round 2   `:` from that exit          tokens  ":       exit: after `":` of the other tokens
+//! round 3   blank from that exit        no tokens        exit: after the blank of the other tokens
+//! round 4   number from that exit       tokens  ": 1     exit: after the digits of `": 12}`
 //! round 5   `}` from that exit          tokens  ": 12}
 //! ```
 //!
-//! Three things keep the answers cheap: within a repeat of units (characters of a string, digits,
+//! Three things keep these results cheap: within a repeat of units (characters of a string, digits,
 //! blanks) tokens are looked up as repeats ([`split::repeats`]); other wide states have a [split] of the
 //! vocabulary each; only what is left is [walked](walk). A mask is kept [packed](packed_mask), as references to
 //! these shared sets and short lists.

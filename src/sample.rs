@@ -66,7 +66,8 @@ use walk::{LengthEstimate, TextWalk, WalkFailure, WalkMode};
 
 /// Attempts at a text between the bounds before drawing is an error.
 const MAX_TRIES: usize = 400;
-/// The first attempts, which may head for something new; it may be out of reach within the bounds.
+/// Attempts, from the first, that may head for something new. Later ones do not, since it may be out of
+/// reach within the bounds.
 const MAX_SEEKING_TRIES: usize = 20;
 
 /// Random texts of a constraint.
@@ -125,8 +126,8 @@ impl Texts {
 
     /// Another text.
     ///
-    /// Errors if no text keeps the bounds, as far as is to be found out, or a limit of the
-    /// constraint is reached; a text may take as long as compiling may (`time_per_constraint`).
+    /// Errors if no text within the bounds is found, or if a limit of the constraint is reached; a text
+    /// may take as long as compiling may (`time_per_constraint`).
     pub fn draw(&mut self) -> Result<Vec<u8>> {
         let limits = self.constraint.limits().clone();
         limits.compiling(|| self.draw_in_time())

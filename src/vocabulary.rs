@@ -127,8 +127,7 @@ impl Vocabulary {
     ///
     /// The end tokens of a tokenizer.json are those that `generation_config.json`, `config.json`
     /// and `tokenizer_config.json` beside it name and, unless there is a `generation_config.json`,
-    /// special tokens that are known to end a text or a turn (`<|    /// The id of a special or added token by its name, such as `<|im_end|>`. Added tokens may be text, so
-    /// that|>`, `</s>`);
+    /// special tokens that are known to end a text or a turn (`<|im_end|>`, `</s>`);
     /// [`with_end_tokens`](Self::with_end_tokens) overrides them.
     ///
     /// Errors as the reader of the format does, and name the file.

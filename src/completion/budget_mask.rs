@@ -32,8 +32,8 @@ use crate::regular::witness;
 /// counted has a state for each length.
 const MAX_SORTED_TOKENS: usize = 4 << 20;
 
-/// Beside captured texts, more tokens than this are not read one by one: each text that is captured
-/// makes rules of its own.
+/// In a grammar with captures, a mask with more listed tokens than this is not read token by token: each
+/// captured text makes rules of its own.
 const MAX_READ_TOKENS: usize = 16;
 
 /// The longest token, in bytes, that is looked at more closely where its length alone does not tell
@@ -185,7 +185,8 @@ impl<'a> BudgetMaskBuilder<'a> {
         allowed
     }
 
-    /// Allows those of some tokens that leave no more to be written than fits.
+    /// Allows those of `tokens`, read from the state `from`, after which the rest of the terminal and the
+    /// `after` tokens that follow the terminal fit into `left`.
     fn allow_growth_of(
         &mut self,
         from: Language,

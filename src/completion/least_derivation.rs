@@ -77,7 +77,7 @@ struct Derivation {
     bytes: Vec<u64>,
 }
 
-/// The parts that one round has made.
+/// The outcome of one round of making unmade parts.
 struct MadeAhead {
     /// The number of points visited.
     work: usize,

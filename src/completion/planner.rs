@@ -4,9 +4,9 @@
 //! ([`LeastDerivations`]), in the fewest tokens that spell them ([`TokenCosts`]). That is a *bound*
 //! on the least number of tokens: another text of more bytes might take fewer.
 //!
-//! The bound is consistent: if it says `n` of a configuration, some allowed token leads to one of which
-//! it says `n - 1` at most. For where a configuration was promised to be completed, the
-//! [promise](Promise) is remembered all along the way.
+//! The bound is consistent: from a configuration with the bound `n`, some allowed token leads to one with
+//! a bound of at most `n - 1`. To keep this, the path behind a reported bound is remembered as a
+//! [promise](Promise), for each configuration on the path as the text comes to it.
 
 use std::sync::Arc;
 

@@ -19,8 +19,8 @@ const MAX_EXPANDED: usize = 500;
 /// Configurations that a search by tokens visits.
 const MAX_VISITED: usize = 20_000;
 
-/// Bytes of each range that a search by bytes tries: no constraint distinguishes all bytes of a range, and
-/// each captured text on the way costs memory.
+/// Bytes that a search by bytes tries of each range of adjacent allowed bytes, a heuristic: most lead to
+/// texts that are equally good, and each captured text on the way costs memory.
 const MAX_TRIED_OF_RANGE: u8 = 3;
 
 impl CompletionPlanner<'_> {

@@ -91,14 +91,14 @@ impl Matcher {
 
 /// The masks of many sequences, each written into its row as [`Matcher::fill_mask`] does.
 ///
-/// Rows whose masks are all known are copied by the calling thread, which memory bounds, and so are
-/// those that little time computes. Beyond, the machine's cores share the work, the calling thread
-/// among them: each computes and writes the rows of one memory after the other (matchers that learn
-/// together use one, at most some sixteen of them while there are cores without), so that none
-/// waits for another; who has no more to compute writes rows that are known. The others are rayon's
-/// pool, whose size `RAYON_NUM_THREADS` sets: they wait where they last ran, while a thread that is
-/// only now made starts on its maker's core, and may stay there for longer than a batch takes. A
-/// process that was forked from one with this pool computes alone, since it has none of its threads.
+/// The calling thread alone writes a batch whose masks are all known, since copying is bound by memory,
+/// and a batch that takes little time to compute. For more work, other threads help it. Matchers of a
+/// constraint share memories, up to about sixteen matchers in one; each thread takes one memory after
+/// the other and computes all of its rows, so that no thread waits for a lock. A thread that has nothing
+/// more to compute writes rows that are known. The helpers are rayon's pool, whose size
+/// `RAYON_NUM_THREADS` sets; threads made for each batch would start on the core of their maker and might
+/// stay there for longer than the batch takes. A process that was forked from one with this pool has none
+/// of its threads, and computes alone.
 ///
 /// Errors as [`Matcher::fill_mask`] does, with the first error; rows of other matchers may be
 /// written then.

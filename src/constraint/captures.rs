@@ -24,8 +24,8 @@
 //! *Which parse counts.* From left to right each part of a sequence, and each iteration of a repeat, is
 //! the longest that lets the rest be read; of the alternatives that read such a part the first counts
 //! (POSIX's rule for subexpressions). Adjacent parts that are regular and hold no capture are one part.
-//! Of a text that is not complete the beginning is parsed, in which a part that may go on has not
-//! ended.
+//! A text that is not complete is parsed as the beginning of a text: a part that may still go on has not
+//! ended, and is not reported.
 
 mod chart;
 mod derivation;

@@ -9,12 +9,12 @@ use crate::error::{Error, LimitName, Result};
 /// Constraints that were compiled before, for servers to which many clients send the same schema. A
 /// constraint that is found has learned from all matchers before: its masks are mostly known.
 ///
-/// The caller chooses the key: a text of all that bears on the constraint. A key that is being compiled is
-/// here already: other threads that ask for it wait for the one compilation. Refusals are kept, too, but
-/// those for want of time.
+/// The caller chooses the key, a text of everything that the constraint depends on. Threads that ask for a
+/// key while it is being compiled wait for that one compilation. Errors of a compilation are kept, too,
+/// except those of a time limit.
 ///
-/// The bytes are counted when a constraint is added, and then those that were not used for longest are
-/// dropped until the others fit; matchers that use them go on.
+/// The bytes are counted when a constraint is added; then the least recently used ones are dropped until
+/// the others fit. Matchers of a dropped constraint go on.
 ///
 /// ```
 /// use maskwright::constraint::ConstraintCache;

@@ -58,7 +58,8 @@ impl CompileContext {
         }
     }
 
-    /// Whether items that must differ may be looked up where they end: every text can be spelled.
+    /// Whether items that must differ may be looked up where they end, instead of being excluded from a
+    /// language. Needs a vocabulary that can spell every text.
     pub(super) fn looks_up_items(&self) -> bool {
         self.coverage.has_every_byte() && self.splits.strategies().has(Strategy::ItemLookup)
     }

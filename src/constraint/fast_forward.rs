@@ -10,6 +10,8 @@ use crate::error::Result;
 impl Matcher {
     /// The bytes about which the constraint leaves no choice, from here on; at most `limit`.
     /// Empty where the text may end.
+    ///
+    /// Errors when a limit is reached.
     pub fn forced_bytes(&mut self, limit: usize) -> Result<Vec<u8>> {
         let memories = Arc::clone(&self.constraint.memories);
         memories.timed(|| self.forced(limit))
@@ -41,8 +43,10 @@ impl Matcher {
     ///
     /// No token is split across the boundary of forced and free text: where a token of the vocabulary
     /// could begin in the forced text and go on in what may follow, the tokens stop before it, and
-    /// the choice is the model's. What was accepted already is never written anew, and what
-    /// `encode` says is believed as far as its tokens spell the forced text and no further.
+    /// the choice is the model's. Text that was accepted already is never written anew. The tokens
+    /// of `encode` are used as far as they spell the forced text, and no further.
+    ///
+    /// Errors when a limit is reached.
     ///
     /// ```
     /// # use maskwright::{Compiler, Vocabulary};

@@ -17,8 +17,8 @@ const START: &str = "start";
 /// The member of a formula that names the dialect of its regular expressions.
 const REGEX_DIALECT: &str = "regex_dialect";
 
-/// A constraint made of others. Or is for constraints of every kind; and and not are for regular
-/// ones: those whose rules do not call themselves, and name no special tokens.
+/// A constraint made of others. [`Any`](Self::Any) joins constraints of every kind; [`All`](Self::All) and
+/// [`Not`](Self::Not) need regular ones, whose rules do not call themselves and name no special tokens.
 ///
 /// ```
 /// # use maskwright::{Compiler, Vocabulary};

@@ -426,8 +426,8 @@ impl Matcher {
     /// The parts of the text so far that the grammar names, in the order in which they end; of those
     /// that end at the same place the inner comes first. None where the grammar names none.
     ///
-    /// A complete text is parsed as a whole; of one that is not complete its beginning, in which a
-    /// part that may go on has not ended. Of several parses one counts: from left to right each part
+    /// A complete text is parsed as a whole; one that is not complete as the beginning of a text, in which
+    /// a part that may still go on has not ended. Of several parses one counts: from left to right each part
     /// of a sequence, and each iteration of a repeat, is the longest that lets the rest be read, and of
     /// the alternatives that read such a part the first counts. Adjacent parts of a grammar's text
     /// that are regular and hold no capture are one part.

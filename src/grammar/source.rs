@@ -35,9 +35,9 @@ use crate::regular::{Language, Languages, TextSet, TextSets};
 /// The signs of a captured key that is no JSON string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeySigns {
-    /// The end of the key, which is part of it.
+    /// The bytes with which a key ends; they are part of the key.
     pub(crate) named: Box<[u8]>,
-    /// The text after which something may depend on the key.
+    /// The bytes with which the key's member ends. Text after them may depend on the key.
     pub(crate) end: Box<[u8]>,
 }
 

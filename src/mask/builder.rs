@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::recognizer::{ACCEPT, CaptureMode, ConfigId, Item, Point, Recognizer, TokenSpan};
 use crate::vocabulary::{TokenMask, Vocabulary};
 
-/// Tokens to be read in full, where that may matter.
+/// Tokens that composition may allow wrongly; each is read in full before the mask is done.
 #[derive(Debug, Default)]
 pub(super) struct UncertainTokens {
     /// Allowed tokens with a comma: captured texts matter to some of them.

@@ -25,8 +25,8 @@ pub(crate) struct MaskCache {
     pub(super) complements: FxHashMap<TokenSpan, Arc<TokenMask>>,
     /// By widened configuration: see [`ComposedMask::closing_tokens`](super::builder::ComposedMask).
     pub(super) closing_tokens: FxHashMap<ConfigId, Option<u64>>,
-    /// The tokens in which something may depend on a captured key that is no JSON string, once
-    /// they were asked for.
+    /// Tokens whose validity may depend on a captured key that is no JSON string
+    /// ([`key_tokens`](Self::key_tokens)); `None` until asked for.
     key_tokens: Option<TokenMask>,
     /// Bytes of `masks`, `items_after` and `complements`.
     pub(super) entry_bytes: usize,

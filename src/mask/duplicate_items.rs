@@ -1,9 +1,9 @@
 //! Tokens in which an item of a `uniqueItems` array ends as one that the array holds already.
 //!
-//! Items of an array that must differ are looked up where they end; their language lacks none of
-//! those that were written ([`refused_texts`](crate::recognizer::refused_texts)). So a walk allows tokens that end an item as
-//! one of these. They are found by going through the tokens and the texts that were written side by
-//! side, and become uncertain.
+//! The language of such items does not exclude the items written before; these are *refused* where an
+//! item ends ([`refused_texts`](crate::recognizer::refused_texts)). So a walk of the language allows
+//! tokens that repeat an earlier item. A walk of the token trie and the set of refused texts side by side
+//! finds these tokens, and they become uncertain.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl MaskBuilder<'_> {
 }
 
 impl TerminalReader<'_> {
-    /// The same below one cursor, from a state of the item.
+    /// [`MaskBuilder::add_duplicate_items`] below one cursor, from a state of the item.
     fn add_duplicates_below(
         &mut self,
         (texts, at): (&TextSets, TextPlace),

@@ -23,7 +23,8 @@ use crate::regular::structure;
 use crate::regular::{ByteSet, Language};
 use crate::vocabulary::Vocabulary;
 
-/// More tokens that come to an excluded end are not read one by one.
+/// Tokens that complete an excluded string and are read one by one. With more of them the terminal keeps
+/// its exclusions.
 const MAX_EXCLUDED_TOKENS: usize = 16;
 
 /// Trie nodes that are visited to find these tokens.

@@ -33,9 +33,11 @@ impl JsonStrings {
 /// The ways in which a captured text can end in a token.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CaptureEnd {
-    /// The first of the token's quotes that may end it; 0 where it may end at once, 2 at most.
+    /// The number of the token's first quote that may end the text, 1 or 2; 0 if the text may end
+    /// before any quote.
     pub(super) quotes: usize,
-    /// Whether it may be the last text that is left of its kind.
+    /// Whether the text may be the last of its kind, such as the last unused value of an `enum` in an array
+    /// with `uniqueItems`: then no comma may follow.
     pub(super) may_be_last: bool,
 }
 
@@ -57,9 +59,9 @@ impl CaptureEnd {
     }
 }
 
-/// Whether the rest of a token, after the end of a captured text in it, depends on that text. A
-/// comma depends on it if the text may have been the last of its kind; what begins after a comma
-/// does if it must differ from it.
+/// Whether the rest of a token, after the end of a captured text in it, depends on that text. A comma
+/// depends on the text if this may be the last of its kind; a key or item after the comma does if it
+/// must differ from the text.
 pub(crate) fn depends_on_capture(token: &[u8], end: CaptureEnd) -> bool {
     let quotes = token.iter().enumerate().filter(|&(_, &byte)| byte == b'"');
     let from = match end.quotes {

@@ -1,14 +1,14 @@
-//! Masks under rule budgets.
+//! Masks under rule budgets (`max_tokens` of a rule).
 //!
-//! Each token that is read changes the budgets that are open, so no configuration inside such a part
-//! comes twice. Far from the limit the mask does not depend on them: it is that of the *widened*
-//! configuration, whose open budgets are unbounded, and that one is kept. Near the limit the definition
-//! decides, a walk that asks after each token whether the part can still be closed.
+//! Each token changes the open budgets, so no configuration inside a part with a budget comes twice. Far
+//! from the limit the budgets do not matter: the mask is that of the *widened* configuration, whose open
+//! budgets are unbounded, and is kept under that one. Near the limit the mask is computed by its
+//! definition, a walk that asks after each token whether the part can still be closed.
 //!
-//! A configuration is far from its limit if the budget suffices after any token. After a token the text
-//! is inside a terminal that was read for the mask. To close the outermost budget from there takes at
-//! most the [span](crate::regular::span) of that terminal, one token a byte, and then the fewest tokens
-//! from the terminal to the end of the budget (`Recognizer::closing_tokens`).
+//! A configuration is far from its limit if its budgets suffice whatever the next token is. After that
+//! token the text is inside a terminal that was read for the mask. To close the outermost budget from
+//! there takes at most the [span](crate::regular::span) of that terminal, one token a byte, and then the
+//! fewest tokens from the terminal to the end of the budget (`Recognizer::closing_tokens`).
 //!
 //! Example: a JSON string with a budget of 40 tokens. After its first quote any token leaves at most 6
 //! bytes of an escape or a character and the other quote; so with 8 tokens left the mask is the widened

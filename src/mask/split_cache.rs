@@ -144,8 +144,8 @@ impl SplitCache {
         Ok((draft.work > self.max_unkept_work).then(|| TokenSplit::new(vocabulary, draft, node)))
     }
 
-    /// The split of a state by that of another one: of one without its far bounds, or of one to
-    /// which most bytes lead.
+    /// Derives the split of a state from that of another state: of the same state without its far
+    /// bounds, or of its usual successor.
     fn copied(
         &self,
         vocabulary: &Vocabulary,

@@ -10,8 +10,8 @@ use crate::regular::structure;
 use crate::regular::widening;
 use crate::regular::{Language, RepeatedUnit};
 
-/// First bytes from which on the continuation of a repeat counts as a word, if they are also at least
-/// twice those of the unit. Most of the vocabulary then leaves the repeat there, which is too much to
+/// Least number of first bytes with which the continuation of a repeat counts as a word, if they are also
+/// at least twice those of the unit. Most of the vocabulary then leaves the repeat, too many tokens to
 /// sort by exit byte.
 pub(super) const MIN_WORDLIKE_BYTES: usize = 32;
 

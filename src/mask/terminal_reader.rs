@@ -197,7 +197,7 @@ impl TerminalReader<'_> {
         cursor: TrieCursor,
         found: &mut TerminalTokensBuilder,
     ) -> Result<()> {
-        // As long as the state begins with a repeat that may be absent.
+        // One turn for each leading repeat that may be absent: the state after it may begin here, too.
         while self.is_wide(cursor) {
             let ahead = match self.structure(query.state, query.is_json_string)? {
                 StateStructure::UnitRepeat { rest, .. }

@@ -1,7 +1,8 @@
-//! The counters of frames that count tokens.
+//! The counters of stack frames, and how reading tokens changes those of rule budgets.
 //!
-//! A frame's counter is a number of runs, an offset, or, with the bit [`BUDGET`], the tokens that a part
-//! of the grammar has left. This file imports nothing of the stacks that hold the frames.
+//! A frame's counter is the completed runs of a repeat; with the bit [`SCOPE`], an offset in the recorded
+//! text; with the bit [`BUDGET`], the tokens that a part of the grammar has left. This file imports
+//! nothing of the stacks that hold the frames.
 
 use rustc_hash::FxHashMap;
 

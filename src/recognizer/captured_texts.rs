@@ -1,4 +1,4 @@
-//! Captured strings, hash-consed: each is another string and its last byte.
+//! Captured strings, hash-consed: each is stored as the string without its last byte, and that byte.
 
 use rustc_hash::FxHashMap;
 

@@ -21,7 +21,7 @@ pub(crate) struct WidenedConfig {
 #[derive(Debug, Default)]
 pub(super) struct Configurations {
     items: Vec<Item>,
-    /// Where the items of each end.
+    /// By configuration: the index in `items` at which its items end.
     ends: Vec<usize>,
     /// By hash, which is kept so that growing looks at no items.
     ids: HashTable<(u32, ConfigId)>,

@@ -102,9 +102,9 @@ impl Liveness {
     }
 }
 
-/// Points visited to find the fewest tokens of one, nearest first. Rules of a schema are made when they are
-/// visited, and there may be infinitely many. An alternative that leads beyond the visited points counts as
-/// impossible.
+/// Points that one search for the fewest tokens of a point visits, breadth first. Rules of a schema are made
+/// when they are visited, and there may be infinitely many. An alternative that leads beyond the visited
+/// points counts as impossible.
 const MAX_VISITED_POINTS: usize = 4_000;
 
 /// Bytes of the longest witness that is cut into tokens; a longer one is counted as one token a byte.
@@ -126,7 +126,7 @@ impl TokenAlternative {
     }
 }
 
-/// Finds out which items tokens complete that are counted by terminal.
+/// Decides which items are completable; tokens are counted terminal by terminal.
 pub(super) struct LivenessCheck<'a> {
     pub(super) vocabulary: &'a Vocabulary,
     pub(super) program: &'a Program,

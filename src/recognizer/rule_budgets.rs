@@ -103,8 +103,8 @@ fn change_frames(
     Ok(changed)
 }
 
-/// Changes the budgets of all items; those without a stack left are dropped. Whether any was changed:
-/// then the items are no longer in order, and some may differ in their stacks only.
+/// Changes the budgets of all items, and drops items without a stack left. Returns whether any item had a
+/// budget: then the items may be out of order, and some may differ in their stacks only.
 pub(super) fn change_items(
     stacks: &mut ReturnStacks,
     items: &mut Vec<Item>,

@@ -11,7 +11,7 @@ const MAX_STATES: usize = 1 << 20;
 /// The places, alternatives and terminal steps that texts have reached.
 #[derive(Debug, Default)]
 pub(super) struct Visits {
-    /// Labels of points that texts have come to.
+    /// Origins ([`ProgramView::origin_id`]) of points that texts have come to.
     pub(super) origins: FxHashSet<u32>,
     /// Alternatives that texts have taken, by point and number.
     alternatives: FxHashSet<(u32, u32)>,
@@ -23,7 +23,7 @@ pub(super) struct Visits {
     pub(super) steps: FxHashSet<(Language, Language)>,
     /// The number of steps from `states`.
     pub(super) steps_known: usize,
-    /// Labels, in words, that texts of earlier program views have come to.
+    /// Origins, in words, of points of earlier program views that texts have come to.
     pub(super) earlier_origins: FxHashSet<String>,
 }
 

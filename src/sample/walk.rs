@@ -30,8 +30,8 @@ use terminal_steps::TerminalSteps;
 const MAX_TRIES: u32 = 60;
 /// Failed texts before the room for longer ones is halved.
 const TRIES_PER_HALVING: usize = 8;
-/// An alternative with which the text may stay shorter than it is meant to be is chosen among all once in so
-/// many times.
+/// Once in this many choices, alternatives with which the text stays shorter than its target length are
+/// among those drawn from.
 const ENDS_EARLY_ONE_IN: u32 = 4;
 /// Instructions after which a walk is given up, for each byte that the text may have.
 const MAX_INSTRUCTIONS_PER_BYTE: usize = 400;
@@ -82,8 +82,8 @@ pub(super) struct TextWalk<'a> {
     target_length: usize,
     text: Vec<u8>,
     stack: Vec<WalkFrame>,
-    /// Attempts at the captured texts that are being written anew. They must differ from what was
-    /// written before, so chance decides where this is not 0, and not the shortest way.
+    /// Attempts at the captured texts that are being written anew. These must differ from earlier texts, so
+    /// while this is not 0, chance decides between alternatives instead of the shortest way.
     retries: u32,
     steps: TerminalSteps,
 }

@@ -75,7 +75,8 @@ impl IndexPart {
     fn name(self) -> &'static str {
         match self {
             Self::Vocabulary => "vocabulary",
-            // A part of file names: files of earlier versions are still found by it.
+            // Part of the file names, unchanged since the first version, so that `prune` still recognises
+            // the files of earlier versions.
             Self::Splits => "slices",
         }
     }

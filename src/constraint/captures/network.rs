@@ -1,9 +1,9 @@
 //! The grammar as a recursive transition network: a small automaton a rule, whose edges read
 //! terminals and tokens or call rules (Woods, "Transition Network Grammars", 1970).
 //!
-//! Parts with an attribute become rules of their own, and so do choices and repeats within sequences:
-//! every fact about a text is of one kind, a rule that reads it from one position to another, and so is
-//! every decision between parses, where such a text ends.
+//! Parts with an attribute become rules of their own, and so do choices and repeats within sequences.
+//! Then every fact of a parse is of one kind (a rule reads the text from one position to another), and so
+//! is every decision between parses (the position at which a rule's text ends).
 //!
 //! Example: `list: item ("," item)*` with `item` captured
 //!
@@ -85,7 +85,7 @@ pub(super) enum RuleKind {
     Ignored,
     /// At most so many tokens.
     MaxTokens(u32),
-    /// A text of this terminal, too.
+    /// The text must also be one of this terminal.
     Whole(Terminal),
 }
 

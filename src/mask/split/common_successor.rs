@@ -1,8 +1,8 @@
 //! The split of a state from that of its *usual successor*, the one to which most bytes lead.
 //!
-//! While a pattern searches for something, its states know how much of it was found, and nearly
-//! every token leads all of them to the state where nothing is. So both states are walked side by
-//! side, and the walk ends where they meet: only the tokens before that differ.
+//! The states of a pattern that searches for a string tell how much of the string was found, and nearly
+//! every token leads all of them back to the state where nothing was. So a state and its usual successor
+//! are walked side by side until they meet with the same ends so far: only the tokens before can differ.
 
 use smallvec::SmallVec;
 

@@ -70,8 +70,9 @@ impl ExitTails {
     }
 }
 
-/// The children of a node after whose byte many tokens leave, and most of those below; from the byte
-/// of each token that leaves after its first one.
+/// The children of `node` that stand for the exits right after their byte, with that byte: those where
+/// many tokens, and most of the tokens below, leave there. `first_bytes` has one byte for each token
+/// that leaves after its first byte below `node`.
 fn exit_nodes(
     vocabulary: &Vocabulary,
     first_bytes: impl Iterator<Item = u8>,

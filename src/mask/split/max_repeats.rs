@@ -1,10 +1,10 @@
-//! The most repeats of a unit in any token: with so many left before its bound, a repeat has none that
-//! a token can reach.
+//! The most repeats of a unit in any token: a token cannot reach the bound of a repeat that has at least
+//! so many repeats left.
 //!
 //! For the unit `[0-9a-f]{2}` and a vocabulary whose longest token of hexadecimal digits has eight,
-//! that is four times, and once more for a unit that is begun only. Tokens are read by their shapes,
-//! where a class holds bytes that the unit tells apart perhaps too often; and by their bytes only if
-//! their shape could have more than any token before.
+//! that is four, and one more for a unit that the token only begins. Tokens are read by their shapes,
+//! which may count too many: a class can hold bytes that the unit tells apart. The bytes of a token are
+//! read only if its shape could have more repeats than any token before.
 
 use smallvec::SmallVec;
 
@@ -55,7 +55,7 @@ pub(in crate::mask) fn max_repeats(
                 most = most.max(before.most);
             }
         }
-        // Below, one may come to its end, and further ones take their bytes.
+        // Below the node, the unit that is open may end, and each further unit takes at least `least` bytes.
         let further = 1 + u32::from(tables.shapes.height(node)) / units.least;
         let few = here.most <= most && here.highest() + further <= most;
         node = if few { at.subtree_end as usize } else { node + 1 };

@@ -18,7 +18,8 @@ use crate::mask::split::{SplitKey, TokenSplit};
 use crate::mask::terminal_tokens::TerminalTokens;
 use crate::regular::ByteSet;
 
-/// Values by key, each with whether it was asked for since it came, or since it was last spared.
+/// Values by key, each with its CLOCK reference bit: whether it was asked for since it was inserted, or
+/// since eviction last spared it.
 #[derive(Debug)]
 struct ClockMap<K, V>(FxHashMap<K, (V, AtomicBool)>);
 
@@ -47,7 +48,7 @@ impl<K: Eq + Hash, V> ClockMap<K, V> {
         self.0.insert(key, (value, AtomicBool::new(false))).is_none()
     }
 
-    /// Whether a value was asked for; from now on, it was not.
+    /// Clears a value's reference bit; returns whether it was set.
     fn spare(&mut self, key: &K) -> bool {
         self.0.get_mut(key).is_some_and(|(_, used)| std::mem::take(used.get_mut()))
     }
@@ -90,10 +91,10 @@ pub(crate) struct ClockCache {
 /// Bytes of a small value, with its key and its place in the order.
 const SMALL_BYTES: usize = 128;
 
-/// Values that come before repeat splits are counted again.
+/// Insertions after which the bytes of repeat splits are counted again.
 const COUNT_EVERY: usize = 512;
 
-/// Values that are spared before one goes that was asked for.
+/// Entries that one round of eviction spares; it then evicts used entries, too, so that its time is bounded.
 const MAX_SPARED: usize = 64;
 
 fn split_bytes(split: Option<&TokenSplit>) -> usize {

@@ -5,8 +5,8 @@
 //! logits that the mask forbids. The greatest logit of each lane of each block is kept, so that
 //! later passes skip the blocks that hold nothing they look for.
 //!
-//! NaN and +∞ must be found, but never looked for: a block's logits are summed, and only if the sum
-//! of all is not finite are they read one by one.
+//! NaN and +∞ are found without a test of each logit: the logits are summed, and only if the sum is
+//! not finite are they read one by one.
 
 /// Tokens in one block.
 pub(crate) const BLOCK: usize = 128;
@@ -21,8 +21,8 @@ const CHAINS: usize = 4;
 pub(crate) const ALL_ALLOWED: [u32; BLOCK / WORD] = [u32::MAX; BLOCK / WORD];
 /// Least number of allowed tokens of a block that is read as a whole; fewer are read one by one.
 const MIN_VECTOR_TOKENS: usize = 8;
-/// Blocks that are read exactly after one whose upper bound did not settle it: where the model
-/// wants forbidden tokens, bounds seldom do.
+/// Blocks that are read exactly after one whose upper bound was above the greatest logit so far, while
+/// its allowed logits were not: where the model prefers forbidden tokens, bounds seldom rule a block out.
 const EXACT_BLOCKS_AFTER_MISS: usize = 16;
 
 /// Logits of one vector.

@@ -32,8 +32,7 @@ const EXACT_GREATEST_LOGITS: usize = 512;
 const BRACKET_STANDARD_ERRORS: f64 = 4.0;
 /// Relative error of sums in `f64`.
 const ROUNDING: f64 = 1e-12;
-/// At most one token of this number may lie deeper than the table reaches; each costs a call of
-/// `exp`.
+/// At most one token in this many may lie deeper than the table reaches; each costs a call of `exp`.
 const TOKENS_PER_DEEP_TOKEN: usize = 16;
 /// At most one token of this number of sampled tokens may lie in the bracket; for more, listing
 /// costs less.

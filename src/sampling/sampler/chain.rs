@@ -212,7 +212,8 @@ impl Chain {
         }
     }
 
-    /// Lowers mirostat's greatest surprise by what the drawn token's exceeded the target.
+    /// Lowers mirostat's greatest surprise by `mirostat_eta` times the excess of the drawn token's surprise
+    /// over the target.
     pub(super) fn steer(&mut self, probability: f64) {
         if self.steps.contains(&ChainStep::Mirostat) {
             let excess = -probability.log2() - exact(self.params.mirostat_tau);

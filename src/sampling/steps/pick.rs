@@ -15,8 +15,8 @@ pub fn pick(candidates: &[Candidate], u: f64) -> Option<(Candidate, f64)> {
     Some((chosen, weight / total))
 }
 
-/// The candidate at the point `rest` of a line on which each has its exponential from `max_logit` on
-/// for length, with that. Where rounding leaves the line too short, its last candidate is chosen.
+/// The candidate at the point `rest` of a line on which each candidate is e^(logit − `max_logit`) long,
+/// with that length. Where rounding leaves the line too short, its last candidate is chosen.
 pub(crate) fn at_point(
     candidates: &[Candidate],
     max_logit: f64,

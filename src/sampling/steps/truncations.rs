@@ -10,8 +10,8 @@ use crate::sampling::weighted_select::select_by_weight;
 ///
 /// Tang et al. 2024, "Top-nσ: Not All Logits Are You Need", algorithm 1. The deviation is that of
 /// the candidates' logits, over their number (llama.cpp divides so too; PyTorch's `std`, which the
-/// authors' code calls, divides by one less). It is meant for logits before the temperature, with
-/// which it then does not change. One candidate stays at `n` = 0, and all where logits are equal.
+/// authors' code calls, divides by one less). It is meant to run before the temperature; the candidates
+/// that stay then do not depend on it. One candidate stays at `n` = 0, and all where logits are equal.
 pub fn top_n_sigma(candidates: &mut Vec<Candidate>, n: f64) {
     let Some(best) = greedy(candidates) else { return };
     let count = candidates.len() as f64;
@@ -86,7 +86,7 @@ pub fn typical_p(candidates: &mut Vec<Candidate>, p: f64) {
 
 /// "Exclude top choices" (Weidmann 2024, text-generation-webui's pull request 6335): where at least
 /// two candidates have a probability of at least `threshold`, removes all of these but the least
-/// probable. Whether it is done at this step, the caller has drawn. As in llama.cpp; the original
+/// probable. The caller draws whether it runs at this token. As in llama.cpp; the original
 /// does nothing where a line end or an end token would be removed.
 pub fn xtc(candidates: &mut Vec<Candidate>, threshold: f64) {
     let Some(best) = greedy(candidates) else { return };

@@ -31,7 +31,7 @@ type TokensByByte = FxHashMap<u8, Vec<(u32, RepeatRun)>>;
 #[derive(Debug, Default)]
 struct ClassTokens {
     by_byte: TokensByByte,
-    /// Nodes of the vocabulary's trie, of whose children by a byte of the class all tokens leave.
+    /// Nodes of the vocabulary's trie: every token that goes on from one with a byte of the class leaves.
     before: Vec<(u32, RepeatRun)>,
 }
 
