@@ -84,7 +84,7 @@ impl Scoring<'_> {
 /// assert_eq!(y, [10.0, 20.0, 20.0, 30.0]);
 /// ```
 ///
-/// Batch-invariant: a row of the result depends on its query and on the positions that it sees alone.
+/// Batch-invariant: a row of the result depends only on its query and on the positions that it sees.
 /// Panics if a segment has fewer blocks than positions, or more rows than there are queries.
 pub fn attend(
     heads: usize,

@@ -57,7 +57,7 @@ const MIN_PARALLEL_MULTIPLICATIONS: usize = 1 << 21;
 /// all the time.
 const MIN_PREFETCH_ROWS: usize = 4;
 
-/// Multiplications in the time that a weight takes to come from memory.
+/// Multiplications that take as long as loading one weight from memory, which a product does once for all rows.
 const MULTIPLICATIONS_OF_A_LOAD: usize = 8;
 
 /// The numbers of a weight matrix (columns, k), row-major.

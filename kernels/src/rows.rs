@@ -89,16 +89,16 @@ fn in_lanes(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
     lanes.iter().sum::<f32>() + rest
 }
 
-/// The dimensions of a head that turn together.
+/// The pairs of dimensions of a head that are rotated together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RotaryPairs {
-    /// i and i + half of what turns.
+    /// i and i + half of the rotated dimensions.
     Halves,
     /// 2 · i and 2 · i + 1.
     Neighbours,
 }
 
-/// Turns the first dimensions of each head of each row by the angles of its position, in place: rotary
+/// Rotates the first dimensions of each head of each row by the angles of its position, in place: rotary
 /// positions (Su et al. 2021, "RoFormer"). `x` is (rows, heads, width); `cosines` and `sines` are (rows,
 /// pairs), where twice the pairs are at most the width.
 ///

@@ -98,7 +98,7 @@ impl Search {
                 steps.extend(row.report(&mut sequence, extension, forced)?);
             }
             let ended = sequence.add(token, forced)?;
-            // A token that ends the text counts, though it is no part of it.
+            // The length of the score counts the token that ends a text, though the text does not contain it.
             let by_token = matches!(ended, Some(FinishReason::Stop | FinishReason::StopToken));
             let length = sequence.tokens.len() + usize::from(by_token);
             if let Some(reason) = ended.or_else(|| sequence.limit_reached()) {
@@ -189,8 +189,9 @@ impl Search {
             return true;
         };
         let length = growing[0].branch.text_len();
-        // Log-probabilities only fall, and a longer text with a penalty above 0 is divided by more.
-        let hope = match self.search.early_stopping {
+        // The best score that a growing text has now (`No`), or can still reach (`Never`): its log-probability
+        // only falls, and with a length penalty above 0 a longer text divides it by more.
+        let bound = match self.search.early_stopping {
             EarlyStopping::Yes => return true,
             EarlyStopping::No => self.search.score(best, length),
             EarlyStopping::Never if self.search.length_penalty > 0.0 => {
@@ -198,7 +199,7 @@ impl Search {
             }
             EarlyStopping::Never => self.search.score(best, length),
         };
-        worst.reason != FinishReason::Length && hope <= worst.score
+        worst.reason != FinishReason::Length && bound <= worst.score
     }
 }
 

@@ -78,9 +78,9 @@ impl DecodeState {
 struct UnusedLogits {
     rows: Vec<Logits>,
     tree: DraftTree,
-    /// The nodes of the tree that the text has come along.
+    /// The nodes of the tree whose tokens the text has, from the root on.
     path: Vec<usize>,
-    /// The positions that the cache held before the tree.
+    /// The number of positions that the cache held before it read the tree.
     from: usize,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct Branch {
     logits: Option<UnusedLogits>,
     /// The log-probabilities of the prompt, if they are asked for.
     scores: Option<PromptScores>,
-    /// Whether the others have stopped waiting for its mask.
+    /// Whether other texts go on without it, since its mask was not ready in time.
     pub(crate) is_late: bool,
 }
 
@@ -212,8 +212,8 @@ impl Branch {
         self.tokens.len() > self.prompt_len && self.cache.len() + 1 == self.tokens.len()
     }
 
-    /// The number of tokens that are read without guesses: all, but the last of a text with guesses is
-    /// read with them, also after a preemption, for draws depend on them.
+    /// The number of tokens that are read without guesses: all, or with speculation all but the last one of a text.
+    /// That one is read together with its guesses, also after a preemption, since the draws depend on the guesses.
     fn readable_len(&self) -> usize {
         let with_guesses = self.speculates && self.text_len() > 0 && !self.is_decode();
         self.tokens.len() - usize::from(with_guesses)

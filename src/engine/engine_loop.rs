@@ -49,13 +49,13 @@ pub(crate) struct NewSubmission {
     pub(crate) listener: Box<dyn Listener>,
 }
 
-/// Requests on their way to the loop. It is open while a step is worked on.
+/// Requests on their way to the loop. A step takes all of them out when it begins; others can be added while it runs.
 #[derive(Default)]
 pub(crate) struct Inbox {
     new: Vec<(SubmissionId, NewSubmission)>,
     cancelled: Vec<SubmissionId>,
     next: SubmissionId,
-    /// Texts that the step in progress has taken: the loop's figures are told after it.
+    /// Texts that the step in progress has taken out: [`EngineStats`] counts them only after the step.
     texts_in_step: usize,
 }
 
@@ -84,7 +84,7 @@ impl Inbox {
         (std::mem::take(&mut self.new), std::mem::take(&mut self.cancelled))
     }
 
-    /// The loop's figures count all texts that were taken.
+    /// Notes that [`EngineStats`] now counts all texts that were taken out.
     pub(crate) fn step_is_counted(&mut self) {
         self.texts_in_step = 0;
     }
@@ -105,9 +105,9 @@ impl std::fmt::Debug for Inbox {
     }
 }
 
-/// Tokens of prompts beside growing texts where nobody says how many: on the CPU a pass takes as much longer as
-/// it reads more. With more requests than that it reads one for each: the pass takes at most twice as long as one
-/// in which all of them decode, and prompts that are as long as their answers do not queue.
+/// Default of [`EngineOptions::prefill_tokens_beside_decode`] on the CPU, where the time of a pass grows with its
+/// tokens. With more than 32 tasks a pass reads one prompt token for each of them: it takes at most twice as long as
+/// a pass in which all of them decode, and prompts that are as long as their answers do not queue.
 const PREFILL_TOKENS_BESIDE_DECODE_ON_CPU: usize = 32;
 
 /// All requests of an engine.
@@ -187,10 +187,10 @@ impl EngineLoop {
             self.state.forward(&scheduled);
         }
         if is_idle && !self.state.tasks.values().any(|entry| entry.task.can_draw()) {
-            // All that there is to do is late.
+            // Nothing can be read or drawn before a preparation thread is done.
             self.take_prepared(IDLE_PATIENCE);
         }
-        // Texts that end with their draw leave what they have read.
+        // Before the draw, too: a text that ends there would drop the blocks that it has just filled.
         self.state.publish();
         self.draw();
         self.state.publish();

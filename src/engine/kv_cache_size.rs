@@ -10,11 +10,11 @@ use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 use super::engine_options::EngineOptions;
 use crate::model::{KvBlocks, Model};
 
-/// Parts of the available memory, of which the KV cache may take one.
+/// Divisor of the available memory: the KV cache may take at most a quarter of it.
 const PARTS: usize = 4;
 
-/// The same of the free memory of a GPU, on which nothing else runs. A tensor of the cache that grows is in
-/// memory twice for a moment.
+/// Divisor of the free memory of a GPU, on which nothing else runs: half of it is left because a tensor of the
+/// cache is copied when it grows, and is then in memory twice.
 const PARTS_OF_DEVICE: usize = 2;
 
 /// Bytes where the system does not report its memory.

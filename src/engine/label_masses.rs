@@ -232,8 +232,8 @@ impl LabelMasses {
         }
         let unread: f64 = at_node.iter().sum();
         let total: f64 = masses.iter().sum();
-        // `own`: unread mass that may become a label, at the nodes above its texts and, where anything may
-        // follow it, at those below. `sole`: the part of it that may become no other label.
+        // `own`: by label, the unread mass that may still become it: of contexts at nodes above its spellings and,
+        // where anything may follow a label, below them. `sole`: the part of `own` that can become no other label.
         let (mut own, mut sole) = (vec![0.0; masses.len()], vec![0.0; masses.len()]);
         for (node, &mass) in at_node.iter().enumerate().filter(|(_, mass)| **mass > 0.0) {
             match self.trie.reachable(node) {

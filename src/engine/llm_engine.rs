@@ -325,7 +325,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Lets a thread that [drives](Self::drive) the engine ask whether to stop.
+    /// Wakes threads that idle in [`drive`](Self::drive), so that they call `stop` at once.
     pub fn wake(&self) {
         self.shared.work.notify_all();
     }

@@ -255,7 +255,7 @@ impl Resources for LoopState {
     fn admit(&mut self, task: TaskId) -> Option<ReadableTokens> {
         let entry = self.tasks.get_mut(&task)?;
         let mut cached = 0;
-        // Blocks have no logits, by which a prompt is measured.
+        // Log-probabilities of a prompt need its logits, which cached blocks do not hold.
         if self.shares_prefixes && !entry.task.measures_prompt() {
             for branch in entry.task.branches_mut() {
                 let factors = branch.cache().rotary_factors();
@@ -301,7 +301,7 @@ pub(crate) fn context_length(
     }
     // The prompt's blocks are shared, and each text begins with a copy of the last of them.
     let (blocks, together) = (blocks.saturating_sub(SPARE_BLOCKS), together.max(1));
-    // Of a longer prompt no text fits, so the length is that of a shorter one: two blocks for each text.
+    // At most the blocks that leave two for each text: no text fits after a longer prompt.
     let shared = (prompt / KV_BLOCK_SIZE).min(blocks.saturating_sub(2 * together));
     let own = (blocks - shared) / together;
     model.context_length().min((shared + own.saturating_sub(1)) * KV_BLOCK_SIZE)

@@ -146,12 +146,12 @@ pub struct BeamSearch {
 /// The condition under which beam search stops, once it has as many finished texts as beams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EarlyStopping {
-    /// None: it stops at once.
+    /// It stops at once.
     Yes,
-    /// No growing text would be better if it ended now.
+    /// It stops when no growing text would be better if it ended now.
     #[default]
     No,
-    /// No growing text can become better.
+    /// It stops when no growing text can become better.
     Never,
 }
 
@@ -167,7 +167,7 @@ impl BeamSearch {
     }
 }
 
-/// The source of guesses for speculative decoding. None changes the distribution of the text.
+/// The source of guesses for speculative decoding. The distribution of the text is the same for each source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Speculation {
     /// None: one forward pass for each token.

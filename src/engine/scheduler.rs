@@ -215,9 +215,9 @@ impl Scheduler {
     }
 }
 
-/// A chunk of the only running task, for which no block is free. Its branches shared the blocks of their prompt until
-/// it was preempted, and now each reads the prompt for itself: more than was counted when it was accepted. It goes
-/// on beyond the blocks, as it does where it decodes alone, since nothing else would ever free one.
+/// A chunk of the only running task, though no block is free for it. The branches of a task share the blocks of their
+/// prompt until the task is preempted. Then each branch reads the prompt for itself, which takes more blocks than were
+/// counted when the request was accepted. The task exceeds the bound, since no other one would ever free a block.
 fn beyond_the_blocks(resources: &impl Resources) -> Option<ScheduledChunk> {
     let [task] = resources.running()[..] else { return None };
     let readable = resources.readable_tokens(task);

@@ -77,9 +77,9 @@ pub(crate) struct PreparedMask {
     pub(crate) mask_us: f64,
 }
 
-/// Whether a text stands in free text, now and before its last token: it could go on with a letter, a digit,
-/// a blank and a point alike. It may end anywhere there, so an end at the limit is not its own. A tool call
-/// that has just been closed is whole, though free text could follow.
+/// Whether the constraint leaves the text free, now and before its last token: a letter, a digit, a blank and a
+/// point may each come next. Such a text may end anywhere, so where it ends at the limit it was cut off. The token
+/// before counts because a tool call that has just been closed is whole, though free text could follow.
 fn stands_in_free_text(matcher: &Matcher) -> bool {
     let is_free = |matcher: &Matcher| {
         let could_go_on = |next: &str| matcher.clone().accept_bytes(next.as_bytes()).is_ok();
@@ -157,7 +157,7 @@ impl Sequence {
             || self.request.stop_token_ids.contains(&token)
     }
 
-    /// The users of whether a drawn token was forced.
+    /// The purposes for which it must be known whether a drawn token was forced.
     pub(crate) fn forced_need(&self) -> ForcedNeed {
         if self.request.is_measured() { ForcedNeed::Report } else { ForcedNeed::Penalties }
     }

@@ -135,7 +135,7 @@ impl Drafter {
         let same = same.min(self.read.len() - 1);
         cache.truncate(same);
         self.cached.truncate(same);
-        // Independent of the random numbers that accept or refuse.
+        // Draws of the draft model are independent of the random numbers that accept or refuse its tokens.
         self.rounds += 1;
         let mut ahead = sequence.clone();
         ahead.sampler = ahead.sampler.fork(self.rounds);
@@ -174,7 +174,7 @@ fn draw(distribution: &[(u32, f64)], sampler: &mut Sampler) -> u32 {
         rest -= p;
         rest < 0.0
     });
-    // Where rounding leaves the line short, its last token; it is never empty.
+    // The last token where the probabilities add up to less than 1 by rounding. A distribution is never empty.
     point.or(distribution.last()).map_or(0, |row| row.0)
 }
 

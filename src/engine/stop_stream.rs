@@ -141,7 +141,7 @@ impl StopStream {
         false
     }
 
-    /// The length of the tail of the text that a stop may take out of the text.
+    /// The length of the end of the text that may turn out to be a stop string, and would then be cut off.
     fn possible_stop(&self) -> usize {
         match (self.stop_string, self.searches.oldest()) {
             (StopString::Cut, Some(start)) => self.text.len() - start,

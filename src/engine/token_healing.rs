@@ -54,8 +54,8 @@ impl HealedText<'_> {
 
 /// Fills the mask with the tokens that continue the healed bytes `rest`, which are not empty:
 /// proper prefixes of `rest`, and tokens that begin with it and then continue as the constraint
-/// allows. With a budget, those after which the text can be completed within it; the healed bytes are then counted as
-/// written to their last one before the text begins.
+/// allows. With a budget, only tokens after which the text can be completed within it. A token inside `rest` is
+/// counted as if the tokens after it ended exactly where `rest` does, and the text began with a token of its own.
 ///
 /// Errors when the constraint reaches a limit.
 pub(crate) fn allow(

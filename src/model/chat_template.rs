@@ -268,8 +268,8 @@ impl ChatTemplate {
                 .with_help("write them into a message")
                 .at_field(DOCUMENTS));
         }
-        // As they are; where that fails, the arguments of calls as they come in OpenAI's API, the JSON's text, which
-        // some templates want, tools without a description with an empty one, and calls without text with an empty one.
+        // Where a template fails, other forms are tried: an empty description for tools that have none, arguments of
+        // calls as JSON text (OpenAI's form), and empty content instead of `none` for calls without text.
         let parsed = with_parsed_arguments(messages)?;
         let texts = Some(with_argument_texts(messages)).filter(|texts| *texts != parsed);
         let described = tools.and_then(with_descriptions);
@@ -309,7 +309,7 @@ impl ChatTemplate {
         render: impl Fn(&[Message]) -> Result<String>,
     ) -> Result<()> {
         let is_answer = |message: &Message| message.role == TOOL && !message.content.is_empty();
-        // One answer stands for all of them.
+        // The last answer is tried for all of them: the prompt must change without it.
         let Some(index) = messages.iter().rposition(is_answer) else { return Ok(()) };
         let mut others = messages.to_vec();
         others.remove(index);

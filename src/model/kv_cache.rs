@@ -117,12 +117,12 @@ impl KvCache {
         Self { storage, len: 0, factors: RotaryFactors::default() }
     }
 
-    /// The same empty cache for keys that turn by these factors.
+    /// The same empty cache for keys that are rotated with these factors.
     pub(super) fn with_factors(self, factors: RotaryFactors) -> Self {
         Self { factors, ..self }
     }
 
-    /// The factors by which its keys have turned.
+    /// The factors with which its keys have been rotated.
     pub fn rotary_factors(&self) -> RotaryFactors {
         self.factors
     }

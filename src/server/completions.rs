@@ -89,7 +89,7 @@ fn prepare(
         constraint: constraint.clone(),
         ..generation.request(prompt, app.context_length)
     };
-    // Before each prompt has its own lists.
+    // Checked before the lists of the request are copied for each prompt.
     let without_prompt = request(Prompt::Text(String::new()));
     let copies = prompts.len() * generation.choices;
     copies::check([(&without_prompt, copies)].into_iter(), app.bounds.max_body_bytes)?;

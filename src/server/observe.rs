@@ -11,7 +11,7 @@ use super::refusals::{Refusal, RefusalCounts};
 use super::request_id::{self, REQUEST_ID};
 use super::request_log::{self, RequestRecord};
 
-/// Lets a request have its event when all of it is over.
+/// Gives a request its id and a record that writes its log event at the end, and counts it if it is refused.
 pub(super) async fn observe(
     State(refusals): State<Arc<RefusalCounts>>,
     mut request: Request,
@@ -19,7 +19,7 @@ pub(super) async fn observe(
 ) -> Response {
     let id = request_id::of(request.headers());
     if let Some(id) = &id {
-        // The one that is made here is the one that is returned.
+        // `return_id` reads the id from the headers of the request.
         request.headers_mut().insert(REQUEST_ID, id.clone());
     }
     // Not being ready is an answer to those who ask every few seconds, and refuses nothing.

@@ -54,14 +54,14 @@ impl JsonBody {
         .await?
     }
 
-    /// Waits for the turn of the pool, and keeps it for the next who asks.
+    /// Waits for a turn of the pool, and keeps it for the next call of [`turn`](Self::turn).
     pub(super) async fn take_turn(&mut self, app: &App) -> Result<(), ApiError> {
         let turn = self.turn(app).await?;
         self.turn = Some(turn);
         Ok(())
     }
 
-    /// The turn of the pool, which this waits for unless it was taken already.
+    /// A turn of the pool: the one that was kept, or another, after a wait.
     pub(super) async fn turn(&mut self, app: &App) -> Result<OwnedSemaphorePermit, ApiError> {
         match self.turn.take() {
             Some(turn) => Ok(turn),

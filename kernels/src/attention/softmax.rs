@@ -24,7 +24,7 @@ impl WithSimd for Softmax<'_> {
         unseen.fill(0.0);
         if let Some(cap) = self.soft_cap {
             for score in seen.iter_mut() {
-                // What is hidden stays hidden.
+                // −∞ hides a position; the cap would make it finite.
                 let capped = tanh(*score / cap) * cap;
                 *score = if *score == f32::NEG_INFINITY { *score } else { capped };
             }

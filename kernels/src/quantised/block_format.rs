@@ -72,11 +72,11 @@ pub enum BlockFormat {
     MXFP4,
 }
 
-/// The levels of `IQ4_NL` and `IQ4_XS`, which are −127, −104, −83, −65, −49, −35, −22, −10, 1, 13, 25, 38, 53,
-/// 69, 89, 113, above the least.
+/// The levels of `IQ4_NL` and `IQ4_XS`: −127, −104, −83, −65, −49, −35, −22, −10, 1, 13, 25, 38, 53, 69, 89, 113,
+/// each plus 127, so that the least is 0.
 const LEVELS: [u8; 16] = [0, 23, 44, 62, 78, 92, 105, 117, 128, 140, 152, 165, 180, 196, 216, 240];
 
-/// The numbers of `MXFP4` in ascending order, doubled, above the least, which is −12.
+/// The numbers of `MXFP4` in ascending order, doubled, each plus 12, so that the least is 0.
 const E2M1: [u8; 16] = [0, 4, 6, 8, 9, 10, 11, 12, 12, 13, 14, 15, 16, 18, 20, 24];
 
 /// The greatest exponent of `MXFP4` with which all weights are finite.

@@ -1,7 +1,7 @@
 //! Quantised activations: 16-bit integers with a scale for each 32 numbers of a row.
 //!
 //! A number x of a unit of 32 becomes q = x · 32767 / m, rounded to the nearest integer, where m is the
-//! greatest of their amounts; x is then q · m / 32767 with an error of at most m / 65534. (ggml quantises
+//! greatest absolute value among them; x is then q · m / 32767 with an error of at most m / 65534. (ggml quantises
 //! to 8 bits: steps 258 times as wide.)
 //!
 //! ```text
@@ -22,13 +22,13 @@ pub(super) const HALF: usize = UNIT / 2;
 /// The greatest integer.
 const GREATEST: f32 = 32767.0;
 
-/// The amount below which numbers are lifted by [`LIFT`] first, so that [`GREATEST`] / m is finite.
+/// Where m is below this, numbers are multiplied by [`LIFT`] first, so that [`GREATEST`] / m is finite.
 const LIFTED_BELOW: f32 = f32::from_bits((127 - 90) << 23);
 
 /// 2¹⁰⁰.
 const LIFT: f32 = f32::from_bits((127 + 100) << 23);
 
-/// 1.5 · 2²³: numbers about it are the integers, and adding it rounds to the nearest, to the even one of two.
+/// 1.5 · 2²³: near it all numbers of `f32` are integers, so adding it rounds to the nearest integer, ties to even.
 const INTEGERS: f32 = 12_582_912.0;
 
 /// A unit of a row of activations.
@@ -60,9 +60,9 @@ pub(crate) fn quantise_rows(x: &[f32]) -> Vec<QuantisedActivations> {
 
 #[inline(always)]
 fn quantise(x: &[f32; UNIT]) -> QuantisedActivations {
-    // The bits of amounts are ordered as the amounts are, with infinity and NaN above all finite ones.
-    let amounts = x.map(|x| x.to_bits() & 0x7fff_ffff);
-    let greatest = f32::from_bits(amounts.into_iter().fold(0, u32::max));
+    // The bits of absolute values are ordered as the values are, with infinity and NaN above all finite ones.
+    let absolutes = x.map(|x| x.to_bits() & 0x7fff_ffff);
+    let greatest = f32::from_bits(absolutes.into_iter().fold(0, u32::max));
     if greatest == 0.0 || !greatest.is_finite() {
         // The scale is 0 · 0 = 0, or NaN.
         return QuantisedActivations { pairs: [0; HALF], sums: [0; 2], scale: greatest * 0.0 };

@@ -1,8 +1,8 @@
 //! Panels of quantised weights as pairs of 16-bit integers: a strategy for several rows.
 //!
-//! A single row uses each weight once, where it was [made](super::product) of a word in a register. Of several
-//! rows each uses it again: a part of a panel is unpacked once for all of them, into the second-level cache, and
-//! fewer registers are taken by what makes weights. Integers and scales are the same, and so are the bits of the
+//! A single row uses each weight once, in the register in which it was [unpacked](super::product). Several rows use
+//! each weight several times: a part of a panel is unpacked once for all of them, into the second-level cache, and
+//! unpacking takes no registers from the products. Integers and scales are the same, and so are the bits of the
 //! results.
 
 use pulp::NullaryFnOnce;

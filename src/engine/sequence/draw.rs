@@ -5,7 +5,7 @@ use crate::error::{ErrorKind, Result};
 use crate::model::Logits;
 use crate::sampling::Draw;
 
-/// The users of the answer of [`Sequence::is_forced`].
+/// The purposes for which [`Sequence::is_forced`] is asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ForcedNeed {
     /// Penalties alone, if there are some that pass over forced tokens.
@@ -33,7 +33,7 @@ impl Sequence {
             if self.is_canonical(draw.token)? {
                 return Ok(draw);
             }
-            // A token that is not written says nothing of the text's surprise.
+            // A token that is not written must not change Mirostat's bound on surprise.
             self.sampler.set_steering(steering);
             self.mask.deny(draw.token);
             if self.mask.is_empty() {

@@ -34,7 +34,7 @@ pub(super) const OLMO: AdaptedArchitecture = AdaptedArchitecture {
 /// A model that holds the state of a sequence in itself. Its clones share the weights.
 #[derive(Clone)]
 pub(super) struct SelfContained<M> {
-    /// It has read nothing in a model, and the tokens of a sequence in one.
+    /// As an [`AdaptedModel`] it has read nothing; as an [`AdaptedSequence`] it holds the state of its sequence.
     pub(super) model: M,
     pub(super) device: Device,
     pub(super) stride: Stride,

@@ -1,4 +1,4 @@
-//! LFM2, Granite 4, Mamba: models beside which the state of a sequence stands.
+//! LFM2, Granite 4, Mamba: models that keep the state of a sequence in a value of its own.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub(super) const LFM2: AdaptedArchitecture = AdaptedArchitecture {
                 model.forward(&tokens.unsqueeze(0)?, position, cache)
             })
         });
-        // Several tokens at once meet zeros before them in convolutions.
+        // In a pass over several tokens, convolutions see zeros in place of the tokens before them.
         Ok(Arc::new(ExternalState { begin, device, stride: Stride::AnyAtFirst }))
     },
 };

@@ -247,7 +247,7 @@ fn pointer(path: &Path) -> Error {
 /// Errors on a pointer of Git LFS in the place of a file.
 pub(super) fn refuse_pointer(path: &Path) -> Result<()> {
     let mut start = [0; POINTER.len()];
-    // That a file cannot be read is said by who reads it.
+    // A file that cannot be read is no pointer: its reader reports the error.
     let is_whole = File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok();
     if is_whole && is_pointer(&start) { Err(pointer(path)) } else { Ok(()) }
 }

@@ -63,11 +63,11 @@ pub(in crate::model) struct DecoderConfig {
     pub(in crate::model) is_tie_assumed: bool,
     /// A bias on the logits.
     pub(in crate::model) head_bias: bool,
-    /// The beginnings of tensor names, of which a checkpoint has one.
+    /// The possible prefixes of tensor names; a checkpoint uses one of them.
     pub(in crate::model) prefixes: &'static [Prefixes],
     /// Multi-token-prediction (MTP) layers after the last one, for speculation: their tensors are left out.
     pub(in crate::model) mtp_layers: usize,
-    /// The beginnings of the names of tensors of other parts, such as an encoder of images.
+    /// The name prefixes of tensors of other parts, such as an encoder of images.
     pub(in crate::model) other_parts: &'static [&'static str],
     /// The factor of embeddings.
     pub(in crate::model) embedding_scale: f64,
@@ -80,7 +80,7 @@ pub(in crate::model) struct DecoderConfig {
     pub(in crate::model) logit_soft_cap: Option<f64>,
 }
 
-/// The beginnings of tensor names: of the layers, and of `lm_head`.
+/// The prefixes of tensor names: of the decoder, and of `lm_head`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::model) struct Prefixes {
     pub(in crate::model) decoder: &'static str,
@@ -320,7 +320,7 @@ pub(in crate::model) struct RopeConfig {
     pub(in crate::model) frequencies: Vec<f64>,
     /// The same for a sequence beyond the original context (LongRoPE).
     pub(in crate::model) long_frequencies: Option<Vec<f64>>,
-    /// The factor of what has been rotated.
+    /// The factor of rotated queries and keys (YaRN, LongRoPE).
     pub(in crate::model) attention_factor: f64,
 }
 
@@ -421,7 +421,7 @@ pub(in crate::model) enum ExpertStorage {
 pub(in crate::model) struct StackedExperts {
     pub(in crate::model) gate_up: &'static str,
     pub(in crate::model) down: &'static str,
-    /// Whether the matrices lie as (in, out), with the rows of gate and up taking turns, and biases have the
+    /// Whether the matrices lie as (in, out), with alternating rows of gate and up, and biases have the
     /// names of the matrices and `_bias` (gpt-oss). Otherwise they lie as (out, in), first gate.
     pub(in crate::model) is_interleaved: bool,
     /// Whether the file holds blocks of 4-bit numbers in their place: `…_blocks` and `…_scales`.

@@ -213,7 +213,7 @@ fn of_layer_type<'a>(
     match defaults.layer_type {
         None if !has_types => Ok(Some(object)),
         None => Err(config.wrong(name, "this family has one object for all of its layers")),
-        // What older files say is of the layers that see everything.
+        // An object without types, as in older files, is that of the full-attention layers.
         Some(layer_type) if !has_types => {
             if name == "rope_parameters" {
                 let help = "this family has an object for each type of layer in it";

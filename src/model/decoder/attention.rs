@@ -136,7 +136,7 @@ fn by_head(
     Ok(Projections::Separate { queries: part(0)?, keys: part(1)?, values: Some(part(2)?) })
 }
 
-/// Whether neighbouring dimensions turn together.
+/// Whether neighbouring dimensions are rotated together.
 pub(super) fn are_neighbours(pairs: RotaryPairs) -> bool {
     pairs == RotaryPairs::Neighbours
 }

@@ -2,8 +2,8 @@
 //! tensors in between.
 //!
 //! ```text
-//! stream ─ norm ─ q, k, v ─ norm and turn q and k ─ write k and v ─ attend ─ output ─ norm ─┐
-//!    └───────────────────────────────────── + ─────────────────────────────────────────────┘ …
+//! stream ─ norm ─ q, k, v ─ norm and rotate q and k ─ write k and v ─ attend ─ output ─ norm ─┐
+//!    └───────────────────────────────────── + ───────────────────────────────────────────────┘ …
 //! ```
 //!
 //! Buffers are (rows, width), a row for each token, and are used again in every layer. Queries, keys

@@ -202,7 +202,7 @@ fn load_stacked(
     (0..count).map(expert).collect()
 }
 
-/// Loads the experts of two stacks of 4-bit numbers: rows of gate and up take turns.
+/// Loads the experts of two stacks of 4-bit numbers: rows of gate and up alternate.
 fn load_mxfp4(
     config: &ExpertsConfig,
     stacked: &StackedExperts,
@@ -302,7 +302,7 @@ impl Biases {
         Ok(Self { gate_up_and_down, inner })
     }
 
-    /// Those of gate, up and down of an expert. Gate and up take turns.
+    /// Those of gate, up and down of an expert. Gate and up alternate.
     fn of_expert(&self, expert: usize) -> candle_core::Result<[Option<Tensor>; 3]> {
         let Some((gate_up, down)) = &self.gate_up_and_down else { return Ok([None, None, None]) };
         let pairs = gate_up.get(expert)?.reshape((self.inner, 2))?;

@@ -1,5 +1,5 @@
-//! Memory that a GPU writes to at the speed of the bus: the system does not move it. (Into other memory the
-//! driver copies by way of its own: 33 MB of logits take several milliseconds instead of one.)
+//! Page-locked memory of the host, to which a GPU writes at the speed of the bus, since the system does not move it.
+//! (Into pageable memory the driver copies through a buffer: 33 MB of logits take several milliseconds instead of one.)
 
 use std::sync::{Mutex, PoisonError};
 
@@ -63,11 +63,11 @@ fn memory(device: &CudaDevice, len: usize) -> Result<PinnedHostSlice<f32>> {
     if let Some(at) = spare.iter().position(|memory| memory.len() >= len) {
         return Ok(spare.swap_remove(at));
     }
-    // Too small, and in the way of larger ones.
+    // All are too small: one is freed to make room for a larger one.
     spare.pop();
     drop(spare);
     let stream = device.cuda_stream();
-    // SAFETY: the memory is unset, and of numbers of which each pattern of bits is one. It is read only up
+    // SAFETY: the memory is uninitialised, and every pattern of bits is an `f32`. It is read only up
     // to the length that was written (`PageLocked::numbers`). No flag: the host reads it.
     unsafe { stream.context().alloc_pinned_with_flags(len.next_power_of_two(), 0) }.w()
 }

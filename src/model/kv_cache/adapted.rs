@@ -22,7 +22,7 @@ pub(in crate::model) trait AdaptedModel: Send + Sync {
     /// The device of the weights.
     fn device(&self) -> &Device;
 
-    /// The numbers of tokens that a sequence reads rightly at once.
+    /// The numbers of tokens that a sequence can read correctly in one pass.
     fn stride(&self) -> Stride;
 }
 
@@ -39,7 +39,7 @@ pub(in crate::model) trait AdaptedSequence: Send + Sync {
     fn read(&mut self, tokens: &Tensor, position: usize) -> Result<Tensor>;
 }
 
-/// The numbers of tokens that a model reads rightly at once.
+/// The numbers of tokens that a model can read correctly in one pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::model) enum Stride {
     /// Any number.

@@ -1,5 +1,5 @@
-//! Bodies of requests: bounds on the length of one, on the bytes of all together, and on the time of
-//! body_timeout.
+//! Bodies of requests: bounds on the length of one, on the bytes of all together, and on the time in which one
+//! arrives ([`ServerBounds::body_timeout`]).
 //!
 //! A large body takes permits of a semaphore, one for each KiB, from before it is read until its
 //! request is answered: what is parsed from a body is larger than the body.

@@ -11,8 +11,8 @@ use crate::server::app::App;
 use crate::server::request::{AnswerFormat, Fields, read_constraint};
 use crate::{Compiler, Constraint, Limits};
 
-/// Longest time to compile a constraint with another option, and for each look at a text with it,
-/// only to say that the text is accepted with that option.
+/// Longest time to compile the constraint with another option, and to check a text against it. This only serves to
+/// name an option with which a rejected text would be accepted.
 const EXPLANATION_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// `{"text": …}` or `{"texts": […]}`, beside a constraint. `tokens: true` writes the texts in the

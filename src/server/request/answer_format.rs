@@ -130,8 +130,8 @@ impl AnswerFormat {
         Self { cache: Some((cache, key)), ..self }
     }
 
-    /// A constraint of the request, compiled unless a request before it had the same. `beside` is what
-    /// bears on it beside the request's fields.
+    /// A constraint of the request, compiled unless a request before it had the same. `beside` is the part of the
+    /// cache key that does not follow from the request's fields.
     pub(crate) fn looked_up(
         &self,
         beside: &str,

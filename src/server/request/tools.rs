@@ -140,7 +140,7 @@ pub(crate) fn apply_tools(
         (_, MessageStart::Reasoning) => Some(None),
         (_, MessageStart::Message) => None,
     };
-    // Reasoning that nobody asked for asks for nothing of a text without a constraint.
+    // Free text needs no constraint, even if it may begin with reasoning that the request did not ask for.
     let is_free = protocol.calls().is_none() && format.is_text() && !reasoning_is_asked;
     if let Some(budget) = reasoning {
         let wire = formats.reasoning.clone();

@@ -36,7 +36,7 @@ pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
         ("router_type", "topN".into()),
         ("topk_method", "noaux_tc".into()),
     ])?;
-    // Without the switch no window; of training and of implementations the others.
+    // `sliding_window` has no effect without its switch; the others are settings of training and of implementations.
     fields.ignore(&["sliding_window", "norm_softmax", "router_dtype", "mtp_loss_scaling_factor"]);
     let mut config = plain::read_without_rope(fields, &DEFAULTS)?;
     let scores = scores(fields)?;

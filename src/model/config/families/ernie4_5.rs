@@ -1,4 +1,4 @@
-//! Ernie 4.5: neighbouring pairs turn, one switch for all biases; also with experts.
+//! Ernie 4.5: neighbouring pairs rotated, one switch for all biases; also with experts.
 
 use maskwright_kernels::RotaryPairs;
 

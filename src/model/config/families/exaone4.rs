@@ -1,4 +1,4 @@
-//! EXAONE 4: norms after each part, norms of queries and keys, no positions in layers that see everything.
+//! EXAONE 4: norms after each part, norms of queries and keys, no positions in full-attention layers.
 
 use super::plain::{self, Defaults};
 use super::qwen::add_head_norms;

@@ -20,7 +20,7 @@ const GEMMA2: Defaults = Defaults {
     norm: NormKind::RmsPlusOne,
     ..Defaults::LLAMA
 };
-/// Published files leave out what the class has, the numbers of heads and of tokens among it.
+/// Published files leave out sizes that equal the defaults of the library's class, even those of heads and vocabulary.
 const GEMMA3: Defaults = Defaults {
     max_position_embeddings: 131_072,
     sizes: &[
@@ -33,7 +33,7 @@ const GEMMA3: Defaults = Defaults {
     ..GEMMA2
 };
 
-/// The rotary positions of Gemma 3's layers that see everything, and of those with a window.
+/// The rotary positions of Gemma 3's full-attention layers, and of those with a window.
 const FULL: RopeDefaults =
     RopeDefaults { theta: 1_000_000.0, layer_type: Some("full_attention"), ..RopeDefaults::LLAMA };
 const WINDOWED: RopeDefaults = RopeDefaults {

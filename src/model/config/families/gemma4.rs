@@ -1,4 +1,4 @@
-//! Gemma 4: layers that see everything have wider heads, keys that are values, and rotary positions of their
+//! Gemma 4: full-attention layers have wider heads, keys that are values, and rotary positions of their
 //! own; the last layers use the keys and values of earlier ones; per-layer embeddings; a mixture of experts
 //! beside the feed-forward part.
 
@@ -47,7 +47,7 @@ pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
     plain::read_attention_bias(&mut config, fields)?;
     let window = fields.size("sliding_window")?.unwrap_or(512);
     plain::read_windows(&mut config, fields, Some(window), |layer| !(layer + 1).is_multiple_of(6))?;
-    // The last layer sees everything, whatever the file says.
+    // The last layer has full attention, whatever the file says.
     if let Some(last) = config.decoder.layers.last_mut() {
         last.attention.window = None;
     }
@@ -72,7 +72,7 @@ pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
     Ok(config)
 }
 
-/// The heads of layers that see everything, and what the file says of single layers.
+/// The heads of full-attention layers, and what the file says of single layers.
 fn read_heads(config: &mut Config, fields: &ConfigFields<'_>) -> Result<()> {
     let are_values_keys = fields.flag("attention_k_eq_v")?.unwrap_or(false);
     let width = fields.size("global_head_dim")?.unwrap_or(512);

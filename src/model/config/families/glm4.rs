@@ -1,4 +1,5 @@
-//! GLM-4: in the series 0414 norms around each part, half of each head turns in neighbouring pairs, gate and up fused.
+//! GLM-4: half of each head rotated in neighbouring pairs, gate and up fused; in the series 0414 norms around each
+//! part.
 
 use maskwright_kernels::RotaryPairs;
 

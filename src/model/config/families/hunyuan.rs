@@ -1,4 +1,4 @@
-//! Hunyuan: norms of queries and keys after they have turned, a longer base of rotary positions; also with
+//! Hunyuan: norms of queries and keys after their rotation, a greater base of rotary positions; also with
 //! experts.
 
 use serde_json::Value;
@@ -46,7 +46,7 @@ pub(super) fn read_moe(fields: &ConfigFields<'_>) -> Result<Config> {
         ("moe_layer_num_skipped", 0.into()),
         ("use_mixed_mlp_moe", true.into()),
         ("norm_topk_prob", true.into()),
-        // Keys and values that layers share, or that come out of few numbers.
+        // Cross-layer attention and multi-head latent attention.
         ("use_cla", false.into()),
         ("use_mla", false.into()),
     ])?;

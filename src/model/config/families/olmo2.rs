@@ -10,7 +10,7 @@ use crate::model::config::rope::RopeDefaults;
 
 const DEFAULTS: Defaults = Defaults { eps: 1e-5, ..Defaults::LLAMA };
 
-/// The rotary positions of OLMo 3's layers that see everything, and of those with a window.
+/// The rotary positions of OLMo 3's full-attention layers, and of those with a window.
 const FULL: RopeDefaults =
     RopeDefaults { theta: 500_000.0, layer_type: Some("full_attention"), ..RopeDefaults::LLAMA };
 const WINDOWED: RopeDefaults =

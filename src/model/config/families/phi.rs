@@ -1,4 +1,4 @@
-//! Phi-1 to Phi-2: LayerNorm and biases, parallel parts, half of each head turns, no gates.
+//! Phi-1 to Phi-2: LayerNorm and biases, parallel parts, half of each head rotated, no gates.
 
 use maskwright_kernels::Activation;
 

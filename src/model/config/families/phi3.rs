@@ -1,4 +1,4 @@
-//! Phi-3, Phi-3.5 and Phi-4: fused weights, a part of each head turns, LongRoPE.
+//! Phi-3, Phi-3.5 and Phi-4: fused weights, a part of each head rotated, LongRoPE.
 
 use super::plain::{self, Defaults};
 use crate::error::Result;
@@ -20,7 +20,7 @@ const DEFAULTS: Defaults = Defaults {
 
 pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
     let mut config = plain::read(fields, &DEFAULTS)?;
-    // Phi-4-mini: every layer is of the kind that there is.
+    // Phi-4-mini states 1: all layers are of one kind.
     fields.must_be([("full_attn_mod", 1.into())])?;
     let window = fields.size("sliding_window")?;
     for layer in &mut config.decoder.layers {

@@ -34,7 +34,7 @@ const MINIMAX: Defaults = Defaults {
     ..Defaults::LLAMA
 };
 
-/// GLM-4.5 to 4.7: half of each head turns, the first layers have one feed-forward part.
+/// GLM-4.5 to 4.7: half of each head rotated, one feed-forward part in the first layers.
 pub(super) fn read_glm4_moe(fields: &ConfigFields<'_>) -> Result<Config> {
     let mut config = plain::read(fields, &GLM)?;
     let bias = fields.flag("attention_bias")?.unwrap_or(false);
@@ -79,7 +79,7 @@ pub(super) fn read_dots1(fields: &ConfigFields<'_>) -> Result<Config> {
     Ok(config)
 }
 
-/// MiniMax-M2: experts in each layer, norms over all heads, a part of each head turns.
+/// MiniMax-M2: experts in each layer, norms over all heads, a part of each head rotated.
 pub(super) fn read_minimax_m2(fields: &ConfigFields<'_>) -> Result<Config> {
     let mut config = plain::read_without_rope(fields, &MINIMAX)?;
     fields.must_be([

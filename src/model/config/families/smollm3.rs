@@ -19,7 +19,7 @@ pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
     let layers = config.num_hidden_layers;
     let interval = fields.size("no_rope_layer_interval")?.unwrap_or(4);
     let turns: Vec<bool> = match fields.list("no_rope_layers")? {
-        // The name says the opposite of what the numbers mean: 1 is a layer that turns.
+        // The name says the opposite of what the numbers mean: 1 is a layer with rotary positions.
         Some(list) => {
             let flags = list.iter().map(|value| value.as_u64().filter(|n| *n < 2).map(|n| n == 1));
             let flags: Option<Vec<bool>> = flags.collect();

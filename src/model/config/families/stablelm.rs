@@ -1,4 +1,4 @@
-//! StableLM: LayerNorm, a quarter of each head turns, perhaps parallel parts.
+//! StableLM: LayerNorm, a quarter of each head rotated, perhaps parallel parts.
 
 use super::plain::{self, Defaults};
 use crate::error::Result;

@@ -315,7 +315,7 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
         ..PLAIN
     },
     Architecture {
-        // Without norms of heads and dense layers Solar Open.
+        // Also Solar Open, which has neither norms of heads nor dense layers.
         name: "glm4moe",
         model_type: "glm4_moe",
         layer_names: &[
@@ -417,14 +417,14 @@ pub(super) const ARCHITECTURES: &[Architecture] = &[
         ..PLAIN
     },
     Architecture {
-        // Without a temperature Mistral Small 3.
+        // Also Mistral Small 3, which has no temperature tuning.
         name: "mistral3",
         model_type: "ministral3",
         has_interleaved_heads: true,
         ..PLAIN
     },
     Architecture {
-        // With a window OLMo 3.
+        // Also OLMo 3, which has a window.
         name: "olmo2",
         model_type: "olmo2",
         layer_names: POST_NORMS,

@@ -20,7 +20,7 @@ pub(super) fn set(source: &GgufModel<'_>, mtp_layers: usize, config: &mut Member
             keys.size("expert_shared_feed_forward_length")?;
             return Ok(());
         }
-        // The same architecture is also without.
+        // Gemma 4 without experts has the same architecture.
         Some(_) if !is_mixture && architecture.model_type == "gemma4_text" => return Ok(()),
         Some(_) if !is_mixture => return Err(keys.missing(COUNT)),
         Some(_) => {}
@@ -158,7 +158,7 @@ fn bailing(
     config.set("use_qk_norm", json!(source.has_in_layer("attn_q_norm.weight")));
     let shared = shared_count(source)?;
     config.set("num_shared_experts", json!(shared));
-    // The width of all together is that of the tensors, whichever files state.
+    // The tensor has the width of all shared experts together, whatever width a file states.
     let together = inner(source, "ffn_down_shexp.weight");
     let of_one = together.and_then(|together| together.checked_div(shared)).or(width);
     config.set("moe_shared_expert_intermediate_size", json!(of_one));

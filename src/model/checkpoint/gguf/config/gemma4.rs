@@ -1,4 +1,4 @@
-//! Gemma 4: heads of other widths and rotary positions in layers that see everything, shared keys and
+//! Gemma 4: heads of other widths and rotary positions in full-attention layers, shared keys and
 //! values, per-layer embeddings.
 
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use super::gguf_model::{GgufModel, Members, ratio};
 use super::rope;
 use crate::error::Result;
 
-/// Sets the keys of this family. `width` is that of the heads of layers that see everything.
+/// Sets the keys of this family. `width` is that of the heads of full-attention layers.
 pub(super) fn set(
     source: &GgufModel<'_>,
     (layers, width): (usize, usize),
@@ -54,7 +54,7 @@ pub(super) fn set(
     rotary(source, width, own, config)
 }
 
-/// For each layer whether it sees everything. The last one does, whatever a file says.
+/// For each layer whether it has full attention. The last one has, whatever a file says.
 fn full_layers(config: &Members) -> Vec<bool> {
     let types = config.0.get("layer_types").and_then(Value::as_array);
     let mut is_full: Vec<bool> =
@@ -87,10 +87,9 @@ fn feed_forward(
     Ok(())
 }
 
-/// Rotary positions of layers that see everything, of which the slowest pairs stand still, and of the
-/// others.
+/// Rotary positions of full-attention layers, whose slowest pairs are not rotated, and of the others.
 fn rotary(source: &GgufModel<'_>, width: usize, own: usize, config: &mut Members) -> Result<()> {
-    /// From this divisor on a pair stands still; the converter writes 10³⁰.
+    /// From this divisor of its frequency on a pair is not rotated; the converter writes 10³⁰.
     const STILL: f32 = 1e20;
     const FACTORS: &str = "rope_freqs.weight";
     let GgufModel { keys, directory, parts, .. } = source;

@@ -136,7 +136,7 @@ pub(super) fn scaling(source: &GgufModel<'_>, context: Option<usize>) -> Result<
         if let Some(original) = original {
             scaling["original_max_position_embeddings"] = json!(original);
         }
-        // In single precision: left out where it says what follows from the lengths.
+        // A factor that follows from the lengths is left out; files state it in single precision.
         let is_usual = |stated: f64| {
             original.is_some_and(|original| {
                 let (factor, original) = (context as f64 / original as f64, original as f64);
@@ -161,7 +161,7 @@ pub(super) fn scaling(source: &GgufModel<'_>, context: Option<usize>) -> Result<
                 scaling[name] = json!(value);
             }
             if let Some(multiplier) = multiplier {
-                // Of the other llama.cpp, too, takes 1.
+                // Files do not state `mscale`; llama.cpp, too, takes 1.
                 scaling["mscale"] = json!(1.0);
                 scaling["mscale_all_dim"] = json!(multiplier);
             }
@@ -188,11 +188,11 @@ fn yarn_options(
         }
     }
     let usual = factor.map_or(1.0, |factor| 0.1 * factor.max(1.0).ln() + 1.0);
-    // As the converter writes it: the factor of a configuration, or its `attn_factor`, the inverse of the usual
-    // one, which the `transformers` library ignores.
+    // The converter writes the `attention_factor` of a configuration here, or its `attn_factor`: the inverse of
+    // the usual factor, which the `transformers` library ignores.
     let is_inverse = |stated: &f64| (stated * usual - 1.0).abs() < 1e-6;
     let stated = keys.number("rope.scaling.yarn_attn_factor")?.filter(|stated| !is_inverse(stated));
-    // As llama.cpp reads it: beside the usual one.
+    // llama.cpp multiplies it with the usual factor.
     let beside = attention.filter(|attention| *attention != 1.0);
     if stated.is_some() || beside.is_some() {
         options.push(("attention_factor", stated.unwrap_or(usual) * beside.unwrap_or(1.0)));

@@ -28,7 +28,7 @@ pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
             ("topk_method", json!("greedy")),
         ],
     )?;
-    // What groups of experts mean where no method uses them; the width of a head, which other keys state.
+    // Groups of experts, which `greedy` does not use; the width of a head, which other keys state.
     fields.ignore(&["n_group", "topk_group", "head_dim", "qk_head_dim"]);
     let rotary_dim = fields.required("qk_rope_head_dim", 2)?;
     let chosen = fields.required("num_experts_per_tok", 1)?;

@@ -111,7 +111,7 @@ pub(super) fn read_mamba2(fields: &ConfigFields<'_>) -> Result<Config> {
     Ok(Config { adapted: Some(values), ..config })
 }
 
-/// Errors unless the rank of time steps is that of the width.
+/// Errors unless the rank of time steps is ⌈hidden / 16⌉.
 fn require_rank(fields: &ConfigFields<'_>, hidden: usize) -> Result<()> {
     if fields.get("time_step_rank") == Some(&json!("auto")) {
         return Ok(());
