@@ -5,8 +5,11 @@ use std::cell::Cell;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Nesting of groups, and of repeats of one item; bounds the depth of the native stack.
+/// Nesting of groups; bounds, with [`MAX_REPEATS`] for each of them, the depth of the native stack.
 pub(super) const MAX_NESTING: usize = 200;
+
+/// Repeats of one item: `a*+?` has three.
+pub(super) const MAX_REPEATS: usize = 8;
 /// The greatest bound of a repeat: beyond it counters grow, and no text needs them.
 const MAX_REPEAT: u32 = 1_000_000;
 /// The greatest code point.

@@ -76,6 +76,12 @@ impl RuleExpr {
                 continue;
             };
             let mut parts = vec![head];
+            // What all of them begin with is taken at once, so that calls nest no deeper than alternatives differ.
+            while rests.len() > 1
+                && let Some(next) = common_head(&mut rests)
+            {
+                parts.push(next);
+            }
             if rests.len() > 1 {
                 parts.push(Self::factored_choice(at, rests));
             } else if let Some(rest) = rests.pop() {
@@ -85,6 +91,18 @@ impl RuleExpr {
         }
         Self::choice(at, choice)
     }
+}
+
+/// Takes off the first part of all alternatives, if it is the same one.
+fn common_head(alternatives: &mut [FactoredAlternative]) -> Option<RuleExpr> {
+    let key = |alternative: &FactoredAlternative| Some(alternative.parts.front()?.structure_key());
+    let (first, others) = alternatives.split_first()?;
+    let head = key(first)?;
+    if !others.iter().all(|other| key(other).as_ref() == Some(&head)) {
+        return None;
+    }
+    let heads = alternatives.iter_mut().map(|alternative| alternative.parts.pop_front());
+    heads.last().flatten()
 }
 
 #[cfg(test)]

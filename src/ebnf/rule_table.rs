@@ -177,7 +177,13 @@ impl<'e> RuleTable<'e> {
     pub(super) fn extend(&mut self, name: &str, at: usize, more: RuleExpr) -> bool {
         let id = self.id(name, at);
         let Some(body) = self.rules[id].body.take() else { return false };
-        self.rules[id].body = Some(RuleExpr::new(body.at, RuleExprKind::Choice(vec![body, more])));
+        // One list, however often a rule is extended: expressions are read recursively.
+        let (at, mut items) = match body.kind {
+            RuleExprKind::Choice(items) => (body.at, items),
+            kind => (body.at, vec![RuleExpr::new(body.at, kind)]),
+        };
+        items.push(more);
+        self.rules[id].body = Some(RuleExpr::new(at, RuleExprKind::Choice(items)));
         true
     }
 

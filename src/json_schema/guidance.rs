@@ -55,17 +55,17 @@ pub(crate) fn apply(document: &Document, mut options: Options) -> Result<Options
         return Err(document.error(ErrorKind::Schema, at, format!("`{KEY}` must be an object")));
     };
     let mut spacing = Spacing::default();
-    let (mut escapes, mut general) = (None, false);
+    let (mut escapes, mut general, mut at_least) = (None, false, None);
     for (key, at) in members.iter() {
         match key {
             "whitespace_flexible" => spacing.compact = !flag(document, key, at)?,
             "whitespace_pattern" => spacing.pattern = text(document, key, at)?,
             "item_separator" => spacing.item_separator = text(document, key, at)?,
             "key_separator" => spacing.key_separator = text(document, key, at)?,
+            // Either of them is enough.
             "coerce_one_of" | "lenient" => {
-                if flag(document, key, at)? {
-                    options.one_of = OneOf::AtLeast;
-                }
+                let is_enough = flag(document, key, at)? || at_least == Some(true);
+                at_least = Some(is_enough);
             }
             "json_allowed_escapes" => escapes = text(document, key, at)?,
             "json_allow_general_unicode_escapes" => general = flag(document, key, at)?,
@@ -84,12 +84,19 @@ pub(crate) fn apply(document: &Document, mut options: Options) -> Result<Options
     if spacing.given {
         options.whitespace = spacing.whitespace();
     }
+    if let Some(at_least) = at_least {
+        options.one_of = if at_least { OneOf::AtLeast } else { OneOf::Exactly };
+    }
     if escapes.is_some() || general {
-        let escapes = escapes.unwrap_or(ESCAPES);
+        let with_codes = |known: String| {
+            if general && !known.contains('u') { known + "u" } else { known }
+        };
+        let known = options.escapes.take().map(with_codes);
+        let escapes = escapes.map(str::to_owned).or(known).unwrap_or_else(|| ESCAPES.to_owned());
         if general && options.spelling == Spelling::Canonical {
             options.spelling = Spelling::Escapes;
         }
-        options.escapes = Some(escapes.to_owned());
+        options.escapes = Some(escapes);
     }
     Ok(options)
 }

@@ -7,6 +7,7 @@ mod bounds;
 mod captures;
 mod gbnf;
 mod iso;
+mod large;
 mod lark;
 mod lark_indentation;
 mod lark_modules;

@@ -1,7 +1,7 @@
 //! Schemas that are built to blow up: each is handled, or refused by the name of a limit.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
-use maskwright::json_schema::{Options, PropertyOrder, Spelling};
+use maskwright::json_schema::{Options, PropertyOrder, Spelling, Strictness};
 use maskwright::{Compiler, Constraint, ErrorKind, Limits, Vocabulary};
 use serde_json::{Value, json};
 
@@ -512,4 +512,28 @@ fn names_of_many_bytes_are_refused() {
             }
         }
     }
+}
+
+/// A number below a bound of ten thousand digits is refused without trying all lengths up to it.
+#[test]
+fn listed_numbers_beside_large_bounds() {
+    let text = r#"{"enum": [5, 7], "multipleOf": 1000000007, "minimum": 1e10000}"#;
+    let schema: Value = serde_json::from_str(text).unwrap();
+    let error = compiler().json_schema(&schema).unwrap_err();
+    assert_ne!(error.kind(), ErrorKind::Limit, "{error}");
+}
+
+/// With `strict`, references are followed in search of members that a schema names.
+#[test]
+fn long_chains_of_references_with_strict() {
+    let mut definitions = serde_json::Map::new();
+    for i in 0..20_000 {
+        definitions.insert(format!("a{i}"), json!({ "$ref": format!("#/$defs/a{}", i + 1) }));
+    }
+    definitions.insert("a20000".to_owned(), json!({ "type": "object" }));
+    let schema = json!({ "allOf": [{ "$ref": "#/$defs/a0" }, {}], "$defs": definitions });
+    let mut options = Options::default();
+    options.strictness = Strictness::Closed;
+    let error = compiler().with_json_options(options).json_schema(&schema).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Limit | ErrorKind::Schema), "{error}");
 }

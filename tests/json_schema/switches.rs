@@ -294,6 +294,11 @@ fn one_of_is_exact_unless_asked() {
     let mut at_least = Options::default();
     at_least.one_of = OneOf::AtLeast;
     check(&at_least, &json!({"oneOf": one_of}), &["1.5", "1"], &["null"]);
+    // The schema has the last word, and one of both is enough.
+    let exact = json!({"x-guidance": {"coerce_one_of": false}, "oneOf": one_of});
+    check(&at_least, &exact, &["1.5"], &["1"]);
+    let either = json!({"coerce_one_of": false, "lenient": true});
+    check(&options, &json!({"x-guidance": either, "oneOf": one_of}), &["1"], &["null"]);
     let unevaluated = json!({
         "oneOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}],
         "unevaluatedProperties": false,
@@ -385,6 +390,10 @@ fn escapes_are_chosen() {
     let options = Options::default();
     let general = guided(json!({"json_allow_general_unicode_escapes": true}));
     check(&options, &general, &[r#""\u00e9\ud83d\ude00""#, r#""\n""#], &[r#""\/""#, r#""\ud83d""#]);
+    // What the schema does not say stays the caller's.
+    let mut few = Options::default();
+    few.escapes = Some("\"\\".to_owned());
+    check(&few, &general, &[r#""\u00e9""#, r#""\\""#], &[r#""\n""#]);
     let long = guided(json!({"json_allowed_escapes": "u"}));
     // The long form is for what must be escaped, and may not be in its short form.
     let needless =

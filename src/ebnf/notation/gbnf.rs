@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use crate::ebnf::environment::Environment;
 use crate::ebnf::expression::{RuleAttribute, RuleExpr, RuleExprKind};
-use crate::ebnf::grammar_text::{GrammarText, MAX_CODE_POINT, MAX_NESTING};
+use crate::ebnf::grammar_text::{GrammarText, MAX_CODE_POINT, MAX_REPEATS};
 use crate::ebnf::rule_table::RuleTable;
 use crate::error::Result;
 use crate::grammar::{Grammar, Temperature, TokenSet};
@@ -241,8 +241,8 @@ impl GbnfParser<'_> {
         let Some(mut item) = self.element()? else { return Ok(None) };
         for repeats in 0.. {
             self.skip_space_in_rule();
-            if repeats == MAX_NESTING {
-                let message = format!("more than {MAX_NESTING} repeats of one item");
+            if repeats == MAX_REPEATS {
+                let message = format!("more than {MAX_REPEATS} repeats of one item");
                 return Err(self.text.error(self.text.at, message).with_help("one is enough"));
             }
             let (min, max) = match self.text.peek() {

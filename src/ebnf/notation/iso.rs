@@ -367,8 +367,15 @@ impl<'a> IsoParser<'a> {
         // A pattern may hold question marks.
         if let Some(pattern) = rest.trim_start().strip_prefix('/') {
             let blanks = rest.len() - pattern.len() - 1;
+            let mut is_escaped = false;
+            let is_slash = |&(_, c): &(usize, char)| {
+                let is_slash = c == '/' && !is_escaped;
+                is_escaped = c == '\\' && !is_escaped;
+                is_slash
+            };
             let end = pattern
-                .match_indices('/')
+                .char_indices()
+                .filter(is_slash)
                 .find(|(at, _)| pattern[at + 1..].trim_start().starts_with('?'));
             if let Some((end, _)) = end {
                 let after = pattern[end + 1..].find('?').unwrap_or_default();

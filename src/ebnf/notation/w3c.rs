@@ -32,7 +32,7 @@ use rustc_hash::FxHashSet;
 
 use crate::ebnf::environment::Environment;
 use crate::ebnf::expression::{RuleExpr, RuleExprKind};
-use crate::ebnf::grammar_text::{GrammarText, MAX_CODE_POINT, MAX_NESTING};
+use crate::ebnf::grammar_text::{GrammarText, MAX_CODE_POINT, MAX_REPEATS};
 use crate::ebnf::rule_table::RuleTable;
 use crate::error::Result;
 use crate::grammar::Grammar;
@@ -421,6 +421,8 @@ impl W3cParser<'_> {
                 break;
             }
             let Some(mut item) = self.repeated()? else { break };
+            // `a - b - c` is `a - (b | c)`: one difference, however many are taken away.
+            let mut removed = Vec::new();
             while self.text.eat("-") {
                 let at = self.text.at;
                 if self.passes {
@@ -434,8 +436,11 @@ impl W3cParser<'_> {
                 let Some(other) = self.repeated()? else {
                     return Err(self.text.error(at, "expected what is taken away after `-`"));
                 };
-                item =
-                    RuleExpr::new(item.at, RuleExprKind::Except(Box::new(item), Box::new(other)));
+                removed.push(other);
+            }
+            if let Some(first) = removed.first() {
+                let other = Box::new(RuleExpr::choice(first.at, removed));
+                item = RuleExpr::new(item.at, RuleExprKind::Except(Box::new(item), other));
             }
             items.push(item);
         }
@@ -454,8 +459,8 @@ impl W3cParser<'_> {
                 _ => return Ok(Some(item)),
             };
             repeats += 1;
-            if repeats > MAX_NESTING {
-                let message = format!("more than {MAX_NESTING} repeat signs after one item");
+            if repeats > MAX_REPEATS {
+                let message = format!("more than {MAX_REPEATS} repeat signs after one item");
                 return Err(self
                     .text
                     .error(self.text.at, message)

@@ -257,7 +257,7 @@ impl<'d> Closer<'d> {
         if said || items && keywords.iter().any(one_for_all) {
             return Ok(None);
         }
-        if !self.names_some(schema, aspect, &mut FxHashSet::default())? {
+        if !self.names_some(schema, aspect)? {
             return Ok(None);
         }
         let applies = keywords
@@ -290,27 +290,21 @@ impl<'d> Closer<'d> {
     }
 
     /// Whether a schema or one that it applies names members or items.
-    fn names_some(
-        &mut self,
-        schema: ValueId,
-        aspect: &ClosedAspect,
-        seen: &mut FxHashSet<ValueId>,
-    ) -> Result<bool> {
-        if !seen.insert(schema) || schema.is_builtin() {
-            return Ok(false);
-        }
-        for (keyword, at) in self.keywords(schema)? {
-            let list = keyword != "items" || matches!(self.document.value(at), Value::Array(_));
-            if aspect.naming.contains(&keyword) && list {
-                return Ok(true);
+    fn names_some(&mut self, schema: ValueId, aspect: &ClosedAspect) -> Result<bool> {
+        let mut seen = FxHashSet::default();
+        let mut todo = vec![schema];
+        while let Some(schema) = todo.pop() {
+            if !seen.insert(schema) || schema.is_builtin() {
+                continue;
             }
-            let mut applied = self.applied(keyword, at);
-            if keyword == "if" {
-                applied.push(at);
-            }
-            for schema in applied {
-                if self.names_some(schema, aspect, seen)? {
+            for (keyword, at) in self.keywords(schema)? {
+                let list = keyword != "items" || matches!(self.document.value(at), Value::Array(_));
+                if aspect.naming.contains(&keyword) && list {
                     return Ok(true);
+                }
+                todo.extend(self.applied(keyword, at));
+                if keyword == "if" {
+                    todo.push(at);
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use super::ast::{LarkExpr, LarkExprKind, is_terminal};
 use super::lexical::{LarkParser, skip_space};
-use crate::ebnf::grammar_text::{GrammarText, MAX_NESTING};
+use crate::ebnf::grammar_text::{GrammarText, MAX_REPEATS};
 use crate::ebnf::special_tokens;
 use crate::error::Result;
 
@@ -70,8 +70,8 @@ impl LarkParser<'_> {
         let Some(mut expr) = self.atom()? else { return Ok(None) };
         for repeats in 0.. {
             self.skip_blanks();
-            if repeats == MAX_NESTING {
-                let message = format!("more than {MAX_NESTING} repeats of one item");
+            if repeats == MAX_REPEATS {
+                let message = format!("more than {MAX_REPEATS} repeats of one item");
                 return Err(self.text.error(self.text.at, message).with_help("one is enough"));
             }
             let start = self.text.at;

@@ -45,6 +45,9 @@ const TAB: u64 = 8;
 const NEWLINES: [&str; 4] = ["_NEWLINE", "_NL", "NEWLINE", "NL"];
 /// Repeats of parts with lines that are written out.
 const MAX_REPEATS: u32 = 4;
+
+/// Rests of sequences that are rewritten, all together: a sequence of n parts with lines has up to 4^n of them.
+const MAX_RESTS: usize = 100_000;
 /// The place between two tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum LineState {
@@ -124,6 +127,7 @@ pub(super) fn rewrite(text: &GrammarText<'_>, grammar: &mut LinkedGrammar) -> Re
         known: FxHashSet::default(),
         todo: Vec::new(),
         fresh: 0,
+        rests: 0,
     };
     layout.analyse();
     layout.terminals(at, &ignored, &newline);
@@ -189,6 +193,8 @@ struct IndentationRewriter<'l> {
     known: FxHashSet<String>,
     todo: Vec<PendingDefinition>,
     fresh: usize,
+    /// Rests of sequences that were rewritten, each between two states of its lines.
+    rests: usize,
 }
 
 fn sequence(at: usize, parts: Vec<LarkExpr>) -> LarkExpr {
@@ -486,6 +492,13 @@ impl IndentationRewriter<'_> {
         from: LineState,
         to: LineState,
     ) -> Result<Option<LarkExpr>> {
+        self.rests += 1;
+        if self.rests > MAX_RESTS {
+            let message = "too many parts with lines stand in one alternative";
+            return Err(self
+                .error(at, message)
+                .with_help("make rules of some of them, or of what repeats within a repeat"));
+        }
         // Parts without lines in a row, up to the next one with lines.
         let first = parts.iter().position(|part| self.lines_in(part));
         let Some(first) = first else {

@@ -557,8 +557,15 @@ impl Linker<'_> {
                     .error(*at, message)
                     .with_help("extend it with the same parameters"));
             }
-            let body = LarkExprKind::Choice(vec![old.body.clone(), definition.body.clone()]);
-            known.definition.body = LarkExpr { at: *at, kind: body };
+            // One list, however often it is extended: expressions are read recursively.
+            let nothing = LarkExpr { at: *at, kind: LarkExprKind::Choice(Vec::new()) };
+            let old = std::mem::replace(&mut known.definition.body, nothing);
+            let mut alternatives = match old.kind {
+                LarkExprKind::Choice(alternatives) => alternatives,
+                kind => vec![LarkExpr { at: old.at, kind }],
+            };
+            alternatives.push(definition.body.clone());
+            known.definition.body.kind = LarkExprKind::Choice(alternatives);
         }
         Ok(())
     }

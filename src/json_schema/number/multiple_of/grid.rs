@@ -319,12 +319,17 @@ impl Literals {
             START => (whole(false) || whole(true)).then_some(1),
             SIGN => whole(true).then_some(1),
             WHOLE => {
-                let (_, most) = self.sizes(negative);
+                let (least, most) = self.sizes(negative);
                 if self.picked.as_ref().is_some_and(ResidueTable::is_none) {
                     return None;
                 }
                 let more = self.digits.map_or(u32::MAX, |most| most - digits.count);
-                for more in 0..=more {
+                // With fewer digits the number is below the least one.
+                let fewest = decimal_digits_at_least(&least)
+                    .saturating_sub(decimal_digits_at_most(&digits.value))
+                    .saturating_sub(self.places.into());
+                let fewest = u32::try_from(fewest).unwrap_or(u32::MAX);
+                for more in fewest..=more {
                     let (from, to) = self.range(digits, more);
                     if most.as_ref().is_some_and(|most| from > *most) {
                         return None;
@@ -341,6 +346,17 @@ impl Literals {
             }
         }
     }
+}
+
+/// A lower bound on the decimal digits of a number, without computing them.
+fn decimal_digits_at_least(number: &BigInt) -> u64 {
+    // A number of `bits` bits is at least 2^(bits - 1), and a bit is more than 0.301 of a digit.
+    number.bits().saturating_sub(1).saturating_mul(301) / 1000
+}
+
+/// An upper bound on the same.
+fn decimal_digits_at_most(number: &BigInt) -> u64 {
+    number.bits().saturating_mul(302) / 1000 + 1
 }
 
 impl Automaton for Literals {
