@@ -54,11 +54,11 @@ pub use encoding::{AnyJsonString, CodePoints, JsonString, Utf8, any_text};
 pub(crate) use languages::span::SpanMemo;
 pub(crate) use languages::widening::RepeatedUnit;
 pub(crate) use languages::witness::MAX_WITNESS_BYTES;
-pub use languages::{Language, Languages, Row};
 pub(crate) use languages::{
-    SharedResults, arena_copy, compact, computed_parts, every_prefix, lengths, product, span,
-    structure, table_automaton, unit_bounds, variables, widening, witness, witness_length,
+    Checkpoint, SharedResults, arena_copy, compact, computed_parts, every_prefix, lengths, product,
+    span, structure, table_automaton, unit_bounds, variables, widening, witness, witness_length,
 };
+pub use languages::{Language, Languages, Row};
 pub use syntax::{Anchoring, Dialect, Options, parse};
 pub(crate) use syntax::{
     EdgeConditions, Pattern, check, compile_pattern, compile_preferred, compile_with_context,

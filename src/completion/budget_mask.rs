@@ -94,9 +94,10 @@ impl<'a> BudgetMaskBuilder<'a> {
         if let Some(token) = self.planner.promise(id)? {
             allow(token);
         }
-        mask.tokens()
-            .filter(|token| self.planner.vocabulary.end_tokens().contains(token))
-            .for_each(&mut allow);
+        if self.planner.recognizer.is_accepting(id) {
+            let ends = self.planner.vocabulary.end_tokens();
+            mask.tokens().filter(|token| ends.contains(token)).for_each(&mut allow);
+        }
         if left == 0 {
             return Ok(());
         }
@@ -309,7 +310,7 @@ impl<'a> BudgetMaskBuilder<'a> {
     }
 
     /// The tokens of a mask that stand in no base at the start of tokens, each with a bound on the tokens
-    /// needed after it; without end tokens.
+    /// needed after it; without end tokens where they end the text.
     fn listed(&mut self, id: ConfigId, mask: &PackedMask) -> Result<Arc<[(u32, u32)]>> {
         if let Some(known) = self.planner.cache.budget.listed.get(&id) {
             return Ok(Arc::clone(known));
@@ -320,7 +321,9 @@ impl<'a> BudgetMaskBuilder<'a> {
                 base.append_tokens(&mut tokens);
             }
         }
-        tokens.retain(|token| !self.planner.vocabulary.end_tokens().contains(token));
+        if self.planner.recognizer.is_accepting(id) {
+            tokens.retain(|token| !self.planner.vocabulary.end_tokens().contains(token));
+        }
         tokens.sort_unstable();
         tokens.dedup();
         let many = self.planner.recognizer.program.has_captures() && tokens.len() > MAX_READ_TOKENS;

@@ -79,8 +79,10 @@ pub(crate) struct CompletionCache {
     /// By configuration: the path to the end that was promised.
     pub(super) promises: FxHashMap<ConfigId, Promise>,
     pub(super) budget: BudgetTables,
-    /// Bytes of the lists in the tables.
+    /// Bytes of the lists in the tables, those of promises aside.
     pub(super) list_bytes: usize,
+    /// Bytes of the promised tokens.
+    pub(super) promise_bytes: usize,
 }
 
 impl CompletionCache {
@@ -92,7 +94,7 @@ impl CompletionCache {
             + bounds.configurations.len()
             + self.promises.len();
         let sorted = self.budget.sorted_tokens * size_of::<u32>();
-        self.list_bytes + sorted + 48 * (known + self.plans.entries())
+        self.list_bytes + self.promise_bytes + sorted + 48 * (known + self.plans.entries())
     }
 
     /// Starts again with nothing remembered but promises, which must hold.

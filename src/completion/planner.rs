@@ -231,7 +231,7 @@ impl<'a> CompletionPlanner<'a> {
             }
             (_, Some((_, scoped))) => {
                 let (tokens, _) = self.item_path(scoped)?.unwrap_or_default();
-                self.cache.list_bytes += size_of_val(&*tokens);
+                self.cache.promise_bytes += size_of_val(&*tokens);
                 let promise = Promise { tokens: tokens.into(), from: 0 };
                 self.cache.promises.insert(id, promise.clone());
                 promise

@@ -40,7 +40,7 @@ use serde_json::{Value, json};
 
 use crate::error::Result;
 use crate::grammar::Grammar;
-use crate::regular::Languages;
+use crate::regular::{Checkpoint, Languages};
 use crate::vocabulary::Vocabulary;
 use chart::Chart;
 pub(super) use chart::{HoleReader, Run};
@@ -78,6 +78,8 @@ pub(super) struct CaptureParser {
     network: Network,
     /// The arena of the network's terminals.
     languages: Mutex<Languages>,
+    /// The size of the arena before any text was read.
+    initial: Checkpoint,
     holes: Box<dyn HoleReader>,
     /// The most bytes that one parse may take, about.
     max_bytes: usize,
@@ -97,7 +99,8 @@ impl CaptureParser {
         max_bytes: usize,
     ) -> Result<Self> {
         let (network, languages) = Network::new(grammar)?;
-        Ok(Self { network, languages: Mutex::new(languages), holes, max_bytes })
+        let initial = languages.mark();
+        Ok(Self { network, languages: Mutex::new(languages), initial, holes, max_bytes })
     }
 
     /// The captures of a text, by where they end; one within another that ends at the same place
@@ -113,14 +116,18 @@ impl CaptureParser {
         // A step of a terminal leaves its arena consistent.
         let mut languages = self.languages.lock().unwrap_or_else(PoisonError::into_inner);
         languages.budget.begin_task();
-        let chart =
-            Chart::parse(&self.network, &mut languages, &*self.holes, self.max_bytes, &input)?;
-        let found = Derivation::new(&self.network, &chart).captures()?;
+        let found =
+            Chart::parse(&self.network, &mut languages, &*self.holes, self.max_bytes, &input)
+                .and_then(|chart| Derivation::new(&self.network, &chart).captures());
+        if languages.len() > languages.budget.max_states() / 2 {
+            // The states of texts so far; the next text makes its own.
+            languages.release(self.initial);
+        }
         let capture = |(name, range): (Arc<str>, Range<u32>)| Capture {
             name,
             range: input.offset(range.start)..input.offset(range.end),
             bytes: input.bytes(range),
         };
-        Ok(found.into_iter().map(capture).collect())
+        Ok(found?.into_iter().map(capture).collect())
     }
 }

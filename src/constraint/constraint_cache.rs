@@ -121,6 +121,11 @@ impl ConstraintCache {
         }
     }
 
+    /// Keeps only entries whose keys satisfy a condition. Constraints and matchers in use stay as they are.
+    pub fn retain(&self, keep: impl Fn(&str) -> bool) {
+        self.lock().by_key.retain(|key, _| keep(key));
+    }
+
     /// Empties it. Constraints and matchers in use stay as they are.
     pub fn clear(&self) {
         self.lock().by_key.clear();

@@ -27,7 +27,8 @@ impl Matcher {
         let mut at = self.current();
         while forced.len() < limit {
             let expected = expected(recognizer, at)?;
-            if expected.end || !expected.special_tokens.is_empty() || expected.bytes.len() != 1 {
+            let has_tokens = !expected.special_tokens.is_empty() || expected.other_tokens;
+            if expected.end || has_tokens || expected.bytes.len() != 1 {
                 break;
             }
             let Some(byte) = expected.bytes.iter().next() else { break };

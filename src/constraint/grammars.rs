@@ -28,7 +28,9 @@ impl Compiler {
     ///
     /// Errors name line and column.
     pub fn parse_grammar(&self, grammar: &str, dialect: Dialect) -> Result<Grammar> {
-        self.parse_listed(grammar, dialect, |compiler, text| ebnf::parse(text, dialect, compiler))
+        self.parse_listed(grammar, dialect, None, |compiler, text| {
+            ebnf::parse(text, dialect, compiler)
+        })
     }
 
     /// The same as [`grammar`](Self::grammar), from another start rule or in another layout.
@@ -66,7 +68,7 @@ impl Compiler {
         dialect: Dialect,
         options: &GrammarOptions,
     ) -> Result<Grammar> {
-        self.parse_listed(grammar, dialect, |compiler, text| {
+        self.parse_listed(grammar, dialect, options.start.as_deref(), |compiler, text| {
             ebnf::parse(text, dialect, &OptionsEnvironment { compiler, options })
         })
     }
@@ -242,15 +244,17 @@ impl Compiler {
         &self,
         grammar: &str,
         dialect: Dialect,
+        start: Option<&str>,
         parse: impl FnOnce(&Self, &str) -> Result<Grammar>,
     ) -> Result<Grammar> {
-        self.limits().compiling(|| self.parse_listed_within_time(grammar, dialect, parse))
+        self.limits().compiling(|| self.parse_listed_within_time(grammar, dialect, start, parse))
     }
 
     fn parse_listed_within_time(
         &self,
         grammar: &str,
         dialect: Dialect,
+        start: Option<&str>,
         parse: impl FnOnce(&Self, &str) -> Result<Grammar>,
     ) -> Result<Grammar> {
         let Some(list) = GrammarList::read(grammar, dialect)? else { return parse(self, grammar) };
@@ -260,6 +264,11 @@ impl Compiler {
             .fold(self.clone(), |compiler, (name, grammar)| compiler.with_grammar(name, grammar));
         match first {
             NamedGrammar::Text { text, .. } => parse(&known, &text),
+            _ if let Some(start) = start => {
+                let message = format!("the first grammar of the list has no rule `{start}`");
+                Err(Error::new(ErrorKind::Grammar, message)
+                    .with_help("give a start rule to a list that begins with a `lark_grammar`"))
+            }
             NamedGrammar::JsonSchema(schema) => Environment::json_schema(&known, &schema),
             NamedGrammar::Choices(list) => ebnf::choices_grammar(&list),
         }

@@ -1,6 +1,7 @@
 //! The memory that matchers of one constraint share: the program as far as it is made, and everything
 //! that following it has taught.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::context::CompileContext;
@@ -66,6 +67,8 @@ impl Memory {
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryHandle {
     memory: Arc<Mutex<Memory>>,
+    /// Its size in bytes when it was last asked for.
+    known_bytes: Arc<AtomicUsize>,
     /// The configuration before any text.
     pub(crate) start: ConfigId,
     /// The size of the memory as it was compiled, in bytes.
@@ -91,6 +94,14 @@ impl MemoryHandle {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         memory.recognizer.languages.budget.begin_task();
         memory
+    }
+
+    /// Approximate size of the memory in bytes; the last known one while a matcher is at work on it.
+    pub(super) fn memory_bytes(&self) -> usize {
+        if let Some(memory) = self.try_lock() {
+            self.known_bytes.store(memory.memory_bytes(), Ordering::Relaxed);
+        }
+        self.known_bytes.load(Ordering::Relaxed)
     }
 
     /// The memory, to look something up in it, unless another matcher is at work on it.
@@ -135,6 +146,7 @@ impl MemoryTemplate {
         let (initial_bytes, initial_states) =
             (memory.memory_bytes(), memory.recognizer.languages.len());
         let memory = Arc::new(Mutex::new(memory));
-        Ok(MemoryHandle { memory, start, initial_bytes, initial_states })
+        let known_bytes = Arc::new(AtomicUsize::new(initial_bytes));
+        Ok(MemoryHandle { memory, known_bytes, start, initial_bytes, initial_states })
     }
 }

@@ -85,10 +85,10 @@ impl MemoryPool {
 
     /// Whether one of so many memories has learned so much that the next text begins with a fresh one:
     /// it uses more than its share of `cache_bytes`, or more than half of the `language_states` that
-    /// compiling left.
+    /// compiling left. Not while a matcher is at work on it, since others wait for the answer.
     fn is_outgrown(&self, handle: &MemoryHandle, memories: usize) -> bool {
         let limits = self.limits();
-        let memory = handle.lock();
+        let Some(memory) = handle.try_lock() else { return false };
         let states = memory.recognizer.languages.len() - handle.initial_states;
         memory.memory_bytes() > limits.cache_bytes / memories + handle.initial_bytes
             || states > limits.language_states.saturating_sub(handle.initial_states) / 2
@@ -101,7 +101,7 @@ impl MemoryPool {
 
     /// Approximate size of all memories, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.lock().iter().map(|memory| memory.lock().memory_bytes()).sum()
+        self.lock().iter().map(MemoryHandle::memory_bytes).sum()
     }
 
     /// Whether masks that are asked for often are kept whole.

@@ -100,6 +100,12 @@ impl Compiler {
         let Value::Object(settings) = settings else {
             return Err(wrong("", "the settings are a JSON object"));
         };
+        if settings.contains_key("whitespace") && settings.contains_key("max_whitespace") {
+            let message = "`max_whitespace` stands beside `whitespace`";
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("write one of them")
+                .at_pointer("/max_whitespace"));
+        }
         let mut options = self.context.json_options.clone();
         let mut limits = self.context.limits.clone();
         for (name, value) in settings {
@@ -304,6 +310,10 @@ mod tests {
             (
                 json!({"white": 1}),
                 "at /white: `white` is no setting of a compiler; there are whitespace",
+            ),
+            (
+                json!({"whitespace": "plain", "max_whitespace": 1}),
+                "at /max_whitespace: `max_whitespace` stands beside `whitespace`",
             ),
             (
                 json!({"spelling": "odd"}),

@@ -273,7 +273,12 @@ impl GrammarBuilder {
             let message = format!("rule `{}` is used but never defined", rule.name());
             return Err(Error::new(ErrorKind::Grammar, message));
         }
+        Ok(self.finish_defined(start))
+    }
+
+    /// The finished grammar, of which every declared rule is defined.
+    pub(crate) fn finish_defined(self, start: RuleId) -> Grammar {
         let Self { languages, nodes, origins, rules, holes, .. } = self;
-        Ok(Grammar { languages, nodes, origins, rules, holes, start })
+        Grammar { languages, nodes, origins, rules, holes, start }
     }
 }

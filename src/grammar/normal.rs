@@ -16,15 +16,25 @@ mod left_recursion;
 
 use super::analysis::least_fixed_point;
 use super::form::{Grammar, Node};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::regular::Languages;
 
 /// Rewrites a grammar into normal form; errors if it outgrows `limit` nodes.
 pub(crate) fn normalize(grammar: Grammar, limit: usize) -> Result<Grammar> {
-    let nullable = nullable_nodes(&grammar);
-    let grammar = empty_rules::remove(grammar, &nullable)?;
-    let nullable = nullable_nodes(&grammar);
-    let grammar = left_recursion::remove(grammar, nullable, limit)?;
+    let grammar = normalize_or_return_languages(grammar, limit).map_err(|failed| failed.0)?;
     if grammar.nodes().len() > limit { Err(left_recursion::too_large(limit)) } else { Ok(grammar) }
+}
+
+/// The same without a limit for what is not left-recursive. An error brings back the languages of the grammar,
+/// which other grammars may share.
+pub(crate) fn normalize_or_return_languages(
+    grammar: Grammar,
+    limit: usize,
+) -> std::result::Result<Grammar, Box<(Error, Languages)>> {
+    let nullable = nullable_nodes(&grammar);
+    let grammar = empty_rules::remove(grammar, &nullable);
+    let nullable = nullable_nodes(&grammar);
+    left_recursion::remove(grammar, nullable, limit)
 }
 
 /// By node, whether it derives the empty string.

@@ -392,11 +392,12 @@ impl Recognizer {
         }
         let found = match read {
             Ok(read) if read == bytes.len() => {
-                if self.token_counting == TokenCounting::Charge {
-                    self.end_token(&mut items)?;
-                }
+                let ended = match self.token_counting {
+                    TokenCounting::Charge => self.end_token(&mut items),
+                    TokenCounting::Ignore => Ok(()),
+                };
                 self.keep_scope_text(&mut items);
-                Ok(Ok(self.configurations.intern(&items)))
+                ended.map(|()| Ok(self.configurations.intern(&items)))
             }
             read => {
                 self.closure.text = None;

@@ -71,6 +71,7 @@ pub(crate) mod widening;
 pub(crate) mod witness;
 pub(crate) mod witness_length;
 
+pub(crate) use arena::Checkpoint;
 pub use expression::{Language, Row};
 pub(crate) use keyed_hash::keyed_hash;
 pub(crate) use shared_results::SharedResults;

@@ -3,7 +3,7 @@
 
 use super::fast::{MaskedRow, MaximaPrecision, RowScan, row_scan};
 use super::steps;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::vocabulary::TokenMask;
 
 /// One step's choice under the model's own distribution: before penalties, temperature and
@@ -38,11 +38,16 @@ impl Pressure {
     /// # Ok::<(), maskwright::Error>(())
     /// ```
     ///
-    /// Errors as [`Sampler::draw`](super::Sampler::draw) does.
+    /// Errors as [`Sampler::draw`](super::Sampler::draw) does, and if `token` is not below n.
     pub fn measure(logits: &[f32], mask: &TokenMask, token: u32) -> Result<Self> {
         if mask.len() != logits.len() {
             return Err(steps::mask_of_wrong_width(mask.len(), logits.len()));
         }
+        let Some(&logit) = logits.get(token as usize) else {
+            let message = format!("token {token} is beyond {} logits", logits.len());
+            return Err(Error::new(ErrorKind::Sampling, message)
+                .with_help("measure a token of the row's width"));
+        };
         let log_sum = |words: &[u32]| {
             let mut maxima = Vec::new();
             let scan = row_scan::scan(logits, words, &mut maxima, MaximaPrecision::UpperBounds);
@@ -67,7 +72,7 @@ impl Pressure {
                 forbidden.iter().zip(every.words()).map(|(word, all)| word & all).collect();
             rest(logits, &forbidden, kept, constrained)
         };
-        let logit = f64::from(logits[token as usize]);
+        let logit = f64::from(logit);
         Ok(Self {
             logprob: logit - constrained,
             raw_logprob: logit - raw,

@@ -244,7 +244,7 @@ impl Sampler {
     /// that [`draw`](Self::draw) draws from: the token is accepted with probability min(1, p/q),
     /// otherwise replaced by a draw from max(0, p − q), normalised (Leviathan et al. 2023, "Fast
     /// Inference from Transformers via Speculative Decoding", section 2.3). Takes one random
-    /// number, or two if the token is replaced.
+    /// number, another if the token is replaced, and that of XTC where it is on.
     ///
     /// ```
     /// use maskwright::sampling::{Sampler, SamplingParams};
@@ -283,8 +283,10 @@ impl Sampler {
                 rest -= beyond(row);
                 rest < 0.0
             });
-            // Rounding may leave nothing beyond: then both are the same distribution.
-            point.map_or(drafted, |row| row.0)
+            // Rounding may leave nothing beyond: then both are the same distribution, and any token that
+            // can be drawn will do.
+            let probable = || target.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+            point.or_else(probable).map_or(drafted, |row| row.0)
         };
         let probability = of(&target, token);
         self.chain.steer(probability);

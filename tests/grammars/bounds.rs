@@ -1,7 +1,7 @@
 //! Bounds of rules: `max_tokens`, `max_chars` and `stop` of Lark and GBNF.
 
 use maskwright::ebnf::Dialect;
-use maskwright::{Compiler, Constraint, Vocabulary};
+use maskwright::{Compiler, Constraint, Matcher, Vocabulary};
 
 use crate::{compiler, judge};
 
@@ -249,4 +249,19 @@ fn masks_within_a_bound_are_the_tokens_that_can_be_accepted() {
             }
         }
     }
+}
+
+#[test]
+fn an_end_token_within_a_text_counts_towards_the_budget() {
+    let constraint = constraint("start: \"a\" </s> \"bcdef\" | \"a!\"", Dialect::Lark);
+    let end = constraint.vocabulary().len() as u32 - 1;
+    let mut matcher = constraint.matcher();
+    matcher.accept(u32::from(b'a')).unwrap();
+    let within = |matcher: &mut Matcher, tokens| {
+        matcher.mask_within(tokens).unwrap().iter().collect::<Vec<_>>()
+    };
+    assert_eq!(within(&mut matcher, 1), [u32::from(b'!')]);
+    assert_eq!(within(&mut matcher, 9), [u32::from(b'!'), end]);
+    matcher.accept(u32::from(b'!')).unwrap();
+    assert_eq!(within(&mut matcher, 1), [end]);
 }

@@ -292,6 +292,14 @@ fn special_tokens() {
     assert_eq!(next("start: <[257,259]> \"a\""), [257, 259]);
     assert_eq!(next("start: <[^258]> \"a\""), [257, 259]);
     assert_eq!(next("start: <[*]> \"a\""), [257, 258, 259]);
+    // A byte beside which a token may come is not forced.
+    let forced = |grammar: &str| {
+        let constraint = compiler().lark(grammar).unwrap();
+        constraint.matcher().forced_bytes(9).unwrap()
+    };
+    assert_eq!(forced("start: \"ab\""), b"ab");
+    assert_eq!(forced("start: <tool> | \"ab\""), b"");
+    assert_eq!(forced("start: <[^258]> | \"ab\""), b"");
     let mut matcher = compiler().lark("start: <[*]>* <tool> /.*/").unwrap().matcher();
     accept_tokens(&mut matcher, "thinking é");
     matcher.accept(258).unwrap();

@@ -143,3 +143,19 @@ fn the_shortest_text_is_found_among_many_counters() {
     // `aa`, `a`, `x`, `y`.
     assert_eq!(constraint.matcher().tokens_to_finish().unwrap().tokens, 4);
 }
+
+/// An error within the rules of one value leaves the others as they were.
+#[test]
+fn an_error_in_one_rule_loses_none_of_the_others() {
+    let grammar = "start: top | many::0\ntop: \"a\" word | \"b\" l::0\nword: \"xyz\"\n\
+                   l::_[max_tokens=9]: l::_ \"c\" %if lt(_, 1)\n | \"d\"";
+    let constraint = compiler().lark(&format!("{grammar}\n{}", many())).unwrap();
+    let mut matcher = constraint.matcher();
+    for _ in 0..2 {
+        let error = matcher.accept_bytes(b"bd").unwrap_err();
+        assert!(error.to_string().contains("calls itself at its left edge"), "{error}");
+        let mut other = constraint.matcher();
+        other.accept_bytes(b"axyz").unwrap();
+        assert!(other.is_accepting());
+    }
+}

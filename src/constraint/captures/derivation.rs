@@ -93,8 +93,8 @@ impl<'a> Derivation<'a> {
                     todo.extend(to.map(|to| Task::Close(rule, from..to)));
                     let below = extended(&chain, rule);
                     todo.extend(calls.into_iter().rev().map(|call| {
-                        let is_same_text = (call.from, call.to) == (from, to);
-                        let chain = if is_same_text { Rc::clone(&below) } else { Rc::new([]) };
+                        let chain =
+                            if self.is_unit(goal, call) { Rc::clone(&below) } else { Rc::new([]) };
                         Task::Derive(call, chain)
                     }));
                 }
@@ -134,6 +134,8 @@ impl<'a> Derivation<'a> {
         // led there.
         let mut path = vec![(self.steps(goal, first), None)];
         while let Some((steps, _)) = path.last_mut() {
+            // Rules that derive each other have factorially many paths.
+            deadline::check()?;
             let Some(next) = steps.pop() else {
                 path.pop();
                 continue;
@@ -158,9 +160,7 @@ impl<'a> Derivation<'a> {
     /// through rules that read nothing else. Only calls of the goal's own strongly connected component
     /// over the goal's text are tried.
     fn closes_no_cycle(&self, goal: Goal, call: Goal, chain: &UnitChain) -> Result<bool> {
-        let component = |rule: NetworkRuleId| self.network.rules[rule as usize].component;
-        let is_same_text = (call.from, call.to) == (goal.from, goal.to);
-        if !is_same_text || component(call.rule) != component(goal.rule) {
+        if !self.is_unit(goal, call) {
             return Ok(true);
         }
         let is_named = (call.rule as usize) < self.network.named;
@@ -168,6 +168,13 @@ impl<'a> Derivation<'a> {
             return Ok(false);
         }
         Ok(self.derive(call, &extended(chain, goal.rule))?.is_some())
+    }
+
+    /// Whether a call over the whole text of the goal may lead back to the goal's rule: both are of one strongly
+    /// connected component.
+    fn is_unit(&self, goal: Goal, call: Goal) -> bool {
+        let component = |rule: NetworkRuleId| self.network.rules[rule as usize].component;
+        (call.from, call.to) == (goal.from, goal.to) && component(call.rule) == component(goal.rule)
     }
 
     /// The steps from a state on the path of a goal, the preferred one last.

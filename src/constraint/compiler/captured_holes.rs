@@ -59,6 +59,10 @@ impl HoleReader for CapturedHoles {
                 Err(error) if error.kind() == ErrorKind::Rejected => return Ok(run),
                 other => other?,
             }
+            // The end token comes after the hole's text, not in it.
+            if matcher.is_finished() {
+                return Ok(run);
+            }
             if matcher.is_accepting() {
                 run.ends.push(end);
             }

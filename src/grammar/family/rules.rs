@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::builder::GrammarBuilder;
 use crate::grammar::form::{Grammar, Node, NodeId, Origin, RuleId};
 use crate::grammar::hole::Hole;
-use crate::grammar::normal::{components, normalize};
+use crate::grammar::normal::{components, normalize_or_return_languages};
 use crate::regular::{Language, Languages, arena_copy};
 
 /// The rules of a family that were made so far.
@@ -139,8 +139,16 @@ impl FamilyRules {
             std::mem::swap(written.languages(), builder.languages());
             return Err(error);
         }
-        // The members are limited; an error here would lose the terminals.
-        let mut written = normalize(written.finish(RuleId::new(0))?, usize::MAX)?;
+        // The members are limited already.
+        let written = written.finish_defined(RuleId::new(0));
+        let mut written = match normalize_or_return_languages(written, usize::MAX) {
+            Ok(written) => written,
+            Err(failed) => {
+                let (error, languages) = *failed;
+                *builder.languages() = languages;
+                return Err(error);
+            }
+        };
         written.prune(|language| language != Language::EMPTY);
         std::mem::swap(written.languages_mut(), builder.languages());
         self.adopt(&written, &members, &called, builder);

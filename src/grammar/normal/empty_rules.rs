@@ -2,13 +2,12 @@
 //! nullable rule becomes "the call or nothing". Each place then shows by itself whether it may be
 //! empty.
 
-use crate::error::Result;
 use crate::grammar::builder::GrammarBuilder;
 use crate::grammar::form::{Attribute, Grammar, Node, NodeId, RuleId};
 
 /// Rewrites a grammar so that no rule is nullable but perhaps its start, which then is called
 /// nowhere. `nullable` says by node whether it derives the empty string.
-pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Result<Grammar> {
+pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Grammar {
     let Grammar { languages, nodes, origins, rules, holes, start } = grammar;
     let mut out = GrammarBuilder { languages, holes, ..GrammarBuilder::default() };
     for rule in &rules {
@@ -103,7 +102,7 @@ pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Result<Grammar> {
     } else {
         start
     };
-    out.finish(start)
+    out.finish_defined(start)
 }
 
 /// The sequence of nullable parts without the empty string: its first half without it and all of the

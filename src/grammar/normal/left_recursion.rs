@@ -16,10 +16,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::components::strongly_connected;
-use crate::error::LimitName;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, LimitName, Result};
 use crate::grammar::builder::GrammarBuilder;
 use crate::grammar::form::{Grammar, Node, NodeId, RuleId};
+use crate::regular::Languages;
 
 pub(super) fn too_large(limit: usize) -> Error {
     Error::new(ErrorKind::Limit, format!("the grammar needs more than {limit} nodes"))
@@ -28,8 +28,12 @@ pub(super) fn too_large(limit: usize) -> Error {
 }
 
 /// Rewrites a grammar without nullable rules so that no rule calls itself at its left edge.
-/// `nullable` says by node whether it derives the empty string.
-pub(super) fn remove(grammar: Grammar, nullable: Vec<bool>, limit: usize) -> Result<Grammar> {
+/// `nullable` says by node whether it derives the empty string. An error brings back the grammar's languages.
+pub(super) fn remove(
+    grammar: Grammar,
+    nullable: Vec<bool>,
+    limit: usize,
+) -> std::result::Result<Grammar, Box<(Error, Languages)>> {
     let edges: Vec<Vec<RuleId>> = grammar
         .rules()
         .iter()
@@ -70,9 +74,11 @@ pub(super) fn remove(grammar: Grammar, nullable: Vec<bool>, limit: usize) -> Res
         limit,
     };
     for group in recursive {
-        corner.rewrite(&group)?;
+        if let Err(error) = corner.rewrite(&group) {
+            return Err(Box::new((error, corner.out.languages)));
+        }
     }
-    corner.out.finish(start)
+    Ok(corner.out.finish_defined(start))
 }
 
 /// The rules that a node calls before it has read anything.

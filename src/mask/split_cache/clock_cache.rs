@@ -160,8 +160,9 @@ impl ClockCache {
         split: Arc<RepeatSplit>,
         limit: usize,
     ) {
-        self.repeat_bytes += split.memory_bytes();
+        let bytes = split.memory_bytes();
         if self.repeat_splits.insert(key, split) {
+            self.repeat_bytes += bytes;
             self.note(AnyKey::RepeatSplit(key), SMALL_BYTES, limit);
         }
     }

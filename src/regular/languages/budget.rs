@@ -26,6 +26,11 @@ impl StateBudget {
         Self { max_states, work: 0, max_work: usize::MAX, tasks: 0 }
     }
 
+    /// The most states that the arena may hold.
+    pub(crate) fn max_states(&self) -> usize {
+        self.max_states
+    }
+
     /// Bounds the work units of one task; a row beyond it is an error.
     pub(crate) fn set_max_work(&mut self, max_work: usize) {
         self.max_work = max_work;

@@ -44,6 +44,11 @@ impl Chain {
         let Self { params, steps, .. } = self;
         steps.clear();
         steps.extend(params.samplers.iter().copied().filter(|&step| params.switches_on(step)));
+        // A grammar may set a temperature where the order of the request has no place for one.
+        let has_place = params.samplers.contains(&ChainStep::Temperature);
+        if !has_place && params.switches_on(ChainStep::Temperature) {
+            steps.push(ChainStep::Temperature);
+        }
     }
 
     pub(super) fn params(&self) -> &SamplingParams {
