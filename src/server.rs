@@ -92,6 +92,10 @@ use response_store::ResponseStore;
 use shutdown::Shutdown;
 use worker::Worker;
 
+/// Stack of the threads that read and compile constraints: what they recurse over is bounded, but in its own measure
+/// (groups, definitions, alternatives).
+const THREAD_STACK_BYTES: usize = 16 << 20;
+
 /// Options of a server, beside its model and its address.
 #[derive(Clone, Debug, Default)]
 pub struct ServerOptions {
@@ -209,11 +213,12 @@ impl Server {
     /// an error after [`ServerBounds::drain_timeout`]. New requests are refused meanwhile. Blocks the
     /// thread; must not be called inside an async runtime.
     pub fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
-                let message = format!("cannot start threads: {error}");
-                Error::new(ErrorKind::Io, message).with_source(error)
-            })?;
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.enable_all().thread_stack_size(THREAD_STACK_BYTES).build();
+        let runtime = runtime.map_err(|error| {
+            let message = format!("cannot start threads: {error}");
+            Error::new(ErrorKind::Io, message).with_source(error)
+        })?;
         let result = runtime.block_on(self.serve(stop));
         runtime.shutdown_background();
         result

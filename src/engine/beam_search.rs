@@ -151,7 +151,10 @@ impl Search {
         let mut most = self.search.width;
         for (parent, beam) in self.beams.iter_mut().enumerate() {
             let row = beam.branch.logits().map(|logits| logits.to_vec()).transpose()?;
-            let (Some(row), Some(state)) = (row, beam.branch.decode_state()) else { continue };
+            let (Some(row), Some(state)) = (row, beam.branch.decode_state()) else {
+                rows.push(None);
+                continue;
+            };
             let sequence = &mut state.sequence;
             most = self.search.width.saturating_mul(sequence.end_token_count().max(1) + 1);
             let mask = sequence.prepared_mask()?;

@@ -84,6 +84,12 @@ impl Inbox {
         (std::mem::take(&mut self.new), std::mem::take(&mut self.cancelled))
     }
 
+    /// Takes out all requests, to be dropped.
+    pub(crate) fn give_up(&mut self) -> impl Sized + use<> {
+        self.texts_in_step = 0;
+        (std::mem::take(&mut self.new), std::mem::take(&mut self.cancelled))
+    }
+
     /// Notes that [`EngineStats`] now counts all texts that were taken out.
     pub(crate) fn step_is_counted(&mut self) {
         self.texts_in_step = 0;

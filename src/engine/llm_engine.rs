@@ -325,6 +325,18 @@ impl Engine {
         Ok(())
     }
 
+    /// Gives up all requests and the state of the loop, so that [`drive`](Self::drive) can be called anew after it
+    /// has failed or panicked. The listeners are dropped without having heard of an end.
+    pub(crate) fn give_up(&self) {
+        let mut engine_loop =
+            self.shared.engine_loop.lock().unwrap_or_else(PoisonError::into_inner);
+        let abandoned = (engine_loop.take(), self.shared.inbox().give_up());
+        self.shared.engine_loop.clear_poison();
+        *self.shared.stats() = EngineStats::default();
+        drop(engine_loop);
+        drop(abandoned);
+    }
+
     /// Wakes threads that idle in [`drive`](Self::drive), so that they call `stop` at once.
     pub fn wake(&self) {
         self.shared.work.notify_all();

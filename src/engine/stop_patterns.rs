@@ -80,9 +80,12 @@ impl StopPatterns {
             dense::Builder::new().configure(config).thompson(thompson).build_many(&patterns);
         let dfa = built.map_err(|error| {
             let message = format!("the stops make too large an automaton: {error}");
-            Error::new(ErrorKind::Limit, message)
-                .with_help("lower their counts, or write ASCII classes such as [0-9a-z]")
-                .at_field("stop_regex")
+            let (help, field) = if regexes.is_empty() {
+                ("shorten them", "stop")
+            } else {
+                ("lower their counts, or write ASCII classes such as [0-9a-z]", "stop_regex")
+            };
+            Error::new(ErrorKind::Limit, message).with_help(help).at_field(field)
         })?;
         Table::of(&dfa)
     }

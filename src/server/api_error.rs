@@ -210,7 +210,10 @@ impl ApiError {
     }
 
     pub(super) fn gone() -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the model has stopped; restart the server")
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the engine failed, and gave up the request; send it again, and see the server's log",
+        )
     }
 
     /// An error of compiling or generating. Errors of the model or the machine are the server's fault

@@ -1,7 +1,7 @@
 //! Responses by id, in memory: the oldest give way when there are too many, or too many bytes.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
 use serde_json::Value;
@@ -66,8 +66,9 @@ pub(super) struct ResponseStore(Mutex<Entries>);
 #[derive(Default)]
 struct Entries {
     by_id: HashMap<String, (StoredResponse, usize)>,
-    /// The newest response that has an item, by the item's id.
-    owners: HashMap<String, String>,
+    /// The responses that have an item, by the item's id: each with the item's index in its conversation, the newest
+    /// last.
+    owners: HashMap<String, Vec<(Arc<str>, usize)>>,
     /// Ids by age, oldest first.
     ages: VecDeque<String>,
     bytes: usize,
@@ -86,8 +87,12 @@ impl ResponseStore {
         }
         let mut entries = self.entries();
         entries.bytes += size;
-        for item in response.conversation.iter().filter_map(|item| item.id.clone()) {
-            entries.owners.insert(item, id.to_owned());
+        let owner: Arc<str> = id.into();
+        for (index, item) in response.conversation.iter().enumerate() {
+            if let Some(item) = &item.id {
+                let owners = entries.owners.entry(item.clone()).or_default();
+                owners.push((Arc::clone(&owner), index));
+            }
         }
         entries.by_id.insert(id.to_owned(), (response, size));
         entries.ages.push_back(id.to_owned());
@@ -117,13 +122,23 @@ impl ResponseStore {
     /// An item of any response by its id, which is parsed. Ids of items are made by this server, and
     /// nobody can guess one.
     pub(super) fn item(&self, id: &str) -> Option<Value> {
-        let item = {
-            let entries = self.entries();
-            let (response, _) = entries.by_id.get(entries.owners.get(id)?)?;
-            let mut items = response.conversation.iter();
-            items.find(|item| item.id.as_deref() == Some(id)).cloned()
+        self.stored_item(id).as_ref().map(StoredItem::value)
+    }
+
+    /// Whether an item is one that a response has, as it was stored.
+    pub(super) fn has(&self, item: &Value) -> bool {
+        let Some(stored) = item["id"].as_str().and_then(|id| self.stored_item(id)) else {
+            return false;
         };
-        item.as_ref().map(StoredItem::value)
+        // Equal values are texts of one length, whatever the order of their members. A stored item may be much larger
+        // than what a client writes.
+        stored.json.len() == json_text(item).get().len() && stored.value() == *item
+    }
+
+    fn stored_item(&self, id: &str) -> Option<StoredItem> {
+        let entries = self.entries();
+        let (owner, index) = entries.owners.get(id)?.last()?;
+        entries.by_id.get(&**owner)?.0.conversation.get(*index).cloned()
     }
 
     /// Forgets a response. Returns whether it was there.
@@ -140,8 +155,11 @@ impl Entries {
         self.bytes -= removed.as_ref().map_or(0, |(_, size)| *size);
         let items = removed.iter().flat_map(|(response, _)| &response.conversation);
         for item in items.filter_map(|item| item.id.as_deref()) {
-            if self.owners.get(item).is_some_and(|owner| owner == id) {
-                self.owners.remove(item);
+            if let Some(owners) = self.owners.get_mut(item) {
+                owners.retain(|(owner, _)| **owner != *id);
+                if owners.is_empty() {
+                    self.owners.remove(item);
+                }
             }
         }
         removed.is_some()
@@ -177,6 +195,14 @@ mod tests {
         assert!(store.object("large").is_some() && store.object("1").is_none());
         store.insert("too large", response(&"x".repeat(MAX_BYTES)));
         assert!(store.object("too large").is_none());
+        // An item goes with the last of the responses that have it.
+        for id in ["first", "second"] {
+            store.insert(id, response("shared"));
+        }
+        assert!(store.has(&json!({ "id": "shared" })) && !store.has(&json!({ "id": "sharee" })));
+        assert!(!store.has(&json!({ "id": "shared", "more": 1 })));
+        assert!(store.remove("second") && store.has(&json!({ "id": "shared" })));
+        assert!(store.remove("first") && !store.has(&json!({ "id": "shared" })));
         assert!(store.remove("large") && !store.remove("large"));
         assert!(store.entries().bytes < MAX_BYTES);
     }

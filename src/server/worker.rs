@@ -9,6 +9,7 @@
 //! waiting is refused at once.
 
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -78,8 +79,7 @@ impl Worker {
         let (driven, stopped) = (engine.clone(), Arc::clone(&stop));
         std::thread::Builder::new()
             .name("engine".to_owned())
-            // If it fails, requests get the error when they are submitted.
-            .spawn(move || driven.drive(&mut || stopped.load(Ordering::Relaxed)))
+            .spawn(move || drive(&driven, &stopped))
             .map_err(|error| {
                 Error::new(ErrorKind::Io, format!("cannot start the engine's thread: {error}"))
                     .with_source(error)
@@ -157,6 +157,22 @@ impl Worker {
             reserved.submitted(1);
         }
         Ok((receiver, prompt_tokens))
+    }
+}
+
+/// Works on requests until it is stopped. After an error or a panic the requests at hand get an error, and the
+/// engine begins anew with those that come.
+fn drive(engine: &Engine, stopped: &AtomicBool) {
+    loop {
+        let drive = || engine.drive(&mut || stopped.load(Ordering::Relaxed));
+        match catch_unwind(AssertUnwindSafe(drive)) {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => {
+                tracing::error!(target: "maskwright::server", %error, "engine failed")
+            }
+            Err(_) => tracing::error!(target: "maskwright::server", "engine panicked"),
+        }
+        engine.give_up();
     }
 }
 

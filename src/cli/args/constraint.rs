@@ -169,7 +169,7 @@ impl ConstraintChoice {
 impl ConstraintArgs {
     /// Whether a constraint is named.
     pub(crate) fn is_given(&self) -> bool {
-        self.choice.is_given()
+        self.choice.is_given() || self.json.choices.is_constraint()
     }
 
     /// The constraint, where one is named.
@@ -177,9 +177,46 @@ impl ConstraintArgs {
         self.compile_as(compiler, GrammarLayout::Merged)
     }
 
-    fn compile_as(&self, compiler: &Compiler, layout: GrammarLayout) -> Result<Option<Constraint>> {
+    /// Errors if an option of a constraint of text is given without that constraint. Said here, since clap asks for
+    /// nothing that is excluded by what is given.
+    fn check_options_of_text(&self) -> Result<()> {
         self.check_list()?;
-        let ConstraintChoice { schema, regex, grammar, json_object, .. } = &self.choice;
+        let ConstraintChoice { regex, grammar, .. } = &self.choice;
+        if self.text.search && regex.is_none() {
+            return Err(Error::new(ErrorKind::Request, "--search is for a regular expression")
+                .with_help("leave it out, or give --regex"));
+        }
+        if self.text.grammar_dialect.is_some() && grammar.is_none() {
+            return Err(Error::new(ErrorKind::Request, "--grammar-dialect is for a grammar")
+                .with_help("leave it out, or give --grammar"));
+        }
+        if !self.text.named_grammars.is_empty() && grammar.is_none() {
+            let message = "--named-grammar is for the grammars that a grammar refers to";
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("leave it out, or give --grammar"));
+        }
+        if self.text.start.is_some() && grammar.is_none() {
+            return Err(Error::new(ErrorKind::Request, "--start is for a grammar")
+                .with_help("leave it out, or give --grammar"));
+        }
+        if self.text.regex_dialect.is_some()
+            && regex.is_none()
+            && self.choice.formula.is_none()
+            && grammar.as_ref().is_none_or(|grammar| ebnf::builtin(grammar).is_some())
+        {
+            let message = "--regex-dialect is for a regular expression, or for those in a grammar";
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("leave it out, or give --regex, or --grammar with a file"));
+        }
+        if self.text.quote_by.is_some() && self.choice.quote.is_none() {
+            return Err(Error::new(ErrorKind::Request, "--quote-by is for a quotation")
+                .with_help("leave it out, or give --quote"));
+        }
+        Ok(())
+    }
+
+    fn compile_as(&self, compiler: &Compiler, layout: GrammarLayout) -> Result<Option<Constraint>> {
+        let ConstraintChoice { schema, grammar, json_object, .. } = &self.choice;
         if schema.is_none()
             && grammar.is_none()
             && !json_object
@@ -211,37 +248,7 @@ impl ConstraintArgs {
             return Err(Error::new(ErrorKind::Request, message)
                 .with_help("leave NAME= out for one of its texts, or give --schema or --grammar"));
         }
-        // Said here, since clap asks for nothing that is excluded by what is given.
-        if self.text.search && regex.is_none() {
-            return Err(Error::new(ErrorKind::Request, "--search is for a regular expression")
-                .with_help("leave it out, or give --regex"));
-        }
-        if self.text.grammar_dialect.is_some() && grammar.is_none() {
-            return Err(Error::new(ErrorKind::Request, "--grammar-dialect is for a grammar")
-                .with_help("leave it out, or give --grammar"));
-        }
-        if !self.text.named_grammars.is_empty() && grammar.is_none() {
-            let message = "--named-grammar is for the grammars that a grammar refers to";
-            return Err(Error::new(ErrorKind::Request, message)
-                .with_help("leave it out, or give --grammar"));
-        }
-        if self.text.start.is_some() && grammar.is_none() {
-            return Err(Error::new(ErrorKind::Request, "--start is for a grammar")
-                .with_help("leave it out, or give --grammar"));
-        }
-        if self.text.regex_dialect.is_some()
-            && regex.is_none()
-            && self.choice.formula.is_none()
-            && grammar.as_ref().is_none_or(|grammar| ebnf::builtin(grammar).is_some())
-        {
-            let message = "--regex-dialect is for a regular expression, or for those in a grammar";
-            return Err(Error::new(ErrorKind::Request, message)
-                .with_help("leave it out, or give --regex, or --grammar with a file"));
-        }
-        if self.text.quote_by.is_some() && self.choice.quote.is_none() {
-            return Err(Error::new(ErrorKind::Request, "--quote-by is for a quotation")
-                .with_help("leave it out, or give --quote"));
-        }
+        self.check_options_of_text()?;
         let compiler = &self.configure(compiler)?;
         let constraint = if let Some(schema) = schema {
             compile_schema(compiler, schema)?
@@ -310,6 +317,7 @@ impl ConstraintArgs {
 
     /// The constraint as a grammar, where one is named: for other grammars to embed.
     pub(crate) fn grammar(&self, compiler: &Compiler) -> Result<Option<Grammar>> {
+        self.check_options_of_text()?;
         let ConstraintChoice {
             schema,
             regex,

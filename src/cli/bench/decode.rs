@@ -133,7 +133,8 @@ pub(super) fn run(args: &Args) -> std::result::Result<Outcome, Stop> {
 
 /// A prompt of as many tokens as asked for, which with the text must fit the context.
 fn prompt(engine: &Engine, args: &Args) -> Result<Vec<u32>> {
-    let (asked, most) = (args.prompt_tokens + args.tokens, engine.model().context_length());
+    let (asked, most) =
+        (args.prompt_tokens.saturating_add(args.tokens), engine.model().context_length());
     if args.prompt_tokens == 0 || args.tokens < 2 || asked > most {
         let message = format!("a prompt of {} tokens and {} more", args.prompt_tokens, args.tokens);
         return Err(Error::new(ErrorKind::Request, message).with_help(format!(

@@ -113,7 +113,12 @@ impl Sequence {
             return Ok(false);
         }
         if self.mask.count() == 1 {
-            return Ok(true);
+            // Bans, too, may leave one token, but the constraint alone forces it.
+            let mut allowed = self.mask.clone();
+            matcher.fill_mask(allowed.words_mut())?;
+            if allowed.count() == 1 {
+                return Ok(true);
+            }
         }
         if !self.healing.is_empty() {
             return Ok(false);

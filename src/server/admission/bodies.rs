@@ -5,6 +5,7 @@
 //! request is answered: what is parsed from a body is larger than the body.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::body::{Body, BodyDataStream, HttpBody as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -64,6 +65,7 @@ impl BodyReader {
             bodies: self,
             pieces: body.into_data_stream(),
             received: ReceivedBody { bytes: Vec::new(), permit: None },
+            left: self.bounds.body_timeout,
         };
         match length {
             Some(length) => {
@@ -91,6 +93,8 @@ struct PartialBody<'a> {
     bodies: &'a BodyReader,
     pieces: BodyDataStream,
     received: ReceivedBody,
+    /// The time that the rest may take to arrive. It stands still while the body waits for permits.
+    left: Duration,
 }
 
 impl PartialBody<'_> {
@@ -117,7 +121,8 @@ impl PartialBody<'_> {
 
     /// Reads until the body ends (true) or has more bytes than `length` (false).
     async fn read_up_to(&mut self, length: usize) -> Result<bool, ApiError> {
-        let body_timeout = self.bodies.bounds.body_timeout;
+        let began = Instant::now();
+        let left = self.left;
         let read = async {
             while self.received.bytes.len() <= length {
                 match self.pieces.next().await {
@@ -128,8 +133,9 @@ impl PartialBody<'_> {
             }
             Ok(false)
         };
-        let read = tokio::time::timeout(body_timeout, read).await;
-        read.unwrap_or_else(|_| Err(ApiError::slow_body(body_timeout)))
+        let read = tokio::time::timeout(left, read).await;
+        self.left = left.saturating_sub(began.elapsed());
+        read.unwrap_or_else(|_| Err(ApiError::slow_body(self.bodies.bounds.body_timeout)))
     }
 }
 
@@ -165,7 +171,7 @@ mod tests {
         for body in [Body::from(vec![b' '; 100_000]), streamed(70_000)] {
             // It waits, and is read when there is room.
             let mut waiting = std::pin::pin!(bodies.read(body));
-            let soon = std::time::Duration::from_millis(1);
+            let soon = Duration::from_millis(1);
             assert!(tokio::time::timeout(soon, &mut waiting).await.is_err());
         }
         drop(first);
@@ -175,7 +181,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_finds_no_room_is_told_to_come_back() {
-        let body_timeout = std::time::Duration::from_millis(1);
+        let body_timeout = Duration::from_millis(1);
         let bounds = ServerBounds {
             max_body_bytes: 100_000,
             max_total_body_bytes: 150_000,
@@ -189,11 +195,22 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_that_does_not_arrive_is_given_up() {
-        let bounds = ServerBounds {
-            body_timeout: std::time::Duration::from_millis(1),
-            ..ServerBounds::default()
-        };
+        let bounds =
+            ServerBounds { body_timeout: Duration::from_millis(1), ..ServerBounds::default() };
         let never = tokio_stream::pending::<Result<Vec<u8>, std::io::Error>>();
         assert_eq!(status(BodyReader::new(&bounds).read(Body::from_stream(never)).await), 408);
+    }
+
+    /// Of unknown length, it is read in two parts, which have the time of one body together.
+    #[tokio::test]
+    async fn the_parts_of_a_long_body_share_its_time() {
+        let body_timeout = Duration::from_millis(200);
+        let bodies = BodyReader::new(&ServerBounds { body_timeout, ..ServerBounds::default() });
+        let late = |piece: Vec<u8>| async {
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            Ok::<_, std::io::Error>(piece)
+        };
+        let pieces = tokio_stream::iter([vec![b' '; SMALL_BODY_BYTES + 1], vec![b' ']]).then(late);
+        assert_eq!(status(bodies.read(Body::from_stream(pieces)).await), 408);
     }
 }

@@ -55,9 +55,8 @@ pub(super) fn answer(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
         let other = others.iter().find(|(_, constraint)| accepts(constraint));
         other.map(|(settings, _)| format!("`constraint_options`: {settings}"))
     };
-    let verdict = |text: &String| -> Result<Value, ApiError> {
-        let verdict = check.run(text.as_bytes(), &mut other_option);
-        let verdict = verdict.map_err(|error| ApiError::from_engine(&error))?;
+    let mut verdict = |text: &String| -> crate::Result<Value> {
+        let verdict = check.run(text.as_bytes(), &mut other_option)?;
         let mut answer = verdict.to_json();
         if let Verdict::Rejected(rejection) = &verdict {
             answer["message"] = json!(rejection.message());
@@ -65,7 +64,9 @@ pub(super) fn answer(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
         }
         Ok(answer)
     };
-    let mut results: Vec<Value> = texts.iter().map(verdict).collect::<Result<_, _>>()?;
+    // All of them within the time that compiling may take: meanwhile others wait for their turn.
+    let results = constraint.limits().compiling(|| texts.iter().map(&mut verdict).collect());
+    let mut results: Vec<Value> = results.map_err(|error| ApiError::from_engine(&error))?;
     Ok(match results.pop() {
         Some(result) if is_single => result,
         last => {

@@ -12,6 +12,7 @@ pub(super) fn answer(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
     let mut format = read_constraint(&mut fields, &app.names)?;
     fields.finish()?;
     let compiler = format.configure(&app.compiler)?;
+    let compiler = format.configured(&compiler);
     let Some(schema) = format.schema() else {
         let message =
             "is no JSON Schema, of which alone there is advice; write {\"json_schema\": …}";

@@ -165,8 +165,8 @@ impl AnswerFormat {
         })
     }
 
-    /// The compiler with the options of the request.
-    fn configured(&self, compiler: &Compiler) -> Compiler {
+    /// The compiler with the options of JSON that stand beside the constraint.
+    pub(crate) fn configured(&self, compiler: &Compiler) -> Compiler {
         if self.json.is_empty() {
             return compiler.clone();
         }
@@ -200,7 +200,13 @@ impl AnswerFormat {
         matches!(self.constraint, AnswerConstraint::Text)
     }
 
+    /// An error of the constraint.
     pub(crate) fn error(&self, error: Error) -> ApiError {
+        self.error_at(&self.field, &error)
+    }
+
+    /// An error of what a field says; where the request has lowered the limit that was reached, of that limit.
+    pub(crate) fn error_at(&self, field: &str, error: &Error) -> ApiError {
         let limit = error.limit().map(LimitName::as_str);
         let lowered = limit.and_then(|limit| {
             let limits = self.settings.as_ref()?.get("limits")?;
@@ -208,7 +214,7 @@ impl AnswerFormat {
         });
         match lowered {
             Some(field) => ApiError::field(field, error),
-            None => ApiError::field(&self.field, with_cure(&error)),
+            None => ApiError::field(field, with_cure(error)),
         }
     }
 }
@@ -243,6 +249,13 @@ pub(crate) fn read(fields: &mut Fields) -> Result<AnswerFormat, ApiError> {
     }
     if let (None, Some(option)) = (found.first(), json.whitespace_field) {
         return Err(ApiError::field(option, "needs a constraint on JSON beside it"));
+    }
+    let has_gaps =
+        |settings: &Value| settings.get("whitespace").or(settings.get("max_whitespace")).is_some();
+    if json.whitespace.is_some() && settings.as_ref().is_some_and(has_gaps) {
+        let message = "says what whitespace there may be, and so does a field beside the constraint; \
+                       write one of them";
+        return Err(ApiError::field("constraint_options", message));
     }
     // Clients of several versions of vLLM write one constraint by its old name and by its new one.
     let mut found = found.into_iter();

@@ -11,6 +11,9 @@ use crate::server::api_error::ApiError;
 /// Greatest number of alternatives reported with each token; OpenAI's limit.
 const MAX_TOP_LOGPROBS: u64 = 20;
 
+/// Greatest number of `dry_sequence_breakers`: each is looked for in each token of the vocabulary.
+const MAX_BREAKERS: usize = 128;
+
 /// The only tokens that may be drawn; empty for all where the field is not sent.
 fn allowed_token_ids(fields: &mut Fields) -> Result<Vec<u32>, ApiError> {
     let place = fields.name("allowed_token_ids");
@@ -29,6 +32,7 @@ pub(super) fn sampling_params(
 ) -> Result<SamplingParams, ApiError> {
     let off = off.clone();
     let any = 0.0..=f64::from(f32::MAX);
+    let breakers = format!("a list of at most {MAX_BREAKERS} strings");
     let repetition = repetition_penalty(fields)?;
     let has_top_k = fields.has("top_k");
     let top_k = window(fields, "top_k")?;
@@ -65,9 +69,11 @@ pub(super) fn sampling_params(
             .unwrap_or(off.dry_allowed_length),
         dry_penalty_last_n: window(fields, "dry_penalty_last_n")?,
         dry_sequence_breakers: fields
-            .read("dry_sequence_breakers", "a list of strings", |value| {
+            .read("dry_sequence_breakers", &breakers, |value| {
                 let list = value.as_array()?;
-                list.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+                let read = |item: &Value| item.as_str().map(str::to_owned);
+                let strings = list.iter().map(read).collect::<Option<Vec<String>>>()?;
+                (strings.len() <= MAX_BREAKERS).then_some(strings)
             })?
             .unwrap_or(off.dry_sequence_breakers),
         top_n_sigma: top_n_sigma(fields)?.unwrap_or(off.top_n_sigma),

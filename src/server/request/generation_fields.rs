@@ -101,6 +101,11 @@ impl GenerationFields {
         let budget = token_budget(fields, server.max_tokens, least)?;
         // Without a token to write the prompt alone is read.
         let reads_prompt = echo && (settings.logprobs || budget.tokens == Some(0));
+        if reads_prompt && (settings.beam.is_some() || settings.token_healing) {
+            let message =
+                "goes with neither beams nor `token_healing` where it asks for `logprobs`";
+            return Err(ApiError::field("echo", message));
+        }
         settings.prompt_logprobs =
             prompt_logprobs.max(reads_prompt.then_some(settings.top_logprobs));
         let stop = stops(fields, "stop", max_stops)?;
@@ -108,6 +113,10 @@ impl GenerationFields {
         let choices = generation::text_count(fields, "n", max_choices)?;
         let stream = fields.flag("stream")?.unwrap_or(false);
         let stream_options = stream_options(fields, stream)?;
+        if stream_options.continuous_usage && settings.rejection {
+            let message = "does not go with `rejection`, which tells of no steps; leave one out";
+            return Err(ApiError::field("stream_options.continuous_usage_stats", message));
+        }
         if stream && prompt_logprobs.is_some() {
             let message =
                 "is only for an answer that is not streamed, as in vLLM; send `stream` false";
@@ -195,9 +204,15 @@ fn token_budget(
     }
 }
 
+/// Greatest length of `stop`, and of `stop_regex`: an automaton is made of all of them.
+const MAX_STOP_BYTES: usize = 4096;
+
 /// `stop` or `stop_regex`, at most so many.
 fn stops(fields: &mut Fields, field: &str, most: usize) -> Result<Vec<String>, ApiError> {
-    let wanted = format!("a string or a list of at most {most} strings, none of them empty");
+    let wanted = format!(
+        "a string or a list of at most {most} strings, none of them empty, of at most \
+         {MAX_STOP_BYTES} bytes together"
+    );
     let read = |value: &Value| {
         let strings: Vec<String> = match value {
             Value::String(string) => vec![string.clone()],
@@ -206,7 +221,10 @@ fn stops(fields: &mut Fields, field: &str, most: usize) -> Result<Vec<String>, A
             }
             _ => return None,
         };
-        let fine = strings.len() <= most && strings.iter().all(|string| !string.is_empty());
+        let bytes: usize = strings.iter().map(String::len).sum();
+        let fine = strings.len() <= most
+            && bytes <= MAX_STOP_BYTES
+            && strings.iter().all(|string| !string.is_empty());
         fine.then_some(strings)
     };
     Ok(fields.read(field, &wanted, read)?.unwrap_or_default())

@@ -163,7 +163,11 @@ pub(crate) fn apply_tools(
     let beside = format!("{:?}", protocol.reasoning_start());
     let constraint =
         format.looked_up(&beside, compile).map_err(|error| match protocol.calls() {
-            Some(_) => ApiError::field("tools", with_cure(&error)),
+            Some(_) => match format.compiled(&compiler) {
+                // It is not the tools then.
+                Some(Err(error)) => format.error(error),
+                _ => format.error_at("tools", &error),
+            },
             None if format.is_text() => ApiError::from_engine(&error),
             None => format.error(error),
         })?;

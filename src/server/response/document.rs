@@ -120,9 +120,12 @@ impl DocumentReader {
     /// The events of more of the text.
     fn read(&mut self, mut text: &str) -> Vec<Value> {
         while !text.is_empty() {
+            let before = self.delta.len();
             match self.step(text) {
                 Some(rest) => text = rest,
                 None => {
+                    // What it has read of the piece is told as text, with the rest.
+                    self.delta.truncate(before);
                     self.tell_begun();
                     self.state = State::Text;
                     self.path.truncate(self.open.last().map_or(0, |container| container.path));
@@ -343,6 +346,19 @@ mod tests {
             }
         }
         complete
+    }
+
+    #[test]
+    fn text_that_is_no_json_is_told_once() {
+        for text in ["01 abc", "-x", "\"a\tb", "nul!"] {
+            for size in 1..8 {
+                let told = events(text, size);
+                let deltas = told.iter().filter_map(|event| event["delta"].as_str());
+                // A literal is told when it is whole, so that its first letters may be missing.
+                let all: String = deltas.collect();
+                assert!(text.ends_with(&all) && all.len() > text.len() - 4, "{text} {size}: {all}");
+            }
+        }
     }
 
     #[test]

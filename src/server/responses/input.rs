@@ -132,13 +132,6 @@ pub(super) fn renamed(error: ApiError) -> ApiError {
 /// Greatest size of the stored items that a request refers to, as JSON: each is copied.
 const MAX_REFERENCED_BYTES: usize = 16 << 20;
 
-/// Whether an item has an id that was made here: it is one that an earlier response has. An id of the client's
-/// own would stand for another client's item.
-fn is_known(item: &Value, store: &ResponseStore) -> bool {
-    let known = item["id"].as_str().and_then(|id| store.item(id));
-    known.is_some_and(|known| known == *item)
-}
-
 /// The items of `input`, each with an id; references are replaced by what they refer to.
 fn items(fields: &mut Fields, store: &ResponseStore) -> Result<Vec<Value>, ApiError> {
     let wanted = "a string, or a list of items";
@@ -170,7 +163,8 @@ fn items(fields: &mut Fields, store: &ResponseStore) -> Result<Vec<Value>, ApiEr
                 );
                 return Err(ApiError::field(&name, message));
             }
-        } else if item.is_object() && !is_known(item, store) {
+        } else if item.is_object() && !store.has(item) {
+            // An id of the client's own would stand for another client's item.
             let prefix = match item["type"].as_str() {
                 Some("function_call") => "fc_",
                 Some("function_call_output") => "fco_",

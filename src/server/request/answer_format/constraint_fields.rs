@@ -10,7 +10,7 @@ use super::field_values::{
 };
 use super::grammar_constraint::GrammarFields;
 use crate::ebnf::{self, Dialect};
-use crate::json_schema::{Strictness, Style};
+use crate::json_schema::{Strictness, Style, Whitespace};
 use crate::server::api_error::{ApiError, with_cure};
 use crate::server::request::fields::{Fields, wrong};
 
@@ -75,6 +75,17 @@ pub(super) fn structured_outputs(
         {
             let message = format!("does not apply to `{of}`; it is for json and json_object");
             Err(ApiError::field("structured_outputs.style", message))
+        }
+        (Some((of, _)), None)
+            if json.whitespace.is_some() && (of.ends_with(".regex") || of.ends_with(".choice")) =>
+        {
+            let message = format!("does not apply to `{of}`; it is for JSON");
+            let names = [
+                "structured_outputs.whitespace_pattern",
+                "structured_outputs.disable_any_whitespace",
+            ];
+            let is_pattern = matches!(json.whitespace, Some(Whitespace::Pattern(_)));
+            Err(ApiError::field(names[usize::from(!is_pattern)], message))
         }
         (Some((of, constraint)), None) => {
             options.check(&of, &constraint)?;

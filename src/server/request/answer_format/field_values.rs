@@ -96,12 +96,19 @@ pub(super) fn json_or_text(fields: &mut Fields, field: &str) -> Result<Option<Va
     }
 }
 
+/// The whitespace of JSON, by a pattern or a flag that allows none.
 pub(super) fn whitespace(
     fields: &mut Fields,
     pattern: &str,
     none: &str,
 ) -> Result<Option<Whitespace>, ApiError> {
+    let place = fields.name(none);
     let none = fields.flag(none)?.unwrap_or(false);
-    let pattern = fields.string(pattern)?.map(Whitespace::Pattern);
-    Ok(if none { Some(Whitespace::Compact) } else { pattern })
+    match fields.string(pattern)? {
+        Some(_) if none => {
+            Err(ApiError::field(place, format!("stands beside `{pattern}`; write one of them")))
+        }
+        Some(pattern) => Ok(Some(Whitespace::Pattern(pattern))),
+        None => Ok(none.then_some(Whitespace::Compact)),
+    }
 }
