@@ -130,9 +130,15 @@ impl ChatTemplate {
         environment.add_function("raise_exception", |message: String| {
             Err::<Value, _>(minijinja::Error::new(JinjaErrorKind::InvalidOperation, message))
         });
+        // As in Jinja2: whatever has a length and items.
+        environment.add_test("sequence", |value: Value| {
+            matches!(value.kind(), ValueKind::Seq | ValueKind::String | ValueKind::Map)
+        });
         for (name, text) in templates {
+            // Jinja2 reads all line ends as `\n`.
+            let text = text.replace("\r\n", "\n").replace('\r', "\n");
             environment
-                .add_template_owned(*name, without_generation_tags(text))
+                .add_template_owned(*name, without_generation_tags(&text))
                 .map_err(|error| broken(&error))?;
         }
         let tokens = tokens.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();

@@ -2,26 +2,56 @@
 
 use std::io::{Result as IoResult, Write};
 
-use minijinja::value::{Kwargs, Value};
+use minijinja::value::{Kwargs, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 use serde::Serialize as _;
 use serde_json::ser::{Formatter, Serializer};
 
-/// JSON as `json.dumps(value, ensure_ascii=False, indent=indent)` writes it.
+/// JSON as `json.dumps` writes it with these arguments; `ensure_ascii` is false unless it is given, as in the
+/// `transformers` library.
 pub(super) fn tojson(value: Value, options: Kwargs) -> Result<Value, Error> {
     let indent: Option<usize> = options.get("indent")?;
-    // The other arguments of `json.dumps` change nothing in what templates write.
-    for name in ["ensure_ascii", "sort_keys", "separators"] {
-        let _ = options.get::<Option<Value>>(name)?;
-    }
+    let ensure_ascii = options.get::<Option<bool>>("ensure_ascii")?.unwrap_or(false);
+    let sort_keys = options.get::<Option<bool>>("sort_keys")?.unwrap_or(false);
+    let separators: Option<Vec<String>> = options.get("separators")?;
     options.assert_all_used()?;
+    let (item, key) = match separators.as_deref() {
+        None if indent.is_some() => (",".to_owned(), ": ".to_owned()),
+        None => (", ".to_owned(), ": ".to_owned()),
+        Some([item, key]) => (item.clone(), key.clone()),
+        Some(_) => {
+            let message = "`separators` of `tojson` are two texts";
+            return Err(Error::new(ErrorKind::InvalidOperation, message));
+        }
+    };
+    let value = if sort_keys { sorted(&value)? } else { value };
     let mut out = Vec::new();
-    let formatter = PythonFormatter { indent, depth: 0, is_empty: true };
+    let formatter = PythonFormatter { indent, item, key, ensure_ascii, depth: 0, is_empty: true };
     let result = value.serialize(&mut Serializer::with_formatter(&mut out, formatter));
     let invalid = |message: String| Error::new(ErrorKind::BadSerialization, message);
     result.map_err(|error| invalid(error.to_string()))?;
     let text = String::from_utf8(out).map_err(|error| invalid(error.to_string()))?;
     Ok(Value::from_safe_string(text))
+}
+
+/// The value, the keys of its mappings sorted.
+fn sorted(value: &Value) -> Result<Value, Error> {
+    match value.kind() {
+        ValueKind::Map => {
+            let mut members = Vec::new();
+            for key in value.try_iter()? {
+                let member = sorted(&value.get_item(&key)?)?;
+                members.push((key, member));
+            }
+            members.sort_by(|a, b| a.0.cmp(&b.0));
+            Ok(members.into_iter().collect())
+        }
+        ValueKind::Seq => {
+            let items = value.try_iter()?.map(|item| sorted(&item)).collect::<Result<Vec<_>, _>>();
+            Ok(Value::from(items?))
+        }
+        _ => Ok(value.clone()),
+    }
 }
 
 /// A finite float as Python's `repr` writes it: the shortest digits that read the same, with an exponent
@@ -40,9 +70,14 @@ pub(super) fn float(number: f64) -> String {
     }
 }
 
-/// Separators `, ` and `: ` on one line, or lines that are indented.
+/// Writes all on one line, or in lines that are indented.
 struct PythonFormatter {
     indent: Option<usize>,
+    /// The separator of items, and that of a key and its value.
+    item: String,
+    key: String,
+    /// Whether characters beyond ASCII are written by their UTF-16 units.
+    ensure_ascii: bool,
     depth: usize,
     /// Whether nothing was written in the innermost array or object.
     is_empty: bool,
@@ -65,10 +100,8 @@ impl PythonFormatter {
 
     fn separate<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> IoResult<()> {
         self.is_empty = false;
-        match (first, self.indent) {
-            (true, _) => {}
-            (false, None) => writer.write_all(b", ")?,
-            (false, Some(_)) => writer.write_all(b",")?,
+        if !first {
+            writer.write_all(self.item.as_bytes())?;
         }
         self.break_line(writer)
     }
@@ -119,7 +152,27 @@ impl Formatter for PythonFormatter {
     }
 
     fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> IoResult<()> {
-        writer.write_all(b": ")
+        writer.write_all(self.key.as_bytes())
+    }
+
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> IoResult<()> {
+        if !self.ensure_ascii {
+            return writer.write_all(fragment.as_bytes());
+        }
+        for c in fragment.chars() {
+            if c.is_ascii() {
+                write!(writer, "{c}")?;
+                continue;
+            }
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                write!(writer, "\\u{unit:04x}")?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -172,5 +225,31 @@ mod tests {
         ];
         assert_eq!(with(Some(2))?, lines.join("\n"));
         Ok(())
+    }
+
+    #[test]
+    fn arguments_of_tojson_are_those_of_python() {
+        let mut environment = minijinja::Environment::new();
+        environment.add_filter("tojson", tojson);
+        let value = json!({ "b": [1, { "z": "é😀", "a": null }], "a": 0.5 });
+        let render = |arguments: &str| {
+            let template = format!("{{{{ x | tojson({arguments}) }}}}");
+            environment.render_str(&template, minijinja::context! { x => Serde(&value) }).unwrap()
+        };
+        for (arguments, text) in [
+            ("", r#"{"b": [1, {"z": "é😀", "a": null}], "a": 0.5}"#),
+            ("separators=(',', ':')", r#"{"b":[1,{"z":"é😀","a":null}],"a":0.5}"#),
+            ("sort_keys=true", r#"{"a": 0.5, "b": [1, {"a": null, "z": "é😀"}]}"#),
+            (
+                "ensure_ascii=true",
+                r#"{"b": [1, {"z": "\u00e9\ud83d\ude00", "a": null}], "a": 0.5}"#,
+            ),
+            (
+                "indent=1, separators=(';', '=')",
+                "{\n \"b\"=[\n  1;\n  {\n   \"z\"=\"é😀\";\n   \"a\"=null\n  }\n ];\n \"a\"=0.5\n}",
+            ),
+        ] {
+            assert_eq!(render(arguments), text, "{arguments}");
+        }
     }
 }

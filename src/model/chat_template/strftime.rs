@@ -57,6 +57,22 @@ pub(crate) fn strftime(format: &str, time: SystemTime) -> String {
             Some('F') => write!(out, "{year}-{month:02}-{day:02}"),
             Some('T') => write!(out, "{hour:02}:{minute:02}:{:02}", second % 60),
             Some('Z') => write!(out, "UTC"),
+            Some('R') => write!(out, "{hour:02}:{minute:02}"),
+            Some('D' | 'x') => write!(out, "{month:02}/{day:02}/{:02}", year % 100),
+            Some('X') => write!(out, "{hour:02}:{minute:02}:{:02}", second % 60),
+            Some('c') => write!(out, "{}", strftime("%a %b %e %H:%M:%S %Y", time)),
+            Some('f') => write!(out, "000000"),
+            Some('u') => write!(out, "{}", (days + 3) % 7 + 1),
+            Some('w') => write!(out, "{}", (days + 4) % 7),
+            // A number without zeros before it, as on Linux.
+            Some('-') => match chars.next() {
+                Some(c) => {
+                    let padded = strftime(&format!("%{c}"), time);
+                    let bare = padded.trim_start_matches(['0', ' ']);
+                    write!(out, "{}", if bare.is_empty() { "0" } else { bare })
+                }
+                None => write!(out, "%-"),
+            },
             Some('%') => write!(out, "%"),
             Some(other) => write!(out, "%{other}"),
         };
@@ -113,6 +129,12 @@ mod tests {
             assert_eq!(strftime("%Y-%m-%d %a %A %d %b %B %y %j %T %I %p", time), expected);
             assert_eq!(strftime("%F %H:%M:%S", time), strftime("%Y-%m-%d %T", time));
         }
+        let time = UNIX_EPOCH + Duration::from_secs(1_735_689_599 - 30 * DAY);
+        assert_eq!(
+            strftime("%-d %-m %-I %-M %R %D %c %u %w", time),
+            "1 12 11 59 23:59 12/01/24 Sun Dec  1 23:59:59 2024 7 0"
+        );
+        assert_eq!(strftime("%-H", UNIX_EPOCH), "0");
         assert_eq!(strftime("100%% %e %Q %", UNIX_EPOCH), "100%  1 %Q %");
     }
 }

@@ -42,6 +42,8 @@ pub(super) struct RopeDefaults {
     pub(super) more_keys: &'static [&'static str],
     /// The object, in JSON, of a file that has none.
     pub(super) object: Option<&'static str>,
+    /// The original context of a file that does not state it beside the objects.
+    pub(super) original: Option<usize>,
 }
 
 impl RopeDefaults {
@@ -55,6 +57,7 @@ impl RopeDefaults {
         aliases: &[],
         more_keys: &[],
         object: None,
+        original: None,
     };
 }
 
@@ -131,10 +134,16 @@ pub(super) fn read(
         }
     };
     let mut partial = Statement::new(part(config)?, config.pointer(PARTIAL));
-    let original = config.size(ORIGINAL)?;
+    let original = config.size(ORIGINAL)?.or(defaults.original);
     let mut found: Option<(Scaling, &str)> = None;
     let stated = |name: &str| Ok(config.object(name)?.filter(|object| !object.is_empty()));
     let is_stated = stated(OBJECTS[0])?.is_some() || stated(OBJECTS[1])?.is_some();
+    // An empty `rope_parameters` is of the type `default` there, which is not what families without one mean.
+    let is_empty = config.object(OBJECTS[0])?.is_some_and(Map::is_empty);
+    if is_empty && defaults.object.is_some() && !is_stated {
+        let help = "take it out for the rotary scaling of the family, or write it out";
+        return Err(config.wrong(OBJECTS[0], help));
+    }
     let default = defaults.object.filter(|_| !is_stated);
     let default: Option<Map<String, Value>> =
         default.and_then(|text| serde_json::from_str(text).ok());

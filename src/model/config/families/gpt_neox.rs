@@ -45,6 +45,10 @@ pub(super) fn read(fields: &ConfigFields<'_>) -> Result<Config> {
             fields.must_be([(other, value.clone())])?;
         }
     }
+    // The class reads this key alone inside `rope_parameters`.
+    if !fields.has("rotary_pct") {
+        fields.must_be([("partial_rotary_factor", 0.25.into())])?;
+    }
     let own = fields.with_aliases(&[("partial_rotary_factor", "rotary_pct")]);
     // The class knows no other number of heads of keys and values.
     own.must_be([("num_key_value_heads", own.required("num_attention_heads", 1)?.into())])?;

@@ -13,6 +13,8 @@ const DEFAULTS: Defaults = Defaults {
     rope: RopeDefaults {
         reads_partial: true,
         aliases: &[("su", "longrope"), ("yarn", "longrope")],
+        // The class has this default, which counts before what stands in `rope_scaling`.
+        original: Some(4096),
         ..RopeDefaults::LLAMA
     },
     ..Defaults::LLAMA
