@@ -70,6 +70,15 @@ class Instance {
   }
 }
 
+/** The most bytes that `forcedBytes` gives at a time. */
+const MAX_FORCED_BYTES = 65536;
+
+/** A number that WebAssembly takes as it is: others wrap around silently. */
+function integer(name, value) {
+  if (Number.isInteger(value) && value >= 0 && value <= 0xffffffff) return value;
+  throw new MaskwrightError("argument", `${name} is ${value}, and must be an integer from 0 to 4294967295`);
+}
+
 /** An object of the library, by its handle. */
 class Handle {
   #handle;
@@ -100,16 +109,11 @@ class Handle {
 export class Vocabulary extends Handle {
   constructor(instance, handle) {
     super(instance, handle, "mw_vocabulary_free");
-  }
-
-  /** The number of tokens, which is the width of the logits. */
-  get size() {
-    return this.instance.exports.mw_vocabulary_size(this.handle);
-  }
-
-  /** The 32-bit words of a mask. */
-  get maskWords() {
-    return this.instance.exports.mw_vocabulary_mask_words(this.handle);
+    // Plain values, since matchers need them after the vocabulary was freed, too.
+    /** The number of tokens, which is the width of the logits. */
+    this.size = instance.exports.mw_vocabulary_size(handle);
+    /** The 32-bit words of a mask. */
+    this.maskWords = instance.exports.mw_vocabulary_mask_words(handle);
   }
 
   /** The tokens that end a text. */
@@ -130,7 +134,7 @@ export class Vocabulary extends Handle {
   adapted({ width = 0, endTokens = null } = {}) {
     const made = this.instance.call("mw_vocabulary_adapted", (args) => [
       this.handle,
-      width,
+      integer("width", width),
       ...(endTokens === null ? [0, 0] : args.words(endTokens)),
     ]);
     return new Vocabulary(this.instance, made);
@@ -215,7 +219,7 @@ export class Matcher extends Handle {
 
   /** Takes one token; an end token finishes the text. */
   accept(token) {
-    this.instance.call("mw_matcher_accept", () => [this.handle, token]);
+    this.instance.call("mw_matcher_accept", () => [this.handle, integer("the token", token)]);
   }
 
   /** Takes text or bytes, whatever tokens they may be made of: one step. */
@@ -230,7 +234,7 @@ export class Matcher extends Handle {
 
   /** Takes back the last steps. */
   rollback(steps) {
-    this.instance.call("mw_matcher_rollback", () => [this.handle, steps]);
+    this.instance.call("mw_matcher_rollback", () => [this.handle, integer("the number of steps", steps)]);
   }
 
   /** The number of steps taken. */
@@ -260,9 +264,9 @@ export class Matcher extends Handle {
     let at = 0;
     const place = (args) => [(at = args.room(4 * words)), words];
     const [name, values] =
-      within === null
+      within === null || within === Infinity
         ? ["mw_matcher_fill_mask", (args) => [this.handle, ...place(args)]]
-        : ["mw_matcher_fill_mask_within", (args) => [this.handle, within, ...place(args)]];
+        : ["mw_matcher_fill_mask_within", (args) => [this.handle, integer("within", within), ...place(args)]];
     return this.instance.call(name, values, () => {
       const mask = row ?? new Uint32Array(words);
       mask.set(this.instance.memory.words(at, words));
@@ -300,6 +304,7 @@ export class Matcher extends Handle {
 
   /** The bytes that come next in any text, at most `limit`. */
   forcedBytes(limit = 4096) {
+    limit = integer("limit", Math.min(limit, MAX_FORCED_BYTES));
     let at = 0;
     return this.instance.call(
       "mw_matcher_forced_bytes",
@@ -310,7 +315,7 @@ export class Matcher extends Handle {
 
   /** The reason that a token is allowed or not, in words. */
   explain(token) {
-    return this.instance.call("mw_matcher_explain", () => [this.handle, token], (at) => this.instance.taken(at));
+    return this.instance.call("mw_matcher_explain", () => [this.handle, integer("the token", token)], (at) => this.instance.taken(at));
   }
 
   /** The texts that may come next, in words. */
@@ -347,14 +352,16 @@ export class Maskwright {
     const { memory } = this.#instance;
     const made = this.#instance.call("mw_vocabulary_from_tokens", (args) => {
       const table = args.room(TOKEN_BYTES * tokens.length);
-      tokens.forEach((token, id) => {
+      // Not `forEach`, which passes over holes: their rows would be what the memory held before.
+      for (let id = 0; id < tokens.length; id++) {
+        const token = tokens[id] ?? null;
         const special = token?.special !== undefined;
         const [bytes, length] = token === null ? [0, 0] : args.bytes(special ? token.special : token);
         const at = table + TOKEN_BYTES * id;
         memory.setWord(at, bytes);
         memory.setWord(at + 4, length);
         memory.setWord(at + 8, special ? 1 : 0);
-      });
+      }
       return [table, tokens.length, ...args.words(endTokens)];
     });
     return new Vocabulary(this.#instance, made);

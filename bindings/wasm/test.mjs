@@ -135,3 +135,15 @@ test("memory grows, and what is freed is used again", () => {
     constraint.free();
   }
 });
+
+test("gaps, freed vocabularies and numbers that do not fit", () => {
+  const sparse = [];
+  [sparse[0], sparse[2]] = ["a", "b"];
+  const own = maskwright.vocabularyFromTokens(sparse, { endTokens: [1] });
+  const matcher = own.compiler().regex("a").matcher();
+  own.free();
+  assert.deepEqual([...matcher.mask()], [1]);
+  assert.equal(matcher.maskLogits(new Float32Array(3))[2], -Infinity);
+  assert.deepEqual([...matcher.forcedBytes(Infinity)], [byte("a")]);
+  for (const wrong of [undefined, NaN, -1, 2 ** 32]) assert.throws(() => matcher.accept(wrong), MaskwrightError);
+});

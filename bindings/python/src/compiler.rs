@@ -57,6 +57,8 @@ impl Compiler {
         others.push(entry);
         if others.len() > MAX_STOP_SETS {
             others.remove(0);
+            // Constraints keep the vocabulary that they were compiled for, which the cache does not count.
+            self.cache.retain(|spec| !spec.contains("\"stop_token_ids\""));
         }
         Ok(compiler)
     }

@@ -90,6 +90,9 @@ def test_errors_are_a_state(llg, tokenizer):
     matcher = llg.LLMatcher(tokenizer, llg.LLMatcher.grammar_from_regex("ab"), log_level=0)
     assert not matcher.is_error() and not matcher.consume_token(98) and matcher.is_error()
     assert not matcher.consume_token(97)
+    for wrong in ('{"grammars": [1]}', '{"grammars": 5}', '{"grammars": {"a": {}}}', '{"grammars":' + "[" * 100_000):
+        assert llg.LLMatcher(tokenizer, wrong, log_level=0).is_error(), wrong[:30]
+        assert llg.LLMatcher.validate_grammar(wrong, tokenizer), wrong[:30]
     assert llg.LLMatcher.validate_grammar(llg.LLMatcher.grammar_from_lark("start: x"), tokenizer)
     assert not llg.LLMatcher.validate_grammar(llg.LLMatcher.grammar_from_lark("start: /x/"), tokenizer)
 

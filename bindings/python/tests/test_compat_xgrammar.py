@@ -295,6 +295,18 @@ def test_grammars_by_name():
             assert (matcher.accept_string(text) and matcher.is_terminated()) == accepted, text
 
 
+def test_a_union_has_the_settings_of_its_parts():
+    schema = '{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}'
+    info = ours.TokenizerInfo([bytes([byte]) for byte in range(256)] + ["</s>"], stop_token_ids=[256])
+    union = ours.Grammar.union(ours.Grammar.from_json_schema(schema), ours.Grammar.from_regex("x"))
+    compiled = ours.GrammarCompiler(info).compile_grammar(union)
+    for text, accepted in [("x", True), ('{"a": 1}', True), ('{"a": 1, "b": 2}', False)]:
+        matcher = ours.GrammarMatcher(compiled, terminate_without_stop_token=True)
+        assert (matcher.accept_string(text) and matcher.is_terminated()) == accepted, text
+    with pytest.raises(maskwright.Error, match="different settings"):
+        ours.Grammar.union(ours.Grammar.from_json_schema(schema), ours.Grammar.builtin_json_grammar())
+
+
 def test_what_is_refused():
     with pytest.raises(maskwright.Error, match="`x` is a regex"):
         ours.Grammar.from_lark("start: @x", named_grammars={"x": ours.Grammar.from_regex("a")})

@@ -88,6 +88,11 @@ def test_stop_tokens_of_a_request(compiler):
     assert matcher.accept(98) and matcher.is_terminated
     again = compiler.choice(["a", "ab"]).matcher()
     assert again.accept(97) and again.allowed_tokens() == [98, 256]
+    # Each set of stop tokens takes memory that the cache does not count, so few of them are kept.
+    entries = compiler.cache_info[0]
+    for token in range(30):
+        compiler.regex("[b-z]+", stop_token_ids=[token])
+    assert compiler.cache_info[0] < entries + 10
 
 
 @pytest.mark.parametrize("dtype", [numpy.int32, numpy.uint32])
@@ -535,6 +540,8 @@ def test_options_of_a_call_win(bytes_tokenizer):
     ({"stop_token_ids": 5}, "`stop_token_ids`"),
     ({"stop_token_ids": [300]}, "token 300"),
     ({"indent": 2.5}, "`indent`"),
+    ({"indent": 10**9}, "up to 64"),
+    ({"stop_token_ids": [98.9]}, "`stop_token_ids`"),
     ({"time_limit": float("inf")}, "`time_limit`"),
     ({"start": "root"}, "`start`"),
 ], ids=str)

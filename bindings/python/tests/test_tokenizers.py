@@ -113,7 +113,7 @@ def test_texts_within_texts(shared, name):
     tokenizers = pytest.importorskip("tokenizers")
     path = shared / "tokenizers" / name / "tokenizer.json"
     tokenizer = Tokenizer(tokenizers.Tokenizer.from_file(str(path)))
-    for text in ('{"name":', "Hello there", " a", "é東京\n  x", "<|endoftext|></s>"):
+    for text in ('{"name":', "Hello there", " a", "é東京\n  x", "<|endoftext|></s>", "a</s>b", "\u2581x", "e\u0301"):
         assert tokenizer.decode(tokenizer.encode(text)) == text.encode(), text
     matcher = Compiler(tokenizer).choice(['{"name": 1}']).matcher()
     assert matcher.accept_tokens(matcher.forced_tokens(tokenizer.encode)) and not matcher.forced_bytes()

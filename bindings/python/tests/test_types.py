@@ -11,6 +11,7 @@ import pytest
 from maskwright import Error, check, type_schema
 
 pydantic = pytest.importorskip("pydantic")
+annotated_types = pytest.importorskip("annotated_types")
 typing_extensions = pytest.importorskip("typing_extensions")
 Annotated = getattr(typing, "Annotated", None) or pytest.importorskip("typing_extensions").Annotated
 
@@ -64,6 +65,11 @@ def test_bounds_in_annotations():
     for wrong in ('{"age": -5, "seed": 1}', '{"age": 5}', '{"age": 5, "tags": ["a", "b"], "seed": 1}'):
         assert not check(Person, wrong), wrong
     assert type_schema(typing.List[pydantic.PositiveInt])["items"] == {"type": "integer", "exclusiveMinimum": 0}
+    # Of two bounds of one kind both hold.
+    assert check(Annotated[Annotated[int, annotated_types.Ge(5)], annotated_types.Ge(0)], "5")
+    assert not check(Annotated[Annotated[int, annotated_types.Ge(5)], annotated_types.Ge(0)], "4")
+    multiple = Annotated[int, annotated_types.MultipleOf(2), annotated_types.MultipleOf(3)]
+    assert check(multiple, "6") and not check(multiple, "3") and not check(multiple, "2")
     assert type_schema(pydantic.constr(pattern="^a", max_length=3)) == {"type": "string", "maxLength": 3, "pattern": "^a"}
 
 

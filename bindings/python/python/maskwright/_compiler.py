@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _native
@@ -28,6 +29,9 @@ _OTHER = ("stop_token_ids", "reasoning", "separators", "indent", "time_limit", "
 
 #: Options that say the same thing in two ways: one of a call takes the place of the other's default.
 _GAPS = ({"whitespace", "max_whitespace"}, {"separators", "indent"})
+
+#: The longest text of a level of `indent`.
+_MAX_INDENT = 64
 
 
 class Compiler:
@@ -217,7 +221,7 @@ def _tool_choice(choice: Any, allowed: Optional[Sequence[str]]) -> Dict[str, Any
     kind = choice.get("type", "function")
     inner = choice.get(kind, choice if "type" not in choice else None) if isinstance(kind, str) else None
     if kind == "allowed_tools" and isinstance(inner, Mapping):
-        names = [tool.get(tool.get("type", "function"), tool).get("name") for tool in inner.get("tools", ())]
+        names = [_name_of(tool) for tool in inner.get("tools") or ()]
         if allowed is not None or inner.get("mode") not in ("auto", "required") or None in names:
             raise error(f"{dict(choice)!r} is no choice of tools", wanted)
         return {"choice": inner["mode"], "allowed": names}
@@ -227,6 +231,14 @@ def _tool_choice(choice: Any, allowed: Optional[Sequence[str]]) -> Dict[str, Any
     if name not in found.get("allowed", [name]):
         raise error(f"the chosen tool `{name}` is none of `allowed`", "leave one of the two out")
     return {**found, "named": name}
+
+
+def _name_of(tool: Any) -> Optional[str]:
+    """The name of a tool in the list of a choice; `None` if it has none."""
+    kind = tool.get("type", "function") if isinstance(tool, Mapping) else None
+    inner = tool.get(kind, tool) if isinstance(kind, str) else None
+    name = inner.get("name") if isinstance(inner, Mapping) else None
+    return name if isinstance(name, str) else None
 
 
 def spec_of(kind: str, text: str, options: Mapping[str, Any], **parts: Any) -> str:
@@ -255,7 +267,10 @@ def spec_of(kind: str, text: str, options: Mapping[str, Any], **parts: Any) -> s
 def _ids(ids: Any) -> List[int]:
     if isinstance(ids, (str, bytes, int)):
         raise error(f"`stop_token_ids` is {ids!r}", "give a list of token ids")
-    return [int(token) for token in ids]
+    try:
+        return [operator.index(token) for token in ids]
+    except TypeError:
+        raise error(f"`stop_token_ids` is {ids!r}", "give a list of token ids") from None
 
 
 def _separators(separators: Any, indent: Any) -> Dict[str, Any]:
@@ -263,10 +278,12 @@ def _separators(separators: Any, indent: Any) -> Dict[str, Any]:
     item, key = (",", ": ") if indent is not None else (", ", ": ")
     if separators is not None:
         item, key = _pair(separators, "separators", "(item_separator, key_separator)")
-    if isinstance(indent, int) and not isinstance(indent, bool):
-        indent = " " * indent
-    elif indent is not None and not isinstance(indent, str):
-        raise error(f"`indent` is {indent!r}", "write a number of blanks, or the text of a level")
+    is_number = isinstance(indent, int) and not isinstance(indent, bool)
+    width = indent if is_number else 0 if indent is None else len(indent) if isinstance(indent, str) else -1
+    if not 0 <= width <= _MAX_INDENT:
+        wanted = f"write a number of blanks, or the text of a level, up to {_MAX_INDENT}"
+        raise error(f"`indent` is {str(indent)[:80]!r}", wanted)
+    indent = " " * indent if is_number else indent
     return {"item": item, "key": key, "indent": indent}
 
 

@@ -250,7 +250,12 @@ def _bounded(schema: Dict[str, Any], of: Any) -> Dict[str, Any]:
                 "schema",
             )
         for name, value in bounds.items():
-            schema[keywords[name]] = _json_value(getattr(value, "pattern", value), of)
+            keyword, value = keywords[name], _json_value(getattr(value, "pattern", value), of)
+            if keyword in schema:
+                # Both hold.
+                schema.setdefault("allOf", []).append({keyword: value})
+            else:
+                schema[keyword] = value
     return schema
 
 

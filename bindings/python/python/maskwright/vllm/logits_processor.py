@@ -21,7 +21,7 @@ from vllm.v1.sample.logits_processor import BatchUpdate, LogitsProcessor, MoveDi
 
 from .. import fill_masks
 from .._compiler import Compiler
-from .._errors import Error
+from .._errors import Error, error
 from .._history import Follower
 from .._native import Constraint
 from .._torch import apply_bitmask
@@ -131,13 +131,13 @@ class MaskwrightLogitsProcessor(LogitsProcessor):
         for row, text in self._rows.items():
             try:
                 # Placeholders of tokens that are not sampled yet are negative.
-                is_known = text.follower is None or text.follower.move_to([token for token in text.output if token >= 0])
+                output = [token for token in text.output if token >= 0]
+                if text.follower is not None and not text.follower.move_to(output):
+                    text.fail(error("a token was drawn that the constraint forbids", "see min_tokens, bad_words and logit_bias"))
             except Error as failure:
                 text.fail(failure)
-                is_known = True
-            if is_known:
-                rows.append(row)
-                live.append(text)
+            rows.append(row)
+            live.append(text)
         if not rows:
             return logits
         if self._bitmask is None or len(self._bitmask) < len(rows):

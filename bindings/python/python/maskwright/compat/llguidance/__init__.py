@@ -204,9 +204,12 @@ def _compile(compiler: Compiler, grammar: Any) -> Any:
     if grammar.lstrip().startswith("{"):
         try:
             value = json.loads(grammar)
-        except ValueError as reason:
+        except (ValueError, RecursionError) as reason:
             raise error(f"the list of grammars is no JSON: {reason}", "take one from `grammar_from`") from None
-        grammars = value.get("grammars") or []
+        grammars = value.get("grammars")
+        is_list = isinstance(grammars, list) and all(isinstance(member, dict) for member in grammars)
+        if not is_list:
+            raise error("`grammars` is no list of objects", "take one from `grammar_from`")
         if len(grammars) == 1 and set(grammars[0]) <= {"json_schema", "name"}:
             schema = grammars[0].get("json_schema")
             return compiler.json_schema(schema if isinstance(schema, (dict, bool)) else json.dumps(schema))

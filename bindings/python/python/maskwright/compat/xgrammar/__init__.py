@@ -175,7 +175,7 @@ class Grammar:
 
     @staticmethod
     def union(*grammars: "Grammar") -> "Grammar":
-        return Grammar("formula", {"anyOf": [grammar._formula() for grammar in grammars]})
+        return Grammar("formula", {"anyOf": [grammar._formula() for grammar in grammars]}, _common_settings(grammars))
 
     def _formula(self) -> dict:
         names = {"json_schema": "schema", "gbnf": "gbnf", "lark": "lark", "regex": "regex", "choice": "choice"}
@@ -273,6 +273,17 @@ class CompiledGrammar:
     @staticmethod
     def deserialize_json(json_str: str, tokenizer_info: TokenizerInfo) -> "CompiledGrammar":
         return GrammarCompiler(tokenizer_info).compile_grammar(Grammar.deserialize_json(json_str))
+
+
+def _common_settings(grammars: Sequence[Grammar]) -> dict:
+    """The settings of JSON that all parts of a union have, which are those of the whole."""
+    parts = [grammar for grammar in grammars if grammar._kind in ("json_schema", "formula")]
+    all_settings = [
+        {name: value for name, value in part._settings.items() if name not in ("start", "regex_dialect")} for part in parts
+    ]
+    if any(settings != all_settings[0] for settings in all_settings):
+        raise error("the parts of a union have different settings", "make them with the same options, or one grammar")
+    return all_settings[0] if all_settings else {}
 
 
 class GrammarCompiler:
