@@ -637,6 +637,15 @@ mod tests {
                 "at /partial_rotary_factor: `partial_rotary_factor` is 0.5; transformers ignores it",
             ),
             (
+                json!({"model_type": "gpt_neox", "partial_rotary_factor": 0.5}),
+                "at /partial_rotary_factor: `partial_rotary_factor`: 0.5 is not supported",
+            ),
+            (
+                json!({"model_type": "phi3", "rope_scaling":
+                    {"type": "longrope", "original_max_position_embeddings": 64}}),
+                "it is 64 here, and 4096 at /original_max_position_embeddings",
+            ),
+            (
                 json!({"model_type": "gpt_neox", "num_key_value_heads": 2}),
                 "`num_key_value_heads`: 2 is not supported",
             ),

@@ -356,7 +356,7 @@ def test_what_is_no_tree_or_no_mask():
         lambda: ours.apply_token_bitmask_inplace(logits, masks, indices=[-1]),
         lambda: ours.apply_token_bitmask_inplace(logits, masks, backend="abacus"),
     ):
-        with pytest.raises((TypeError, ValueError)):
+        with pytest.raises((TypeError, ValueError, RuntimeError)):
             wrong()
     ours.GrammarMatcher(compiled).fill_next_token_bitmask(masks, 1)
     ours.apply_token_bitmask_inplace(logits, masks, indices=torch.tensor([1]))

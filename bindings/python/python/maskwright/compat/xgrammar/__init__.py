@@ -351,7 +351,8 @@ class GrammarMatcher:
         constraint = compiled_grammar.constraint
         stop = token_ids(override_stop_tokens)
         if stop is not None:
-            constraint = compiled_grammar._compiler.load(constraint.spec, stop_token_ids=stop)
+            with raising(XGrammarError):
+                constraint = compiled_grammar._compiler.load(constraint.spec, stop_token_ids=stop)
         self._matcher = constraint.matcher()
         self._without_stop = terminate_without_stop_token
         self._default_temperature = default_temperature
@@ -579,10 +580,10 @@ def apply_token_bitmask_inplace(
     if flat.dim() != 2 or mask.dim() != 2:
         raise ValueError(f"logits of {tuple(logits.shape)} with a bitmask of {tuple(bitmask.shape)}: one or two dimensions")
     if indices is None and len(flat) != len(mask):
-        raise ValueError(f"{len(flat)} rows of logits with {len(mask)} of the bitmask")
+        raise RuntimeError(f"{len(flat)} rows of logits with {len(mask)} of the bitmask")
     rows = list(range(len(flat))) if indices is None else [int(index) for index in indices]
     if any(not 0 <= index < min(len(flat), len(mask)) for index in rows):
-        raise ValueError(f"indices {rows} of {len(flat)} rows of logits and {len(mask)} of the bitmask")
+        raise RuntimeError(f"indices {rows} of {len(flat)} rows of logits and {len(mask)} of the bitmask")
     width = min(flat.shape[-1], mask.shape[-1] * 32) if vocab_size is None else vocab_size
     if width > min(flat.shape[-1], mask.shape[-1] * 32):
         raise ValueError(f"a vocabulary of {width} with logits of {flat.shape[-1]} and a bitmask of {mask.shape[-1]} words")
@@ -617,7 +618,7 @@ def _structural_tag(*arguments: Any, **named: Any) -> str:
     tags = named.get("tags", arguments[0] if len(arguments) == 2 else None)
     if tags is not None:
         triggers = named.get("triggers", arguments[1] if len(arguments) == 2 else None)
-        items = [_plain(tag) for tag in tags]
+        items = [dict(zip(("begin", "schema", "end"), _legacy_item(tag))) for tag in tags]
         return json.dumps({"structures": items, "triggers": list(triggers)})
     tag = named.get("structural_tag", arguments[0] if arguments else None)
     dump = getattr(tag, "model_dump_json", None)
