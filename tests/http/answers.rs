@@ -267,7 +267,7 @@ fn names_reach_the_chat_template() {
     assert_eq!(length(messages), prompt.len() as u64);
 }
 
-/// What an assistant thought comes back under either name, and what it wrote instead of an answer is text.
+/// The thoughts of an assistant come back under either name; a text that it wrote instead of an answer is a text.
 #[test]
 fn reasoning_and_refusals_of_assistants_come_back() {
     let template = "{% for m in messages %}{{ m.reasoning_content }}:{{ m.content }};{% endfor %}>";

@@ -241,7 +241,7 @@ impl GbnfParser<'_> {
         let Some(mut item) = self.element()? else { return Ok(None) };
         for repeats in 0.. {
             self.skip_space_in_rule();
-            if repeats == MAX_REPEATS {
+            if repeats > MAX_REPEATS {
                 let message = format!("more than {MAX_REPEATS} repeats of one item");
                 return Err(self.text.error(self.text.at, message).with_help("one is enough"));
             }

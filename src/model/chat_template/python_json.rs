@@ -1,5 +1,6 @@
 //! JSON and floats as Python writes them: prompts are compared with those of the `transformers` library.
 
+use std::collections::BTreeMap;
 use std::io::{Result as IoResult, Write};
 
 use minijinja::value::{Kwargs, Value, ValueKind};
@@ -38,13 +39,12 @@ pub(super) fn tojson(value: Value, options: Kwargs) -> Result<Value, Error> {
 fn sorted(value: &Value) -> Result<Value, Error> {
     match value.kind() {
         ValueKind::Map => {
-            let mut members = Vec::new();
+            let mut members: BTreeMap<Value, Value> = BTreeMap::new();
             for key in value.try_iter()? {
                 let member = sorted(&value.get_item(&key)?)?;
-                members.push((key, member));
+                members.insert(key, member);
             }
-            members.sort_by(|a, b| a.0.cmp(&b.0));
-            Ok(members.into_iter().collect())
+            Ok(Value::from_object(members))
         }
         ValueKind::Seq => {
             let items = value.try_iter()?.map(|item| sorted(&item)).collect::<Result<Vec<_>, _>>();

@@ -70,7 +70,7 @@ impl LarkParser<'_> {
         let Some(mut expr) = self.atom()? else { return Ok(None) };
         for repeats in 0.. {
             self.skip_blanks();
-            if repeats == MAX_REPEATS {
+            if repeats > MAX_REPEATS {
                 let message = format!("more than {MAX_REPEATS} repeats of one item");
                 return Err(self.text.error(self.text.at, message).with_help("one is enough"));
             }

@@ -35,6 +35,7 @@ use super::ast::{
     DefinitionKind, LarkDefinition, LarkExpr, LarkExprKind, RuleAttributes, is_terminal,
 };
 use super::modules::{IgnoreGroup, LinkedDefinition, LinkedGrammar};
+use crate::deadline;
 use crate::ebnf::grammar_text::GrammarText;
 use crate::error::{Error, Result};
 use crate::grammar::parameter::ParameterFunction;
@@ -47,7 +48,7 @@ const NEWLINES: [&str; 4] = ["_NEWLINE", "_NL", "NEWLINE", "NL"];
 const MAX_REPEATS: u32 = 4;
 
 /// Rests of sequences that are rewritten, all together: a sequence of n parts with lines has up to 4^n of them.
-const MAX_RESTS: usize = 100_000;
+const MAX_RESTS: usize = 1_000_000;
 /// The place between two tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum LineState {
@@ -492,6 +493,7 @@ impl IndentationRewriter<'_> {
         from: LineState,
         to: LineState,
     ) -> Result<Option<LarkExpr>> {
+        deadline::check()?;
         self.rests += 1;
         if self.rests > MAX_RESTS {
             let message = "too many parts with lines stand in one alternative";

@@ -22,7 +22,7 @@ use crate::error::{Error, ErrorKind, Result};
 use gguf_model::{ArchitectureKeys, GgufModel, Members};
 
 /// Members of a `config.json`, each with the key of an architecture that says it, without the prefix.
-const MEMBERS: [(&str, &str); 24] = [
+const MEMBERS: [(&str, &str); 26] = [
     ("hidden_size", "embedding_length"),
     ("num_hidden_layers", "block_count"),
     ("num_attention_heads", "attention.head_count"),
@@ -33,6 +33,8 @@ const MEMBERS: [(&str, &str); 24] = [
     ("rope_theta", "rope.freq_base"),
     ("rotary_emb_base", "rope.freq_base"),
     ("partial_rotary_factor", "rope.dimension_count"),
+    ("rotary_pct", "rope.dimension_count"),
+    ("original_max_position_embeddings", "rope.scaling.original_context_length"),
     ("rope_scaling", "rope.scaling"),
     ("rope_parameters", "rope.scaling"),
     ("rms_norm_eps", "attention.layer_norm_rms_epsilon"),

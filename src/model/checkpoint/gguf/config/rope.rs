@@ -8,6 +8,7 @@ use crate::error::Result;
 
 /// Sets base, part of a head and scaling of rotary positions.
 pub(super) fn set(source: &GgufModel<'_>, head_width: usize, config: &mut Members) -> Result<()> {
+    const ORIGINAL: &str = "original_max_position_embeddings";
     let GgufModel { keys, architecture, .. } = source;
     let model_type = config.0.get("model_type").and_then(Value::as_str).unwrap_or_default();
     let model_type = model_type.to_owned();
@@ -19,8 +20,14 @@ pub(super) fn set(source: &GgufModel<'_>, head_width: usize, config: &mut Member
     if rotated > head_width {
         return Err(keys.refused("rope.dimension_count", "is more than the width of a head"));
     }
-    config.set("partial_rotary_factor", json!(ratio(rotated, head_width)));
+    let partial_key = if model_type == "gpt_neox" { "rotary_pct" } else { "partial_rotary_factor" };
+    config.set(partial_key, json!(ratio(rotated, head_width)));
     let mut scaling = scaling(source, Some(source.context()?))?;
+    // Of Phi-3 the member beside the object counts.
+    let original = scaling.as_ref().and_then(|object| object.get(ORIGINAL)).cloned();
+    if let Some(original) = original.filter(|_| model_type == "phi3") {
+        config.set(ORIGINAL, original);
+    }
     match architecture.model_type {
         "hunyuan_v1_dense" | "hunyuan_v1_moe" => {
             return hunyuan(source, (theta, rotated), scaling, config);
