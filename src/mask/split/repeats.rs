@@ -39,7 +39,7 @@ use walk::RepeatWalk;
 pub(crate) use exits::RepeatExits;
 pub(crate) use walk::is_prefix_free;
 
-/// So many tokens, or more, are kept as masks, too.
+/// Fewest tokens that are kept as a mask, too.
 const MIN_MASK_TOKENS: usize = 400;
 
 /// A unit of no more first bytes than this reaches little of the trie, and shapes save nothing.
