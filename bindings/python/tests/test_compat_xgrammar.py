@@ -298,7 +298,8 @@ def test_grammars_by_name():
 def test_a_union_has_the_settings_of_its_parts():
     schema = '{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}'
     info = ours.TokenizerInfo([bytes([byte]) for byte in range(256)] + ["</s>"], stop_token_ids=[256])
-    union = ours.Grammar.union(ours.Grammar.from_json_schema(schema), ours.Grammar.from_regex("x"))
+    texts = ours.Grammar.union(ours.Grammar.from_regex("x"), ours.Grammar.from_regex("y"))
+    union = ours.Grammar.union(ours.Grammar.from_json_schema(schema), texts)
     compiled = ours.GrammarCompiler(info).compile_grammar(union)
     for text, accepted in [("x", True), ('{"a": 1}', True), ('{"a": 1, "b": 2}', False)]:
         matcher = ours.GrammarMatcher(compiled, terminate_without_stop_token=True)

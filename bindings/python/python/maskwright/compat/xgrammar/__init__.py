@@ -277,7 +277,8 @@ class CompiledGrammar:
 
 def _common_settings(grammars: Sequence[Grammar]) -> dict:
     """The settings of JSON that all parts of a union have, which are those of the whole."""
-    parts = [grammar for grammar in grammars if grammar._kind in ("json_schema", "formula")]
+    # A union without settings has no JSON in it.
+    parts = [part for part in grammars if part._kind == "json_schema" or (part._kind == "formula" and part._settings)]
     all_settings = [
         {name: value for name, value in part._settings.items() if name not in ("start", "regex_dialect")} for part in parts
     ]
