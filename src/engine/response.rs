@@ -102,6 +102,8 @@ pub struct Step {
     /// probability among the allowed ones; as many as
     /// [`top_logprobs`](super::Request::top_logprobs).
     pub top_logprobs: Vec<(u32, f64)>,
+    /// The length of the text before it, in bytes, less the beginning of a character at its end.
+    pub text_start: usize,
     /// Time to compute the mask, in microseconds; 0 without a constraint.
     pub mask_us: f64,
 }

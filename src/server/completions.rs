@@ -18,8 +18,8 @@ use super::generation::{PreparedRequest, respond};
 use super::json_text::json_text;
 use super::request::{CompletionRequest, Fields, StreamOptions, constraint_key, ignoring_unknown};
 use super::response::{
-    EventWriter, WholeWriter, extend, now, optional_members, prompt_logprobs, token_text,
-    unique_id, usage_object,
+    EventWriter, HeldTokens, WholeWriter, extend, now, optional_members, prompt_logprobs,
+    token_text, unique_id, usage_object,
 };
 use super::work::{JsonBody, blocking};
 use super::worker::WorkerReply;
@@ -165,13 +165,12 @@ struct CompletionChoice {
     text: String,
     /// The characters of the tokens that were sent.
     characters: CharacterCount,
-    tokens: Vec<Step>,
+    /// Its tokens; of a stream those whose text was not sent.
+    tokens: HeldTokens<Step>,
     /// The end token that was drawn.
     end_token: Option<Step>,
     /// The tokens of the prompt with their log-probabilities, if the answer has them.
     prompt: Vec<PromptToken>,
-    /// Number of tokens that were sent.
-    sent: usize,
     end: Option<Value>,
 }
 
@@ -188,7 +187,9 @@ impl CompletionAnswer {
     fn note(&mut self, reply: WorkerReply) -> Option<usize> {
         match reply {
             WorkerReply::Text(index, text) => {
-                self.choice(index).text.push_str(&text);
+                let choice = self.choice(index);
+                choice.tokens.show(&text);
+                choice.text.push_str(&text);
                 Some(index)
             }
             WorkerReply::Step(index, step) => {
@@ -199,7 +200,7 @@ impl CompletionAnswer {
                 if is_end {
                     choice.end_token = Some(*step)
                 } else {
-                    choice.tokens.push(*step)
+                    choice.tokens.push(step.text_start, *step)
                 }
                 None
             }
@@ -223,11 +224,13 @@ impl CompletionAnswer {
                 let optional = optional_members(&response, &response.text);
                 let has_echo = self.has_echo;
                 let choice = self.choice(index);
-                let kept = response.text_tokens.saturating_sub(choice.sent);
-                choice.tokens.truncate(kept);
+                choice.tokens.end(response.text_tokens);
                 // As in vLLM the last entry is that of a token that was drawn: evaluations of prompts
                 // take it off.
-                choice.tokens.extend(choice.end_token.take().filter(|_| has_echo));
+                if let Some(end) = choice.end_token.take().filter(|_| has_echo) {
+                    choice.tokens.push(response.text.len(), end);
+                    choice.tokens.show_all();
+                }
                 choice.prompt = response.prompt_logprobs.unwrap_or_default();
                 let mut end = json!({
                     "finish_reason": finish,
@@ -252,10 +255,9 @@ impl CompletionAnswer {
         let app = Arc::clone(&self.app);
         let choice = self.choice(index);
         let text = std::mem::take(&mut choice.text);
-        let tokens = std::mem::take(&mut choice.tokens);
+        let tokens = choice.tokens.take();
         let prompt = std::mem::take(&mut choice.prompt);
         let echoed = if has_echo { prompt.as_slice() } else { &[] };
-        choice.sent += tokens.len();
         let logprobs = if has_logprobs {
             logprobs(&app.vocabulary, (echoed, top), &tokens, &mut choice.characters)
         } else {

@@ -3,6 +3,7 @@
 mod custom_input;
 mod document;
 mod event_stream;
+mod held_tokens;
 mod json_string;
 mod prompt_logprobs;
 mod stream;
@@ -10,6 +11,7 @@ mod typed_writer;
 
 pub(super) use custom_input::InputReader;
 pub(super) use event_stream::{EventStream, EventWriter};
+pub(super) use held_tokens::HeldTokens;
 pub(super) use prompt_logprobs::{prompt_logprobs, token_text};
 pub(super) use stream::ChunkWriter;
 pub(super) use typed_writer::{TypedEvent, TypedWriter, WholeWriter};

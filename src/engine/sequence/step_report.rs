@@ -83,6 +83,7 @@ impl Sequence {
             yielded,
             wanted: all.into_iter().map(wanted).collect(),
             top_logprobs: best(Some(&self.mask), self.request.top_logprobs)?,
+            text_start: self.output.len(),
             mask_us,
         })
     }

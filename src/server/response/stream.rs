@@ -15,6 +15,7 @@ use crate::server::request::StreamOptions;
 use crate::server::response::custom_input::InputReader;
 use crate::server::response::document::ChoiceDocuments;
 use crate::server::response::event_stream::EventWriter;
+use crate::server::response::held_tokens::HeldTokens;
 use crate::server::response::{self, Choice, CompletionHead, add_usage, usage_object};
 use crate::server::worker::WorkerReply;
 
@@ -48,9 +49,7 @@ struct StreamedChoice {
     /// Reads the documents, if the client asks for their events.
     documents: Option<ChoiceDocuments>,
     /// Log-probabilities of tokens whose text was not sent yet.
-    tokens: Vec<Value>,
-    /// Number of tokens whose log-probabilities were sent.
-    logprobs_sent: usize,
+    logprobs: HeldTokens<Value>,
 }
 
 impl ChunkWriter {
@@ -82,17 +81,23 @@ impl ChunkWriter {
                 let is_end = self.app.vocabulary.end_tokens().contains(&step.token);
                 self.usage_so_far.completion_tokens += usize::from(!is_end);
                 if self.has_logprobs {
-                    let logprob = response::logprob(&self.app.vocabulary, &step);
-                    self.choice(index).tokens.extend(logprob);
+                    let start = step.text_start;
+                    if let Some(logprob) = response::logprob(&self.app.vocabulary, &step) {
+                        self.choice(index).logprobs.push(start, logprob);
+                    }
                 }
             }
             WorkerReply::Text(index, text) => {
-                let parts = self.choice(index).reader.text(&text);
+                let choice = self.choice(index);
+                choice.logprobs.show(&text);
+                let parts = choice.reader.text(&text);
                 self.send(index, parts);
             }
             WorkerReply::Special(index, token) => {
                 let name = self.app.vocabulary.token_name(token).into_owned();
-                let parts = self.choice(index).reader.special(&name);
+                let choice = self.choice(index);
+                choice.logprobs.show_all();
+                let parts = choice.reader.special(&name);
                 self.send(index, parts);
             }
             WorkerReply::Done(index, response) => {
@@ -104,10 +109,9 @@ impl ChunkWriter {
                 self.send_role(index, None);
                 let Some(mut ended) = self.choices.remove(&index) else { return };
                 let events = ended.documents.as_mut().map_or(Vec::new(), ChoiceDocuments::finish);
-                let StreamedChoice { message, mut tokens, logprobs_sent, .. } = ended;
-                // The tokens that completed no text of their own, less those a stop string cut off.
-                tokens.truncate(response.text_tokens.saturating_sub(logprobs_sent));
-                let choice = Choice::new(*response, message, tokens);
+                ended.logprobs.end(response.text_tokens);
+                let logprobs = ended.logprobs.take();
+                let choice = Choice::new(*response, ended.message, logprobs);
                 self.push(with_document(self.head.finish_chunk(index, &choice), events));
             }
             WorkerReply::Finished => {
@@ -160,10 +164,9 @@ impl ChunkWriter {
             let is_custom = choice.input.is_some();
             let documents = choice.documents.as_mut();
             let events = documents.map_or(Vec::new(), |documents| documents.read(&part, is_custom));
-            let tokens = std::mem::take(&mut choice.tokens);
-            choice.logprobs_sent += tokens.len();
+            let logprobs = choice.logprobs.take();
             let calls = choice.message.calls.len();
-            let chunk = self.head.part_chunk(index, &part, (calls, input), tokens);
+            let chunk = self.head.part_chunk(index, &part, (calls, input), logprobs);
             self.push(with_document(chunk, events));
         }
     }
@@ -189,8 +192,7 @@ fn new_choice(protocol: &Protocol, options: StreamOptions) -> StreamedChoice {
         message: AssistantMessage::default(),
         input: None,
         documents: options.include_document.then(ChoiceDocuments::default),
-        tokens: Vec::new(),
-        logprobs_sent: 0,
+        logprobs: HeldTokens::default(),
     }
 }
 

@@ -12,8 +12,8 @@ use crate::server::api_error::ApiError;
 use crate::server::app::App;
 use crate::server::json_text::json_text;
 use crate::server::response::{
-    InputReader, TypedEvent, TypedWriter, WholeWriter, call_id, logprob, now, optional_members,
-    unique_id,
+    HeldTokens, InputReader, TypedEvent, TypedWriter, WholeWriter, call_id, logprob, now,
+    optional_members, unique_id,
 };
 use crate::server::response_store::{StoredItem, StoredResponse, stored};
 use crate::server::worker::WorkerReply;
@@ -39,7 +39,7 @@ pub(super) struct ResponseAnswer {
     /// Blanks before a text that has not begun: between calls they are no text.
     blanks: String,
     /// Log-probabilities of tokens whose text was not sent yet.
-    tokens: Vec<Box<RawValue>>,
+    tokens: HeldTokens<Box<RawValue>>,
     usage: Usage,
     finish: Option<FinishReason>,
     /// Members that only some requests ask for.
@@ -179,7 +179,7 @@ impl ResponseAnswer {
             written: String::new(),
             open: None,
             blanks: String::new(),
-            tokens: Vec::new(),
+            tokens: HeldTokens::default(),
             usage: Usage::default(),
             finish: None,
             optional: Map::new(),
@@ -210,7 +210,7 @@ impl ResponseAnswer {
                 if !is_open {
                     self.begin(ItemKind::Reasoning, "rs_");
                 }
-                self.tokens.clear();
+                self.tokens.take();
                 self.text(&text);
             }
             MessagePart::Call { name, id } => {
@@ -230,7 +230,7 @@ impl ResponseAnswer {
                     }
                     _ => text,
                 };
-                self.tokens.clear();
+                self.tokens.take();
                 if !text.is_empty() {
                     self.text(&text);
                 }
@@ -261,7 +261,7 @@ impl ResponseAnswer {
     fn text(&mut self, text: &str) {
         let Some(mut open) = self.open.take() else { return };
         open.text.push_str(text);
-        let logprobs = std::mem::take(&mut self.tokens);
+        let logprobs = self.tokens.take();
         let (kind, is_content) = match open.kind {
             ItemKind::Message => ("response.output_text.delta", true),
             ItemKind::Reasoning => ("response.reasoning_text.delta", true),
@@ -391,17 +391,21 @@ impl WholeWriter for ResponseAnswer {
 
     fn add(&mut self, reply: WorkerReply) {
         let parts = match reply {
-            WorkerReply::Text(_, text) => self.reader.text(&text),
+            WorkerReply::Text(_, text) => {
+                self.tokens.show(&text);
+                self.reader.text(&text)
+            }
             WorkerReply::Special(_, token) => {
                 let name = self.app.vocabulary.token_name(token).into_owned();
+                self.tokens.show_all();
                 self.reader.special(&name)
             }
             WorkerReply::Step(_, step) => {
-                let logprob = logprob(&self.app.vocabulary, &step);
-                self.tokens.extend(logprob.map(|logprob| {
-                    json_text(&json!({ "token": logprob["token"], "logprob": logprob["logprob"],
-                        "bytes": logprob["bytes"], "top_logprobs": logprob["top_logprobs"] }))
-                }));
+                if let Some(logprob) = logprob(&self.app.vocabulary, &step) {
+                    let logprob = json!({ "token": logprob["token"], "logprob": logprob["logprob"],
+                        "bytes": logprob["bytes"], "top_logprobs": logprob["top_logprobs"] });
+                    self.tokens.push(step.text_start, json_text(&logprob));
+                }
                 Vec::new()
             }
             WorkerReply::Done(_, response) => {
