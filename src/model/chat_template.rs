@@ -9,8 +9,10 @@
 //! Steps and output of a template are bounded, for a template is a program that comes with a model.
 
 mod python_json;
+mod python_methods;
 mod strftime;
 mod told_tools;
+mod turns;
 
 use std::cell::Cell;
 use std::io;
@@ -122,8 +124,7 @@ impl ChatTemplate {
         let mut environment = Environment::new();
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.map_err(|error| broken(&error))?);
-        environment
-            .set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        environment.set_unknown_method_callback(python_methods::call);
         environment.set_formatter(print_like_python);
         environment.add_filter("tojson", python_json::tojson);
         add_filters_of_undefined(&mut environment);
@@ -275,14 +276,21 @@ impl ChatTemplate {
                 .at_field(DOCUMENTS));
         }
         // Where a template fails, other forms are tried: an empty description for tools that have none, arguments of
-        // calls as JSON text (OpenAI's form), and empty content instead of `none` for calls without text.
+        // calls as JSON text (OpenAI's form), empty content instead of `none` for calls without text, and turns of one
+        // speaker joined.
         let parsed = with_parsed_arguments(messages)?;
         let texts = Some(with_argument_texts(messages)).filter(|texts| *texts != parsed);
+        let in_turn = [Some(&parsed), texts.as_ref()].map(|messages| {
+            let (messages, turns) =
+                messages.map(|messages| (messages, turns::in_turn(messages)))?;
+            (turns != *messages).then_some(turns)
+        });
         let described = tools.and_then(with_descriptions);
         let mut failed = None;
         let asks = self.asks_for_content();
         let nulls = [Some(asks), asks.then_some(false)].into_iter().flatten();
-        let all = [Some(&parsed), texts.as_ref()].into_iter().flatten();
+        let as_sent = [Some(&parsed), texts.as_ref()].into_iter().flatten();
+        let all = as_sent.chain(in_turn.iter().flatten());
         let tools = [Some(tools), described.as_ref().map(Some)].into_iter().flatten();
         let messages_of = nulls.flat_map(|has_null| all.clone().map(move |all| (has_null, all)));
         for (has_null, messages) in messages_of {
@@ -372,6 +380,18 @@ impl ChatTemplate {
             if error.kind() == JinjaErrorKind::OutOfFuel {
                 let message = format!("the chat template takes more than {steps} steps");
                 return endless(&message);
+            }
+            if matches!(
+                error.kind(),
+                JinjaErrorKind::UnknownMethod
+                    | JinjaErrorKind::UnknownFilter
+                    | JinjaErrorKind::UnknownFunction
+                    | JinjaErrorKind::UnknownTest
+            ) {
+                let message = format!("the chat template asks for {}", line(&error));
+                return Error::new(ErrorKind::Request, message).with_help(
+                    "Jinja2 may know it, this engine does not; write the template without it",
+                );
             }
             Error::new(ErrorKind::Request, format!("the chat template refuses: {}", line(&error)))
                 .with_help(

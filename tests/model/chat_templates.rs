@@ -146,6 +146,30 @@ fn what_templates_of_python_rely_on() {
         ("{{ messages[0].no | length }} {{ messages[0].no | count }} {{ 'ab' | length }}", "0 0 2"),
         ("{{ messages[0].no | first }}{{ messages[0].no | last }}{{ 'ab' | first }}", "a"),
         ("{% for k, v in messages[0].x | items %}{{ k }}{% endfor %}", "kf"),
+        // Methods that are not of MiniJinja's collection.
+        (
+            "{{ 'a.b.c'.rsplit('.', 1) | join('/') }} {{ 'x--y'.rsplit('-') | join('/') }}",
+            "a.b/c x//y",
+        ),
+        (
+            "{{ ' a  b c '.rsplit(none, 1) | join('/') }} {{ ' a b'.rsplit() | join('/') }}",
+            " a  b/c a/b",
+        ),
+        (
+            "{{ 'abcb'.partition('b') | join('/') }} {{ 'abc'.partition('x') | join('/') }}",
+            "a/b/cb abc//",
+        ),
+        (
+            "{{ 'abcb'.rpartition('b') | join('/') }} {{ 'a'.rpartition('x') | join('/') }}",
+            "abc/b/ //a",
+        ),
+        ("{{ 'abc'.removeprefix('ab') }} {{ 'abc'.removesuffix('b') }}", "c abc"),
+        (
+            "{{ '-7'.zfill(4) }} {{ '7'.zfill(3) }} {{ 'é'.rjust(3) }} {{ 'é'.ljust(3, '.') }}",
+            "-007 007   é é..",
+        ),
+        ("{{ 'éab'.index('b') }} {{ 'abab'.rindex('a') }} {{ [1, 2].index(2) }}", "2 2 1"),
+        ("{{ messages[0].x.copy().f }}", "0.5"),
     ] {
         assert_eq!(render(text, message.clone()).unwrap(), expected, "{text}");
     }
@@ -161,7 +185,13 @@ fn errors_say_where_in_one_line() {
     for (text, kind, expected) in [
         ("a\n{% if %}", ErrorKind::Model, "does not parse: unexpected end of block (line 2 of"),
         ("{{ raise_exception('No\nway') }}", ErrorKind::Request, "refuses: No way (line 1"),
-        ("{{ messages | nofilter }}", ErrorKind::Request, "nofilter"),
+        (
+            "{{ messages | nofilter }}",
+            ErrorKind::Request,
+            "template asks for unknown filter: filter nofilter",
+        ),
+        ("{{ 'a'.swapcase() }}", ErrorKind::Request, "template asks for unknown method"),
+        ("{{ 'a'.index('b') }}", ErrorKind::Request, "refuses: "),
     ] {
         let error = render(text, message.clone()).unwrap_err();
         let line = error.to_string();
@@ -196,6 +226,37 @@ fn calls_without_text_have_no_content() {
     assert_eq!(render("{{ messages[0].content | length }}", call(json!("{}"), "")).unwrap(), "0");
     let error = render("{{ raise_exception('no') }}", call(json!("{}"), "")).unwrap_err();
     assert!(error.to_string().contains("the chat template refuses: no"), "{error}");
+}
+
+/// Mistral's templates want one turn of each speaker after the other, and ids of nine letters and digits.
+#[test]
+fn turns_are_joined_for_templates_that_want_them_in_turn() {
+    let text = "{% for m in messages %}{% if not loop.first and m.role == messages[loop.index0 - 1].role %}\
+                {{ raise_exception('roles must alternate') }}{% endif %}\
+                {% if m.role == 'user' and messages[loop.index0 - 1].role == 'tool' %}\
+                {{ raise_exception('no user after a tool') }}{% endif %}\
+                {% for call in m.tool_calls %}{% if call.id | length != 9 %}{{ raise_exception('length 9') }}\
+                {% endif %}<{{ call.id }}>{% endfor %}{% if m.tool_call_id %}({{ m.tool_call_id }}){% endif %}\
+                {{ m.role[0] }}:{{ m.content }};{% endfor %}";
+    let call = |id: &str| {
+        json!({"role": "assistant", "content": "", "tool_calls": [{"id": id, "type": "function",
+            "function": {"name": "f", "arguments": "{}"}}]})
+    };
+    let said = |role: &str, content: &str| json!({"role": role, "content": content});
+    let given = |id: &str| json!({"role": "tool", "content": "sunny", "tool_call_id": id});
+    let joined =
+        json!([said("system", "a"), said("system", "b"), said("user", "c"), said("user", "d")]);
+    assert_eq!(render_all(text, joined).unwrap(), "s:a\nb;u:c\nd;");
+    let long = "call_0123456789";
+    let answered = json!([said("user", "c"), call(long), given(long), said("user", "well?")]);
+    let prompt = render_all(text, answered).unwrap();
+    assert_eq!(prompt, "u:c;<call00000>a:;(call00000)t:sunny\nwell?;");
+    // What a template takes stays as it is.
+    let short = json!([said("user", "c"), call("abcdefghi"), given("abcdefghi")]);
+    assert_eq!(render_all(text, short).unwrap(), "u:c;<abcdefghi>a:;(abcdefghi)t:sunny;");
+    let any = "{% for m in messages %}{{ m.role[0] }}:{{ m.content }};{% endfor %}";
+    let two = json!([said("user", "c"), said("user", "d")]);
+    assert_eq!(render_all(any, two).unwrap(), "u:c;u:d;");
 }
 
 /// A template leaves nothing out of a prompt without a word.
