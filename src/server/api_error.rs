@@ -267,6 +267,19 @@ impl ApiError {
         error
     }
 
+    /// A response that a request goes on from, and that is not here. Clients know it by its code, and send the
+    /// conversation itself.
+    pub(super) fn unknown_previous_response(id: &str) -> Self {
+        let id = shortened(id);
+        let message = format!(
+            "there is no response `{id}` here: it was not stored, was deleted, or gave way to newer ones; send the \
+             conversation itself"
+        );
+        let mut error = Self::field("previous_response_id", message);
+        error.code = Some("previous_response_not_found");
+        error
+    }
+
     /// The same error where the field has another name; `rename` gives it, if it has one.
     pub(super) fn renamed(mut self, rename: impl Fn(&str) -> Option<String>) -> Self {
         let Self { param, other_param, message, .. } = &mut self;

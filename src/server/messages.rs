@@ -52,7 +52,7 @@ pub(super) async fn count_tokens(
     let mut body = JsonBody::read(&app, request).await?;
     let fields = Fields::new("", std::mem::take(&mut body.value))?;
     let read = || {
-        let chat = input::chat_body_of_any_length(fields)?;
+        let chat = input::counted_body(fields)?;
         ChatRequest::read(chat, &app.names, &app.generation).map_err(input::renamed)
     };
     let (chat, ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;

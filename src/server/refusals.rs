@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 pub(super) struct Refusal(pub(super) &'static str);
 
 /// Reasons that are shown before there was a request to refuse, so that a first one is seen as a change.
-const REASONS: [&str; 14] = [
+const REASONS: [&str; 15] = [
     "body_too_large",
     "context_length_exceeded",
     "invalid_api_key",
@@ -18,6 +18,7 @@ const REASONS: [&str; 14] = [
     "model_not_found",
     "no_room_for_body",
     "not_found",
+    "previous_response_not_found",
     "queue_full",
     "server_error",
     "slow_body",

@@ -145,8 +145,19 @@ fn log_probabilities_come_with_each_token() {
 fn log_probabilities_are_of_the_answers_tokens() {
     let address = serve(hey("http-logprobs-stop"), &[]);
     for search in [json!({}), json!({ "num_beams": 2 }), json!({ "best_of": 2 })] {
-        for (stop, expected) in [("ey", "H"), ("y", "He"), ("H", ""), ("eyx", "Hey")] {
+        let stops = [
+            ("Hey", "ey", "H"),
+            ("Hey", "y", "He"),
+            ("Hey", "H", ""),
+            ("Hey", "eyx", "Hey"),
+            // The second letter may begin the stop string when the first one is sent.
+            ("aab", "ab", "a"),
+        ];
+        for (text, stop, expected) in stops {
             let mut fields = json!({ "logprobs": true, "stop": stop, "max_tokens": 8 });
+            if text != "Hey" {
+                fields["regex"] = json!(text);
+            }
             fields.as_object_mut().unwrap().extend(search.as_object().unwrap().clone());
             let tokens = |content: &Value| -> String {
                 let content = content.as_array().into_iter().flatten();
@@ -288,6 +299,19 @@ fn reasoning_and_refusals_of_assistants_come_back() {
         (
             json!({ "role": "assistant", "content": [{ "type": "refusal", "refusal": "no" }] }),
             ":x;:no;>",
+        ),
+        (json!({ "role": "assistant", "content": null, "refusal": "no" }), ":x;:no;>"),
+        (json!({ "role": "assistant", "content": "a", "refusal": "no" }), ":x;:a;>"),
+        // Histories that LiteLLM kept, and those of answers with sources.
+        (
+            json!({ "role": "assistant", "content": "a", "annotations": [{ "type": "url_citation" }],
+                "provider_specific_fields": { "refusal": null } }),
+            ":x;:a;>",
+        ),
+        (
+            json!({ "role": "user", "content": [{ "type": "text", "text": "a",
+                "prompt_cache_breakpoint": { "mode": "explicit" } }] }),
+            ":x;:a;>",
         ),
     ] {
         let answer = post(message.clone());

@@ -118,6 +118,7 @@ fn events_tell_what_the_message_is() {
         assert!(events[0]["message"]["usage"]["input_tokens"].as_u64().unwrap() > 0);
         assert_eq!(events.last().unwrap()["type"], "message_stop");
         let (mut blocks, mut texts, mut end) = (Vec::new(), Vec::new(), Value::Null);
+        let mut signatures = 0;
         for event in &events {
             match event["type"].as_str().unwrap() {
                 "content_block_start" => {
@@ -127,10 +128,11 @@ fn events_tell_what_the_message_is() {
                 }
                 "content_block_delta" => {
                     let delta = &event["delta"];
-                    let text = ["text", "thinking", "partial_json"]
+                    let text = ["text", "thinking", "partial_json", "signature"]
                         .iter()
                         .find_map(|key| delta[key].as_str());
                     *texts.last_mut().unwrap() += text.unwrap();
+                    signatures += usize::from(delta["type"] == "signature_delta");
                 }
                 "content_block_stop" => assert_eq!(event["index"], blocks.len() - 1),
                 "message_delta" => end = event.clone(),
@@ -146,6 +148,8 @@ fn events_tell_what_the_message_is() {
                 }
             }
         }
+        let thoughts = blocks.iter().filter(|block| block["type"] == "thinking").count();
+        assert_eq!(signatures, thoughts, "{fields}");
         let without_ids = |blocks: &Value| {
             let mut blocks = blocks.clone();
             for block in blocks.as_array_mut().unwrap() {
@@ -338,6 +342,41 @@ fn thinking_that_is_adaptive_is_the_template_s() {
     assert!(refused.body.contains("`chat_template_kwargs.thinking`"), "{}", refused.body);
 }
 
+/// What Anthropic's clients and agents send that changes nothing here, or reaches the template.
+#[test]
+fn hints_of_agents_are_taken() {
+    let model = "http-messages-hints";
+    let template =
+        "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}{{ reasoning_effort }}>";
+    let address = serve_with(model, template);
+    let mut tools = weather();
+    tools[0].as_object_mut().unwrap().extend([
+        ("defer_loading".to_owned(), json!(false)),
+        ("allowed_callers".to_owned(), json!(["direct"])),
+        ("input_examples".to_owned(), json!([{ "city": "Oslo" }])),
+    ]);
+    for fields in [
+        json!({ "context_management": { "edits": [{ "type": "clear_thinking_20251015", "keep": "all" }] } }),
+        json!({ "thinking": { "type": "adaptive", "display": "omitted" } }),
+        json!({ "tools": tools }),
+    ] {
+        let answer = message(address, model, &fields);
+        assert_eq!(answer.status, 200, "{fields}: {}", answer.body);
+    }
+    let system = json!({ "output_config": { "effort": "max" }, "messages": [
+        { "role": "system", "content": "s" }, { "role": "user", "content": "a" }] });
+    let usage = message(address, model, &system).json()["usage"].clone();
+    let read = usage["input_tokens"].as_u64().unwrap()
+        + usage["cache_read_input_tokens"].as_u64().unwrap();
+    assert_eq!(read, "system:s;user:a;high>".len() as u64);
+    let wrong = message(address, model, &json!({ "output_config": { "effort": "lots" } }));
+    assert!(wrong.body.contains("`output_config.effort`"), "{}", wrong.body);
+    let ids =
+        message(address, model, &json!({ "tools": weather(), "tool_choice": { "type": "any" } }));
+    let id = ids.json()["content"][0]["id"].as_str().unwrap().to_owned();
+    assert!(id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
+}
+
 #[test]
 fn tokens_are_counted_as_the_message_has_them() {
     let model = "http-messages-count";
@@ -358,6 +397,13 @@ fn tokens_are_counted_as_the_message_has_them() {
             + usage["cache_read_input_tokens"].as_u64().unwrap();
         assert_eq!(counted.json(), json!({ "input_tokens": read }));
     }
+    // A conversation whose last turn is the assistant's, which goes on with neither tools nor calls.
+    let mut ended = json!({ "model": model, "tools": weather(), "messages": [
+        { "role": "user", "content": "Hello" }, { "role": "assistant", "content": "yo" }] });
+    assert_eq!(send(address, COUNT, &ended.to_string()).status, 200);
+    ended["messages"][1]["content"] =
+        json!([{ "type": "tool_use", "id": "1", "name": "weather", "input": {} }]);
+    assert_eq!(send(address, COUNT, &ended.to_string()).status, 200);
     let wrong = json!({ "model": model, "messages": [], "max_tokens": 1 }).to_string();
     let wrong = send(address, COUNT, &wrong);
     assert_eq!(

@@ -227,7 +227,13 @@ fn responses_are_stored() {
     let several = responded(address, model, &several)["id"].as_str().unwrap().to_owned();
     let page = |query: &str| {
         let page = get(&format!("{several}/input_items?{query}")).json();
-        let text = |item: &Value| item["content"].as_str().unwrap().to_owned();
+        let text = |item: &Value| {
+            assert_eq!(
+                (&item["type"], &item["content"][0]["type"]),
+                (&json!("message"), &json!("input_text"))
+            );
+            item["content"][0]["text"].as_str().unwrap().to_owned()
+        };
         let texts: Vec<String> = page["data"].as_array().unwrap().iter().map(text).collect();
         (texts.concat(), page["has_more"].as_bool().unwrap(), page["last_id"].clone())
     };
@@ -266,7 +272,11 @@ fn responses_are_stored() {
     let deleted = send(address, &format!("DELETE /v1/responses/{id} HTTP/1.1"), "");
     assert_eq!(deleted.json(), json!({ "id": id, "object": "response", "deleted": true }));
     assert_eq!(get(id).status, 404);
-    assert_eq!(respond(address, model, &next).json()["error"]["param"], "previous_response_id");
+    let unknown = respond(address, model, &next);
+    assert_eq!(unknown.status, 400, "{}", unknown.body);
+    let error = unknown.json()["error"].clone();
+    assert_eq!(error["param"], "previous_response_id");
+    assert_eq!(error["code"], "previous_response_not_found");
     let unkept = responded(address, model, &json!({ "store": false }));
     assert_eq!(get(unkept["id"].as_str().unwrap()).status, 404);
 }

@@ -15,7 +15,7 @@ pub(super) fn chat_body(fields: Fields) -> Result<Value, ApiError> {
 }
 
 /// The same for a message whose tokens are counted, which need not say how long the answer may be.
-pub(super) fn chat_body_of_any_length(mut fields: Fields) -> Result<Value, ApiError> {
+fn chat_body_of_any_length(mut fields: Fields) -> Result<Value, ApiError> {
     let mut chat = Map::new();
     let mut messages = Vec::new();
     if let Some(system) = fields.value("system") {
@@ -38,9 +38,11 @@ pub(super) fn chat_body_of_any_length(mut fields: Fields) -> Result<Value, ApiEr
     thinking(&mut fields, &mut chat)?;
     output_config(&mut fields, &mut chat)?;
     let cure = "this server has no such thing; leave it out";
-    for name in ["container", "mcp_servers", "context_management", "speed", "inference_geo"] {
+    for name in ["container", "mcp_servers", "speed", "inference_geo"] {
         fields.only(name, is_empty, cure)?;
     }
+    // What may be left out of a conversation that grows too long: it is read whole.
+    fields.ignore("context_management");
     for name in [
         "stop",
         "continue_final_message",
@@ -64,6 +66,22 @@ pub(super) fn chat_body_of_any_length(mut fields: Fields) -> Result<Value, ApiEr
     let mut rest = fields.into_rest();
     rest.append(&mut chat);
     Ok(rest.into())
+}
+
+/// The body of a message whose tokens are counted. A text of the assistant at the end is the beginning of the answer
+/// only where it can be.
+pub(super) fn counted_body(fields: Fields) -> Result<Value, ApiError> {
+    let mut chat = chat_body_of_any_length(fields)?;
+    let last = chat["messages"].as_array().and_then(|messages| messages.last());
+    let is_text = last.is_some_and(|last| {
+        last["content"] != "" && last["tool_calls"].is_null() && last["reasoning_content"].is_null()
+    });
+    let has_tools = chat["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+    let goes_on = is_text && !has_tools && chat["reasoning_budget"].is_null();
+    if let Some(chat) = chat.as_object_mut().filter(|_| !goes_on) {
+        chat.remove("continue_final_message");
+    }
+    Ok(chat)
 }
 
 /// The error with the name that a field of a chat completion has in a request for a message.
@@ -138,7 +156,13 @@ fn conversation(fields: &mut Fields, messages: &mut Vec<Value>) -> Result<(), Ap
         match role.as_str() {
             Some("user") => user(&place, content, messages)?,
             Some("assistant") => messages.push(assistant(&place, content)?),
-            _ => return Err(wrong(&message.name("role"), "\"user\" or \"assistant\"", &role)),
+            Some("system") => {
+                messages.push(json!({ "role": "system", "content": text(&place, content)? }));
+            }
+            _ => {
+                let wanted = "\"user\", \"assistant\" or \"system\"";
+                return Err(wrong(&message.name("role"), wanted, &role));
+            }
         }
         message.finish()?;
     }
@@ -245,8 +269,16 @@ fn tools(fields: &mut Fields, chat: &mut Map<String, Value>) -> Result<(), ApiEr
             let wanted = "\"custom\": this server runs no tools of its own";
             return Err(wrong(&tool.name("type"), wanted, &kind));
         }
-        tool.ignore("cache_control");
-        tool.ignore("eager_input_streaming");
+        // Hints to a cache, to the search of tools and to a sandbox, which are not here, and examples.
+        for hint in [
+            "cache_control",
+            "eager_input_streaming",
+            "defer_loading",
+            "allowed_callers",
+            "input_examples",
+        ] {
+            tool.ignore(hint);
+        }
         let place = tool.name("input_schema");
         let schema = tool.value("input_schema");
         let schema = schema.ok_or_else(|| ApiError::field(place, "is missing; write a schema"))?;
@@ -293,29 +325,36 @@ fn thinking(fields: &mut Fields, chat: &mut Map<String, Value>) -> Result<(), Ap
             let missing = || ApiError::field(place, "is missing; write how many tokens at most");
             chat.insert("reasoning_budget".to_owned(), json!(budget.ok_or_else(missing)?));
         }
-        Some("adaptive") => {
-            let variables = adaptive_variables(fields)?;
-            chat.insert("chat_template_kwargs".to_owned(), variables);
-        }
+        Some("adaptive") => adaptive_variables(template_variables(fields, chat)?)?,
         _ => {
             let wanted = "\"enabled\" (with `budget_tokens`), \"adaptive\" or \"disabled\"";
             return Err(wrong("thinking.type", wanted, &kind));
         }
     }
-    thinking.only("display", |value| value == "summarized", "the reasoning itself is sent")?;
+    // What is to be shown of it; the reasoning itself is, as the conversation needs it later.
+    thinking.ignore("display");
     thinking.finish()
+}
+
+/// The variables for the chat template, with those of the request.
+fn template_variables<'a>(
+    fields: &mut Fields,
+    chat: &'a mut Map<String, Value>,
+) -> Result<&'a mut Map<String, Value>, ApiError> {
+    const FIELD: &str = "chat_template_kwargs";
+    if let Some(variables) = fields.value(FIELD) {
+        if !variables.is_object() {
+            return Err(wrong(FIELD, "an object of variables", &variables));
+        }
+        chat.insert(FIELD.to_owned(), variables);
+    }
+    let variables = chat.entry(FIELD).or_insert_with(|| json!({})).as_object_mut();
+    variables.ok_or_else(|| ApiError::field(FIELD, "is no object of variables"))
 }
 
 /// The variables of the chat template by which it lets a model think that can do so or not; a template that knows no
 /// such variable stays as it is.
-fn adaptive_variables(fields: &mut Fields) -> Result<Value, ApiError> {
-    let mut variables = match fields.value("chat_template_kwargs") {
-        None => Map::new(),
-        Some(Value::Object(variables)) => variables,
-        Some(value) => {
-            return Err(wrong("chat_template_kwargs", "an object of variables", &value));
-        }
-    };
+fn adaptive_variables(variables: &mut Map<String, Value>) -> Result<(), ApiError> {
     for name in ["enable_thinking", "thinking"] {
         if variables.get(name).is_some_and(|value| value == false) {
             let message = "is false, and `thinking` is \"adaptive\"; leave one out";
@@ -323,15 +362,31 @@ fn adaptive_variables(fields: &mut Fields) -> Result<Value, ApiError> {
         }
         variables.insert(name.to_owned(), json!(true));
     }
-    Ok(variables.into())
+    Ok(())
 }
 
-/// `output_config` and the older `output_format`: a schema of the answer.
+/// `effort`, as the chat template's variable, for templates that know it.
+fn effort(config: &mut Fields) -> Result<Option<&'static str>, ApiError> {
+    let place = config.name("effort");
+    let Some(effort) = config.value("effort") else { return Ok(None) };
+    match effort.as_str() {
+        Some("low") => Ok(Some("low")),
+        Some("medium") => Ok(Some("medium")),
+        // Templates know no more than this.
+        Some("high" | "xhigh" | "max") => Ok(Some("high")),
+        _ => Err(wrong(&place, "\"low\", \"medium\", \"high\", \"xhigh\" or \"max\"", &effort)),
+    }
+}
+
+/// `output_config` and the older `output_format`: a schema of the answer, and how much thought it is worth.
 fn output_config(fields: &mut Fields, chat: &mut Map<String, Value>) -> Result<(), ApiError> {
     let mut format = fields.value("output_format").map(|format| ("output_format", format));
     if let Some(config) = fields.value("output_config") {
         let mut config = Fields::new("output_config", config)?;
-        config.only("effort", |value| value == "high", "write `thinking` with `budget_tokens`")?;
+        if let Some(effort) = effort(&mut config)? {
+            let variables = template_variables(fields, chat)?;
+            variables.entry("reasoning_effort").or_insert_with(|| json!(effort));
+        }
         if let Some(newer) = config.value("format") {
             if format.is_some() {
                 let message =
@@ -387,8 +442,6 @@ mod tests {
         ];
         let read = |body| ChatRequest::read(body, &names(), &Default::default());
         check("MessageRequest", &chat, || read(chat_body(Fields::new("", body.clone())?)?));
-        check("CountTokensRequest", &chat, || {
-            read(chat_body_of_any_length(Fields::new("", body.clone())?)?)
-        });
+        check("CountTokensRequest", &chat, || read(counted_body(Fields::new("", body.clone())?)?));
     }
 }

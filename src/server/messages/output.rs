@@ -11,7 +11,7 @@ use crate::engine::{FinishReason, Protocol, StopReason, Usage};
 use crate::server::api_error::ApiError;
 use crate::server::app::App;
 use crate::server::response::{
-    TypedEvent, TypedWriter, WholeWriter, extend, optional_members, unique_id,
+    TypedEvent, TypedWriter, WholeWriter, call_id, extend, optional_members, unique_id,
 };
 use crate::server::worker::WorkerReply;
 use crate::tools::{MessagePart, MessageReader};
@@ -142,7 +142,7 @@ impl MessageAnswer {
             }
             MessagePart::Call { name, id } => {
                 self.blanks.clear();
-                let id = id.unwrap_or_else(|| unique_id("toolu_"));
+                let id = id.unwrap_or_else(call_id);
                 self.begin(BlockKind::ToolUse { id, name });
             }
             MessagePart::Arguments(text) => self.text(&text),
@@ -190,6 +190,11 @@ impl MessageAnswer {
     /// Ends the open block, if there is one.
     fn end(&mut self) {
         let Some(open) = self.open.take() else { return };
+        if matches!(open.kind, BlockKind::Thinking) {
+            // Clients keep the reasoning for later requests once its signature has come.
+            self.event(json!({ "type": "content_block_delta", "index": self.content.len(),
+                "delta": { "type": "signature_delta", "signature": "" } }));
+        }
         self.event(json!({ "type": "content_block_stop", "index": self.content.len() }));
         self.content.push(open.into_block());
     }

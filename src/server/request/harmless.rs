@@ -17,6 +17,7 @@ pub(crate) fn ignore_harmless(fields: &mut Fields) -> Result<(), ApiError> {
         "prediction",
         "priority",
         "prompt_cache_key",
+        "prompt_cache_options",
         "prompt_cache_retention",
         "request_id",
         "rid",

@@ -85,7 +85,8 @@ fn message(path: String, value: Value) -> Result<Message, ApiError> {
         _ => {}
     }
     let name = fields.name("content");
-    message.content = match fields.value("content") {
+    let refusal = if role == "assistant" { refusal(&mut fields)? } else { None };
+    message.content = match fields.value("content").or(refusal) {
         Some(Value::String(text)) => text,
         Some(Value::Array(parts)) => text_parts(&name, parts, role)?,
         Some(value) => return Err(wrong(&name, "a string or a list of text parts", &value)),
@@ -99,6 +100,11 @@ fn message(path: String, value: Value) -> Result<Message, ApiError> {
     };
     // A hint to a cache, which works by itself here.
     fields.ignore("cache_control");
+    if role == "assistant" {
+        // LiteLLM's place for members of an answer that it does not know, and the sources of an answer.
+        fields.ignore("provider_specific_fields");
+        fields.ignore("annotations");
+    }
     // An answer of ours comes back with these in the next request.
     let none = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
     for field in ["refusal", "audio", "annotations", "function_call", "tool_calls"] {
@@ -106,6 +112,17 @@ fn message(path: String, value: Value) -> Result<Message, ApiError> {
     }
     fields.finish()?;
     Ok(message)
+}
+
+/// What an assistant wrote instead of an answer, in a field of its own.
+fn refusal(fields: &mut Fields) -> Result<Option<Value>, ApiError> {
+    let name = fields.name("refusal");
+    match fields.value("refusal") {
+        None => Ok(None),
+        Some(Value::Array(none)) if none.is_empty() => Ok(None),
+        Some(Value::String(refusal)) => Ok(Some(refusal.into())),
+        Some(value) => Err(wrong(&name, "a string", &value)),
+    }
 }
 
 /// The calls of an assistant, with what templates read of them.
@@ -126,8 +143,9 @@ fn tool_calls(fields: &mut Fields) -> Result<Option<Value>, ApiError> {
         if kind != "function" && kind != "custom" {
             return Err(wrong(&call.name("type"), "\"function\" or \"custom\"", &kind));
         }
-        // As it came in a stream.
+        // As it came in a stream, or from LiteLLM.
         call.ignore("index");
+        call.ignore("provider_specific_fields");
         let key = if kind == "custom" { "custom" } else { "function" };
         let place = call.name(key);
         let inner = call.value(key).ok_or_else(|| missing(place.clone()))?;
@@ -171,6 +189,7 @@ fn called_function(mut function: Fields) -> Result<Value, ApiError> {
     let arguments = function.string("arguments")?.ok_or_else(|| missing(arguments))?;
     // openai-py's `parse` adds it to the call, which then comes back in the next request.
     function.ignore("parsed_arguments");
+    function.ignore("provider_specific_fields");
     function.finish()?;
     Ok(json!({ "name": tool, "arguments": arguments }))
 }
@@ -209,8 +228,9 @@ fn text_parts(path: &str, parts: Vec<Value>, role: &str) -> Result<String, ApiEr
                 return Err(wrong(&fields.name("type"), "\"text\", the only kind of part", &kind));
             }
         };
-        // A hint to a cache, which works by itself here.
+        // Hints to a cache, which works by itself here.
         fields.ignore("cache_control");
+        fields.ignore("prompt_cache_breakpoint");
         let name = fields.name(key);
         let text = fields.string(key)?;
         texts.push(text.ok_or_else(|| ApiError::field(name, "is missing; write a string"))?);

@@ -35,9 +35,7 @@ impl ResponseInput {
         let previous = fields.string("previous_response_id")?;
         if let Some(id) = &previous {
             let found = store.conversation(id);
-            earlier = found.ok_or_else(|| {
-                ApiError::unknown_response(id).renamed(|_| Some("previous_response_id".to_owned()))
-            })?;
+            earlier = found.ok_or_else(|| ApiError::unknown_previous_response(id))?;
         }
         asked.insert("previous_response_id".to_owned(), json!(previous));
         let items = items(&mut fields, store)?;
@@ -172,9 +170,23 @@ fn items(fields: &mut Fields, store: &ResponseStore) -> Result<Vec<Value>, ApiEr
                 _ => "msg_",
             };
             item["id"] = json!(unique_id(prefix));
+            write_out_message(item);
         }
     }
     Ok(items)
+}
+
+/// Writes a message in OpenAI's short form, `{"role": …, "content": "…"}`, as it is stored and listed.
+fn write_out_message(item: &mut Value) {
+    if item["type"].is_null() && item["role"].is_string() {
+        item["type"] = json!("message");
+    }
+    if item["type"] == "message"
+        && let Some(text) = item["content"].as_str()
+    {
+        let kind = if item["role"] == "assistant" { "output_text" } else { "input_text" };
+        item["content"] = json!([{ "type": kind, "text": text }]);
+    }
 }
 
 /// Messages, from items one after the other.
@@ -331,7 +343,9 @@ fn content_text(place: &str, content: Value) -> Result<String, ApiError> {
         };
         let name = part.name("text");
         texts.push(text.ok_or_else(|| ApiError::field(name, "is missing; write a string"))?);
-        for extra in ["annotations", "logprobs", "parsed", "cache_control"] {
+        for extra in
+            ["annotations", "logprobs", "parsed", "cache_control", "prompt_cache_breakpoint"]
+        {
             part.ignore(extra);
         }
         part.finish()?;
