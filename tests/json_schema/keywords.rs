@@ -180,6 +180,13 @@ fn listed_values() {
     check(r#"{"const": 1.0}"#, &["1", "1.0"], &["1.5", "10", "1e0"]);
     check(r#"{"const": 100000000000000000000000000}"#, &["100000000000000000000000000"], &["1"]);
     check(r#"{"const": 1e400}"#, &["1e+400"], &["1e+40"]);
+    // Numbers in exponent form are those of the other alternative.
+    let union = r#"{"anyOf": [{"type": "integer"}, {"type": "number", "minimum": 0.5}]}"#;
+    check(union, &["-3", "0.5", "1.5e+30"], &["-1.5e+30", "1e-05", "0.1"]);
+    let union = r#"{"anyOf": [{"multipleOf": 2}, {"enum": [1e-10]}]}"#;
+    check(union, &["4", "1e-10"], &["3", "1e-09"]);
+    let neither = r#"{"type": "number", "not": {"type": "integer"}}"#;
+    check(neither, &["0.5"], &["1e+30", "3"]);
     check(r#"{"enum": [1, "a"], "type": "string"}"#, &[r#""a""#], &["1"]);
     check(
         r#"{"enum": [{"a": 1}, {"a": "x"}, [1], 5], "type": "object",

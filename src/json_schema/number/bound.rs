@@ -2,7 +2,7 @@
 
 use super::decimal::{Decimal, FIXED_ONLY};
 use super::multiple_of::grid::MultipleGrid;
-use super::numbers::{NumberSet, Numbers};
+use super::numbers::{ExponentForms, NumberSet, Numbers};
 use super::side::BoundSide;
 use crate::regular::{Language, Languages};
 
@@ -67,7 +67,7 @@ impl Numbers {
             language,
             listed,
             may_have_point: true,
-            exponents_are_exact: true,
+            exponents: ExponentForms::Exact,
             formula,
             grid,
         }

@@ -2,7 +2,7 @@
 
 use super::decimal::Decimal;
 use super::number_list::{ListSpellings, NumberLiterals};
-use super::numbers::{NumberSet, Numbers};
+use super::numbers::{ExponentForms, NumberSet, Numbers};
 use crate::error::Result;
 use crate::regular::structure;
 use crate::regular::{ChoiceList, Language, Languages};
@@ -34,9 +34,10 @@ impl Numbers {
     /// alone, and the canonical literals of the others.
     pub(super) fn written_lists(&self, l: &mut Languages, set: NumberSet) -> (Language, Language) {
         let (mut lists, mut others) = (Vec::new(), Vec::new());
+        let has_exponents = set.exponents != ExponentForms::Unknown;
         for part in structure::alternatives(l, set.listed) {
             let list = self.lists.get(&part);
-            match list.and_then(|list| list.written(set.may_have_point, set.exponents_are_exact)) {
+            match list.and_then(|list| list.written(set.may_have_point, has_exponents)) {
                 Some(written) => lists.push(written),
                 None => others.push(part),
             }

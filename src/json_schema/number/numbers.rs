@@ -22,12 +22,23 @@ pub(crate) struct NumberSet {
     pub(crate) listed: Language,
     /// Whether an integer may be written with `.0`; it may not if the schema says `integer`.
     pub(crate) may_have_point: bool,
-    /// Whether `language` says exactly which literals in exponent form belong to it.
-    pub(crate) exponents_are_exact: bool,
+    /// What `language` says of literals in exponent form.
+    pub(crate) exponents: ExponentForms,
     /// The set as a formula, for exponent forms where every spelling counts.
     pub(crate) formula: NumberFormula,
     /// The set as a grid, if it is all multiples of one number between bounds.
     pub(crate) grid: Option<GridId>,
+}
+
+/// What a language of numbers says of literals in exponent form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum ExponentForms {
+    /// Those that it has may not belong to the set.
+    Unknown,
+    /// Those that it has belong to the set, others may, too: no integer has one here.
+    Partial,
+    /// Just those that it has belong to the set.
+    Exact,
 }
 
 /// The index of a grid.
@@ -39,7 +50,7 @@ impl NumberSet {
         language: Language::EMPTY,
         listed: Language::EMPTY,
         may_have_point: false,
-        exponents_are_exact: true,
+        exponents: ExponentForms::Exact,
         formula: NumberFormula::NONE,
         grid: None,
     };
@@ -191,7 +202,7 @@ impl Numbers {
             language,
             listed,
             may_have_point: true,
-            exponents_are_exact: true,
+            exponents: ExponentForms::Exact,
             formula,
             grid,
         }
@@ -213,7 +224,7 @@ impl Numbers {
             language,
             listed,
             may_have_point: false,
-            exponents_are_exact: false,
+            exponents: ExponentForms::Partial,
             formula,
             grid,
         }
@@ -235,7 +246,7 @@ impl Numbers {
             language,
             listed,
             may_have_point,
-            exponents_are_exact: true,
+            exponents: ExponentForms::Exact,
             formula,
             grid: None,
         }
@@ -269,7 +280,12 @@ impl Numbers {
     /// canonical.
     pub(crate) fn written(&self, l: &mut Languages, literals: Language) -> NumberSet {
         let language = l.intersect([literals, self.fixed]);
-        NumberSet { language, may_have_point: true, exponents_are_exact: false, ..NumberSet::NONE }
+        NumberSet {
+            language,
+            may_have_point: true,
+            exponents: ExponentForms::Partial,
+            ..NumberSet::NONE
+        }
     }
 
     pub(crate) fn and(&mut self, l: &mut Languages, a: NumberSet, b: NumberSet) -> NumberSet {
@@ -289,7 +305,7 @@ impl Numbers {
             grid,
             listed: l.union([from_a, from_b]),
             may_have_point: a.may_have_point && b.may_have_point,
-            exponents_are_exact: a.exponents_are_exact && b.exponents_are_exact,
+            exponents: a.exponents.min(b.exponents),
             formula: self.formula(|formulas| formulas.and(a.formula, b.formula)),
         }
     }
@@ -318,7 +334,7 @@ impl Numbers {
             grid,
             listed: l.union([a.listed, b.listed]),
             may_have_point: a.may_have_point || b.may_have_point,
-            exponents_are_exact: full || a.exponents_are_exact && b.exponents_are_exact,
+            exponents: if full { ExponentForms::Exact } else { a.exponents.min(b.exponents) },
             formula: self.formula(|formulas| formulas.or(a.formula, b.formula)),
         }
     }
@@ -328,11 +344,14 @@ impl Numbers {
         let language = l.difference(self.all, literals);
         let listed = Language::EMPTY;
         let formula = self.formula(|formulas| formulas.not(a.formula));
-        let exponents_are_exact = a.exponents_are_exact;
+        let exponents = match a.exponents {
+            ExponentForms::Exact => ExponentForms::Exact,
+            ExponentForms::Partial | ExponentForms::Unknown => ExponentForms::Unknown,
+        };
         let grid = a.grid.filter(|_| a.listed == Language::EMPTY);
         let grid = grid.and_then(|grid| self.grids[grid.0 as usize].not());
         let grid = grid.map(|grid| self.grid(grid));
-        NumberSet { language, listed, may_have_point: true, exponents_are_exact, formula, grid }
+        NumberSet { language, listed, may_have_point: true, exponents, formula, grid }
     }
 
     /// One literal of each number of a set.

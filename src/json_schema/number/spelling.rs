@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::multiple_of::grid::Literals;
-use super::numbers::{NumberSet, Numbers};
+use super::numbers::{ExponentForms, NumberSet, Numbers};
 use crate::error::Result;
 use crate::regular::compact;
 use crate::regular::{Language, Languages};
@@ -33,7 +33,10 @@ impl Numbers {
                 _ => (l.union([free, exponents]), listed),
             };
         }
-        let mut usable = if set.exponents_are_exact { self.all } else { self.fixed };
+        let mut usable = match set.exponents {
+            ExponentForms::Exact | ExponentForms::Partial => self.all,
+            ExponentForms::Unknown => self.fixed,
+        };
         if !set.may_have_point {
             usable = l.difference(usable, self.pointed_integers);
         }

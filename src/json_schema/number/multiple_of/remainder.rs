@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::grid::MultipleGrid;
 use crate::json_schema::number::decimal::Decimal;
+use crate::json_schema::number::numbers::ExponentForms;
 use crate::json_schema::number::{NumberSet, Numbers};
 use crate::regular::Languages;
 use crate::regular::automaton::{Automaton, AutomatonState as State};
@@ -119,7 +120,7 @@ impl Numbers {
         };
         let grid = Some(self.grid(grid));
         let set = NumberSet { formula, grid, ..set };
-        Some(self.and(l, set, NumberSet { exponents_are_exact: false, ..set }))
+        Some(self.and(l, set, NumberSet { exponents: ExponentForms::Partial, ..set }))
     }
 }
 
