@@ -62,6 +62,7 @@ impl Matcher {
                 .with_help("give ceil(V / 32) words for the start and for each token"));
         }
         let mut memory = self.memory.lock();
+        self.constraint.memories.evict(&mut memory);
         let start = (!self.finished).then(|| self.current());
         let mut configurations = vec![start];
         for (index, &DraftToken { token, parent }) in draft.iter().enumerate() {

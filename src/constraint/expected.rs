@@ -90,7 +90,15 @@ pub(super) fn expected_after(
 
 /// The continuations of a configuration.
 pub(super) fn expected(recognizer: &mut Recognizer, at: ConfigId) -> Result<Expected> {
-    let mut expected = Expected { bytes: recognizer.next_bytes(at)?, ..Expected::default() };
+    // Of the bytes that terminals go on with, what was captured may forbid some: an array or an object that an array
+    // of `uniqueItems` has already.
+    let mut bytes = ByteSet::EMPTY;
+    for byte in recognizer.next_bytes(at)?.iter() {
+        if recognizer.read(at, &[byte])?.is_ok() {
+            bytes.insert(byte);
+        }
+    }
+    let mut expected = Expected { bytes, ..Expected::default() };
     let program = &recognizer.program;
     for item in recognizer.items(at) {
         match program.point(item.point) {

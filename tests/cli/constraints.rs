@@ -251,6 +251,14 @@ fn check_reads_well() {
             "1:3: not accepted: `b`, expected `a\":` (at /const); with --property-order any it is accepted",
         ),
         (
+            &[
+                "--schema",
+                r#"{"items": {"items": {"type": "null"}}, "type": "array", "uniqueItems": true}"#,
+            ],
+            "[[null], [null]]",
+            "1:15: not accepted: `]`, expected `,`",
+        ),
+        (
             &["--schema", r#"{"const": "a/"}"#],
             r#""a\/""#,
             "1:3: not accepted: `\\`, expected `/\"` (at /const); with --spelling any it is accepted",

@@ -282,7 +282,8 @@ impl PythonParser<'_> {
                     Pattern::Concat(mut parts) if parts.len() == 1 => parts.swap_remove(0),
                     body => body,
                 };
-                let greedy = matches!(body, Pattern::Repeat { .. });
+                // Laziness makes no difference to a repeat of so many times.
+                let greedy = matches!(body, Pattern::Repeat { greedy, min, max, .. } if greedy || max == Some(min));
                 Pattern::Atomic { body: Box::new(body), greedy, at: mark("an atomic group") }
             }
             GroupKind::Look { behind: false, negated } => {

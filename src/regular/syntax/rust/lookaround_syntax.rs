@@ -191,9 +191,7 @@ impl ExtensionScanner<'_> {
     fn class(&mut self) {
         let mut depth = 1;
         let mut first = true;
-        if self.rest().starts_with('^') {
-            self.at += 1;
-        }
+        self.class_start();
         while depth > 0 {
             let Some(c) = self.rest().chars().next() else { return };
             self.at += c.len_utf8();
@@ -204,9 +202,7 @@ impl ExtensionScanner<'_> {
                 }
                 '[' => {
                     depth += 1;
-                    if self.rest().starts_with('^') {
-                        self.at += 1;
-                    }
+                    self.class_start();
                     first = true;
                     continue;
                 }
@@ -215,6 +211,26 @@ impl ExtensionScanner<'_> {
                 _ => {}
             }
             first = false;
+        }
+    }
+
+    /// Skips what may stand between the bracket that opens a class and its first item.
+    fn class_start(&mut self) {
+        self.class_blanks();
+        if self.rest().starts_with('^') {
+            self.at += 1;
+            self.class_blanks();
+        }
+    }
+
+    /// Skips blanks and comments, which the flag `x` allows in a class, too.
+    fn class_blanks(&mut self) {
+        while self.verbose {
+            match self.rest().chars().next() {
+                Some('#') => self.at += self.rest().find('\n').unwrap_or(self.rest().len()),
+                Some(blank) if blank.is_whitespace() => self.at += blank.len_utf8(),
+                _ => return,
+            }
         }
     }
 
@@ -293,6 +309,9 @@ mod tests {
         assert_eq!(looks("(?:(?x)a )#(?=b)b"), 1);
         assert_eq!(looks("(?x: a )#b*+c"), 1);
         assert_eq!(looks("(?x)(?:a)#(?=b)b"), 0);
+        assert_eq!(looks("(?x)[ ](?=]"), 0);
+        assert_eq!(looks("(?x)[#]\n^ ](?=]"), 0);
+        assert_eq!(looks("[ ](?=b)b"), 1);
     }
 
     #[test]
