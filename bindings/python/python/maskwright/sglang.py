@@ -7,16 +7,16 @@ python -m sglang.launch_server --model-path MODEL --grammar-backend maskwright
 
 SGLang finds `register` by the entry point `sglang.srt.plugins` and has a registry of backends; nothing is patched. JSON
 Schema, regular expressions, EBNF (GBNF, Lark), structural tags, speculative decoding and the thinking of reasoning
-models work as with other backends. Equal requests that arrive together are compiled once. Settings of the compiler are
-the JSON of the environment variable `MASKWRIGHT_SETTINGS`.
+models work as with other backends, but for models whose answers stand in a frame of their own (Inkling), which are
+refused. Equal requests that arrive together are compiled once. Settings of the compiler are the JSON of the environment
+variable `MASKWRIGHT_SETTINGS`; limits of time hold where one process runs the model, since ranks that reach them at
+different times would part.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-from typing import Any, Iterable, List, Optional
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import torch
 from sglang.srt.constrained.base_grammar_backend import BaseGrammarBackend, BaseGrammarObject, InvalidGrammarObject
@@ -25,6 +25,7 @@ from . import fill_masks
 from ._compiler import Compiler
 from ._errors import Error
 from ._native import Constraint
+from ._process_settings import TIME_LIMITS, settings_of_process
 from ._tokenizer import Tokenizer
 from ._torch import apply_bitmask
 
@@ -35,6 +36,9 @@ NAME = "maskwright"
 
 #: Seconds that a request's constraint may take to compile, unless the settings say otherwise.
 _SECONDS_TO_COMPILE = 10.0
+
+#: Grammars that the host keeps. Those it forgets are made again of what the compiler keeps, whose memory is bounded.
+_KEPT_GRAMMARS = 64
 
 
 def register() -> None:
@@ -63,7 +67,8 @@ def make_backend(
                 f"maskwright does not read --{name.replace('_', '-')}; set MASKWRIGHT_SETTINGS instead, "
                 """such as '{"whitespace": "compact"}'"""
             )
-    backend = MaskwrightBackend(tokenizer, vocab_size, eos_token_ids)
+    ranks = server_args.tp_size * server_args.pp_size
+    backend = MaskwrightBackend(tokenizer, vocab_size, eos_token_ids, ranks)
     if not serving.reasoning_parser:
         return backend
     if serving.enable_strict_thinking:
@@ -72,7 +77,24 @@ def make_backend(
     from sglang.srt.parser.reasoning_parser import ReasoningParser
 
     parser = ReasoningParser(model_type=serving.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer)
-    return ReasonerGrammarBackend(backend, parser, tokenizer)
+    if parser.detector.get_answer_frame() is not None:
+        raise Error(
+            f"maskwright does not write the frame around the answers of {serving.reasoning_parser}; "
+            "choose --grammar-backend xgrammar for this model"
+        )
+    made = ReasonerGrammarBackend(backend, parser, tokenizer)
+    made.cache = _RecentGrammars()
+    return made
+
+
+class _RecentGrammars(Dict[Tuple[str, str], BaseGrammarObject]):
+    """The host's cache of grammars, which would keep all of them; this one keeps the last."""
+
+    def __setitem__(self, key: Tuple[str, str], value: BaseGrammarObject) -> None:
+        self.pop(key, None)
+        super().__setitem__(key, value)
+        while len(self) > _KEPT_GRAMMARS:
+            del self[next(iter(self))]
 
 
 def _allocate(rows: int, words: int) -> torch.Tensor:
@@ -175,14 +197,23 @@ class MaskwrightGrammar(BaseGrammarObject):
         apply_bitmask(logits, vocab_mask)
 
 
+class _LateGrammar(InvalidGrammarObject):
+    """A grammar that was not compiled in time. The host keeps nothing of it, and compiles again when it is asked again."""
+
+    def copy(self) -> None:
+        return None
+
+
 class MaskwrightBackend(BaseGrammarBackend):
     """The grammars of one engine. The host compiles in threads and keeps grammars that are ready; the compiler sees to
     those that are not yet."""
 
-    def __init__(self, tokenizer: Any, vocab_size: int, eos_token_ids: Optional[Iterable[int]]) -> None:
+    def __init__(
+        self, tokenizer: Any, vocab_size: int, eos_token_ids: Optional[Iterable[int]], ranks: int = 1
+    ) -> None:
         super().__init__()
-        settings = {"time_limit": _SECONDS_TO_COMPILE, "regex_dialect": "ecma"}
-        settings.update(json.loads(os.environ.get("MASKWRIGHT_SETTINGS", "{}")))
+        self.cache = _RecentGrammars()
+        settings = settings_of_process("MASKWRIGHT_SETTINGS", _SECONDS_TO_COMPILE, is_replicated=ranks > 1)
         stop = sorted(eos_token_ids) if eos_token_ids else None
         self.compiler = Compiler(Tokenizer(tokenizer, width=vocab_size, stop_token_ids=stop), **settings)
         self._failing_token = _failing_token(self.compiler.tokenizer)
@@ -198,7 +229,8 @@ class MaskwrightBackend(BaseGrammarBackend):
         try:
             return MaskwrightGrammar(getattr(self.compiler, kind)(*arguments), self._failing_token)
         except Error as error:
-            return InvalidGrammarObject(str(error))
+            is_late = error.limit in TIME_LIMITS
+            return (_LateGrammar if is_late else InvalidGrammarObject)(str(error))
 
     def dispatch_json(self, key_string: str) -> Any:
         # The host's name for any JSON.

@@ -198,8 +198,9 @@ def _change_beam_search(cls: type, name: str) -> None:
             return original(self, structured_outputs, tokenizer)
         from vllm.v1.structured_output.request import get_structured_output_key
 
-        from .backend import BeamBackend
+        from .backend import BeamBackend, check_fields
 
+        check_fields(structured_outputs)
         structured_outputs._backend = NAME
         width = self.model_config.get_vocab_size()
         backend = BeamBackend(config, tokenizer=tokenizer, vocab_size=width)

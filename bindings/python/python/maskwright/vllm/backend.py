@@ -89,6 +89,20 @@ def check_request(params: Any, model_config: Any, tokenizer: Any) -> None:
         raise VLLMValidationError("structured outputs need a tokenizer; leave out skip_tokenizer_init")
     if wanted._backend not in (None, NAME):
         raise VLLMValidationError(f"the request asks for the backend `{wanted._backend}`, the engine has `{NAME}`")
+    check_fields(wanted)
+    wanted._backend = NAME
+    compiler = compiler_of(tokenizer, model_config.get_vocab_size())
+    try:
+        kind, spec = get_structured_output_key(wanted)
+        compile_request(compiler, kind, spec, params.all_stop_token_ids)
+    except (Error, ValueError, TypeError) as error:
+        raise VLLMValidationError(str(error), parameter="structured_outputs") from error
+
+
+def check_fields(wanted: Any) -> None:
+    """Refuses what the engine would not heed, or not read."""
+    # One kind of constraint alone: the engine's process reads them so, and would end on two.
+    wanted.__post_init__()
     if wanted.json_object is False:
         raise VLLMValidationError("json_object is true or left out")
     for name in ("whitespace_pattern", "disable_any_whitespace", "disable_additional_properties"):
@@ -100,13 +114,6 @@ def check_request(params: Any, model_config: Any, tokenizer: Any) -> None:
             )
     check_json_nesting(wanted.json)
     check_json_nesting(wanted.structural_tag, structural_tag=True)
-    wanted._backend = NAME
-    compiler = compiler_of(tokenizer, model_config.get_vocab_size())
-    try:
-        kind, spec = get_structured_output_key(wanted)
-        compile_request(compiler, kind, spec, params.all_stop_token_ids)
-    except (Error, ValueError, TypeError) as error:
-        raise VLLMValidationError(str(error), parameter="structured_outputs") from error
 
 
 class MaskwrightGrammar(StructuredOutputGrammar):
@@ -188,7 +195,9 @@ class MaskwrightBackend(StructuredOutputBackend):
     grammar: ClassVar[Type[MaskwrightGrammar]] = ScheduledGrammar
 
     def __post_init__(self) -> None:
-        self._compiler = compiler_of(self.tokenizer, self.vocab_size)
+        # Such an engine has a scheduler in each rank.
+        launcher = self.vllm_config.parallel_config.distributed_executor_backend
+        self._compiler = compiler_of(self.tokenizer, self.vocab_size, launcher == "external_launcher")
 
     def compile_grammar(
         self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: Optional[Set[int]] = None
@@ -196,8 +205,8 @@ class MaskwrightBackend(StructuredOutputBackend):
         return self.grammar(compile_request(self._compiler, request_type, grammar_spec, stop_token_ids))
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
-        pinned = torch.cuda.is_available()
-        return torch.full((max_num_seqs, self._compiler.tokenizer.words), -1, dtype=torch.int32, pin_memory=pinned)
+        # Not pinned: that would make a context on the device, and the host copies the rows before they go there.
+        return torch.full((max_num_seqs, self._compiler.tokenizer.words), -1, dtype=torch.int32)
 
     def destroy(self) -> None:
         self._compiler.clear_cache()

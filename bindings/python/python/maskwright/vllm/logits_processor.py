@@ -88,6 +88,8 @@ class MaskwrightLogitsProcessor(LogitsProcessor):
     def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
         self._config = vllm_config.model_config
         self._width = self._config.get_vocab_size()
+        # Each rank masks and samples for itself.
+        self._is_replicated = vllm_config.parallel_config.world_size > 1
         self._words = (self._width + 31) // 32
         self._rows: Dict[int, _Row] = {}
         self._bitmask: Optional[torch.Tensor] = None
@@ -124,7 +126,7 @@ class MaskwrightLogitsProcessor(LogitsProcessor):
     def _compiler(self) -> Compiler:
         from vllm.tokenizers import cached_tokenizer_from_config
 
-        return compiler_of(cached_tokenizer_from_config(self._config), self._width)
+        return compiler_of(cached_tokenizer_from_config(self._config), self._width, self._is_replicated)
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
         rows, live = [], []

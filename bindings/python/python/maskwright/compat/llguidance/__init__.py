@@ -10,6 +10,7 @@ What means something else here:
 | `whitespace_flexible` (on unless a schema says otherwise): any number of blanks | the five usual styles of whitespace; `x-guidance` and `overrides` mean what they mean there |
 | keywords that it does not know are refused (`lenient` drops them) | enforced, or refused |
 | `stop_reason` has nine values | `NotStopped`, `NoExtension`, `EndOfSentence`, `InternalError` |
+| an end token after a text that nothing can follow is no step: `rollback(1)` takes back the token before it | a step as any other |
 | `LLParserLimits` | accepted where all are left out; limits are settings of `maskwright.Compiler` |
 
 A matcher never raises for a bad grammar, a refused token or a limit: it goes into an error state, as there, in which masks
@@ -298,9 +299,12 @@ class LLMatcher:
             return "InternalError"
         if self._matcher.is_terminated:
             return "EndOfSentence"
-        if self._matcher.is_accepting and self._matcher.expected() == "the end":
-            return "NoExtension"
-        return "NotStopped"
+        try:
+            is_at_end = self._matcher.is_accepting and self._matcher.expected() == "the end"
+        except Error as failure:
+            self._fail(failure)
+            return "InternalError"
+        return "NoExtension" if is_at_end else "NotStopped"
 
     def rollback(self, num_tokens: int) -> bool:
         if self._error:
@@ -315,10 +319,18 @@ class LLMatcher:
         return not self._error and self.rollback(self._matcher.steps)
 
     def compute_ff_bytes(self) -> bytes:
-        return b"" if self._error else self._matcher.forced_bytes()
+        try:
+            return b"" if self._error else self._matcher.forced_bytes()
+        except Error as failure:
+            self._fail(failure)
+            return b""
 
     def compute_ff_tokens(self) -> List[int]:
-        return [] if self._error else self._matcher.forced_tokens(self._tokenizer.tokenize_bytes)
+        try:
+            return [] if self._error else self._matcher.forced_tokens(self._tokenizer.tokenize_bytes)
+        except Error as failure:
+            self._fail(failure)
+            return []
 
     def try_consume_tokens(self, tokens: List[int]) -> int:
         taken = self.validate_tokens(tokens)
@@ -340,7 +352,10 @@ class LLMatcher:
         taken = self.try_consume_tokens(sampled_tokens)
         if taken < len(sampled_tokens) and not self._error:
             token = sampled_tokens[taken]
-            self._error = f"token {token} doesn't satisfy the grammar; {self._matcher.expected()} may come"
+            try:
+                self._error = f"token {token} doesn't satisfy the grammar; {self._matcher.expected()} may come"
+            except Error as failure:
+                self._fail(failure)
         return not self._error
 
     def validate_tokens(self, tokens: List[int]) -> int:

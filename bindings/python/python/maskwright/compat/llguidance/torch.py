@@ -27,7 +27,12 @@ __all__ = [
 def allocate_token_bitmask(batch_size: int, vocab_size: int) -> torch.Tensor:
     """A bitmask that allows everything, pinned where there is a GPU."""
     shape = get_bitmask_shape(batch_size, vocab_size)
-    return torch.full(shape, -1, dtype=torch.int32, pin_memory=torch.cuda.is_available())
+    if torch.cuda.is_available():
+        try:
+            return torch.full(shape, -1, dtype=torch.int32, pin_memory=True)
+        except RuntimeError:
+            pass  # no context on the device, or no memory to pin
+    return torch.full(shape, -1, dtype=torch.int32)
 
 
 def apply_token_bitmask_inplace(logits: torch.Tensor, mask: torch.Tensor) -> None:

@@ -14,9 +14,12 @@ What means something else here:
 | `any_order=False`: properties in the order of the schema, later ones may follow unnamed ones | in the order of the schema |
 | `Grammar` is a tree of rules with a text of its own (`str(grammar)`) | the source that it was made from |
 | `serialize_json` is compiled data | the source and its settings, compiled again when read |
+| after the stop token `fill_next_token_bitmask` and `find_jump_forward_string` raise | the mask allows the stop tokens, and nothing is forced |
+| `TokenizerInfo.decoded_vocab` is as long as the vocabulary that was given | as long as `vocab_size` |
 
 Not here: `Grammar.concat`; `Grammar.union` of structural tags and of grammars with settings that their formula cannot tell;
-`compile_lark(named_grammars=…)` of anything but Lark and JSON Schemas; the classes of `structural_tag` (formats are `dict`s,
+`compile_lark(named_grammars=…)` of anything but Lark and JSON Schemas; `from_huggingface` of tokenizers without a
+`tokenizer.json` (slow ones of SentencePiece and tiktoken); the classes of `structural_tag` (formats are `dict`s,
 or XGrammar's own objects; `StructuralTag` holds one); `get_captures(deduplicate=False)`; `max_recursion_depth` and relatives (nesting has no depth that
 crashes); `testing`, `get_serialization_version`; `get_model_structural_tag` and relatives (tools: `maskwright.Compiler.tools`).
 """
@@ -352,6 +355,8 @@ class GrammarMatcher:
         constraint = compiled_grammar.constraint
         stop = token_ids(override_stop_tokens)
         if stop is not None:
+            if not stop:
+                raise XGrammarError("The override_stop_tokens should not be empty")
             with raising(XGrammarError):
                 constraint = compiled_grammar._compiler.load(constraint.spec, stop_token_ids=stop)
         self._matcher = constraint.matcher()

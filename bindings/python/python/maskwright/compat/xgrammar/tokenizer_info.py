@@ -210,8 +210,12 @@ def token_ids(ids: Union[int, Sequence[int], None]) -> Optional[List[int]]:
 
 
 #: Tokens that XGrammar takes for the end where no stop tokens are given, and other special ones.
-_ENDS = (b"</s>", b"<eos>", b"<|eos|>", b"<|endoftext|>", b"<|eot_id|>", b"<|end_of_text|>", b"<|im_end|>", b"<eos_token>")
-_SPECIAL = (*_ENDS, b"<s>", b"<bos>", b"<pad>", b"<unk>", b"<|begin_of_text|>", b"<|im_start|>")
+_ENDS = (b"</s>", b"<eos>", b"<|eos|>", b"<|endoftext|>", b"<|eot_id|>", b"<|end_of_text|>", b"<end_of_turn>")
+_SPECIAL = (
+    *_ENDS,
+    *(b"<s>", b"<bos>", b"<pad>", b"<unk>", b"<|begin_of_text|>", b"<|im_start|>", b"<|im_end|>", b"<eos_token>"),
+    b"<start_of_turn>",
+)
 
 
 def _byte_level_letters() -> dict:

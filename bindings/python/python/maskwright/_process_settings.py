@@ -1,0 +1,34 @@
+"""Settings of the compiler of a serving process, which its operator gives in an environment variable."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict
+
+from ._errors import error
+
+#: The limits that a clock decides.
+TIME_LIMITS = ("time_per_constraint", "time_per_mask")
+
+
+def settings_of_process(variable: str, time_limit: float, is_replicated: bool) -> Dict[str, Any]:
+    """The settings for `Compiler`: those of the environment variable over the defaults of a server.
+
+    Several processes that each compile the same constraint for the same text (`is_replicated`) may reach a limit of
+    time in one of them and not in the others, which would then wait for it; these have no such limit.
+    """
+    settings = json.loads(os.environ.get(variable, "{}"))
+    # Patterns mean what they mean in JSON Schema, as in the library's own server.
+    settings.setdefault("regex_dialect", "ecma")
+    limits = settings.get("limits") or {}
+    named = [name for name in ("time_limit", *TIME_LIMITS) if (settings.get(name) or limits.get(name)) is not None]
+    if not is_replicated:
+        return settings if "time_limit" in settings or TIME_LIMITS[0] in limits else {"time_limit": time_limit, **settings}
+    if named:
+        raise error(
+            f"`{named[0]}` in {variable} would part the ranks of this engine, each of which compiles for itself",
+            "leave it out where several ranks run one model",
+        )
+    settings.pop("time_limit", None)
+    return {**settings, "limits": {**limits, **dict.fromkeys(TIME_LIMITS)}}
