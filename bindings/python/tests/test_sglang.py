@@ -1,6 +1,7 @@
 """The backend of SGLang at unit level: registry, kinds of grammars, batches, rollback, drafts, many requests at once."""
 
 import concurrent.futures
+import json
 import types
 
 import pytest
@@ -24,6 +25,10 @@ def backend(shared):
     return ours.MaskwrightBackend(tokenizer, 50304, {50256})
 
 
+#: An engine of one process.
+ONE = types.SimpleNamespace(tp_size=1, pp_size=1)
+
+
 def follow(grammar, backend, text):
     for token in backend.compiler.tokenizer.encode(text):
         grammar.accept_token(token)
@@ -38,15 +43,18 @@ def test_reasoning_is_the_host_s(backend, shared, monkeypatch, parser):
     monkeypatch.setattr(runtime_context, "get_serving", lambda: serving)
     file = str(shared / "tokenizers/gpt2/tokenizer.json")
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=file, eos_token="<|endoftext|>")
-    made = ours.make_backend(None, tokenizer, 50304, {50256})
+    made = ours.make_backend(ONE, tokenizer, 50304, {50256})
     assert isinstance(made, ReasonerGrammarBackend if parser else ours.MaskwrightBackend)
     if parser:
         serving.enable_strict_thinking = True
         with pytest.raises(ValueError, match="strict thinking"):
-            ours.make_backend(None, tokenizer, 50304, {50256})
+            ours.make_backend(ONE, tokenizer, 50304, {50256})
+        serving.enable_strict_thinking, serving.reasoning_parser = False, "inkling"
+        with pytest.raises(ValueError, match="frame around the answers of inkling"):
+            ours.make_backend(ONE, tokenizer, 50304, {50256})
     serving.constrained_json_disable_any_whitespace = True
     with pytest.raises(ValueError, match="--constrained-json-disable-any-whitespace"):
-        ours.make_backend(None, tokenizer, 50304, {50256})
+        ours.make_backend(ONE, tokenizer, 50304, {50256})
 
 
 def test_thoughts_are_free(shared, monkeypatch):
@@ -57,7 +65,7 @@ def test_thoughts_are_free(shared, monkeypatch):
     monkeypatch.setattr(runtime_context, "get_serving", lambda: serving)
     file = str(shared / "tokenizers/gpt2/tokenizer.json")
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=file, eos_token="<|endoftext|>")
-    made = ours.make_backend(None, tokenizer, 50304, {50256})
+    made = ours.make_backend(ONE, tokenizer, 50304, {50256})
     value, _ = made.get_cached_or_future_value(("regex", "ab"), True)
     grammar = value.result()
     grammar.maybe_init_reasoning(True)
@@ -151,6 +159,32 @@ def test_equal_requests_are_compiled_once(backend):
     after = backend.compiler.cache_info
     assert after[3] - before[3] == 1 and after[2] - before[2] == 7
     assert len({id(grammar.matcher) for grammar in grammars}) == 8
+
+
+def test_what_came_too_late_is_tried_again(backend, monkeypatch):
+    """The host keeps refusals, but not those for want of time; of grammars it keeps the last."""
+    monkeypatch.setenv("MASKWRIGHT_SETTINGS", '{"time_limit": 0}')
+    hurried = ours.MaskwrightBackend(backend.compiler.tokenizer, 50304, {50256})
+    late = hurried.dispatch_regex("a{3,90}b|" * 50)
+    assert isinstance(late, host.InvalidGrammarObject) and "time_per_constraint" in late.error_message
+    hurried.set_cache(("regex", "late"), late.copy())
+    assert isinstance(hurried.get_cached_or_future_value(("regex", "late"), False)[0], concurrent.futures.Future)
+    wrong = backend.dispatch_regex("(")
+    assert wrong.copy() is wrong
+    for number in range(200):
+        hurried.set_cache(("regex", str(number)), wrong)
+    assert len(hurried.cache) == 64 and ("regex", "199") in hurried.cache
+
+
+def test_ranks_have_no_clock(backend, monkeypatch):
+    """Each of them compiles for itself."""
+    tokenizer = backend.compiler.tokenizer
+    limits = json.loads(ours.MaskwrightBackend(tokenizer, 50304, {50256}, 4).compiler.regex("a").spec)["settings"]["limits"]
+    assert limits["time_per_constraint"] is None and limits["time_per_mask"] is None
+    monkeypatch.setenv("MASKWRIGHT_SETTINGS", '{"limits": {"time_per_mask": 3}}')
+    ours.MaskwrightBackend(tokenizer, 50304, {50256}, 1)
+    with pytest.raises(ValueError, match="`time_per_mask` in MASKWRIGHT_SETTINGS would part the ranks"):
+        ours.MaskwrightBackend(tokenizer, 50304, {50256}, 4)
 
 
 def test_a_limit_is_of_its_request(backend):

@@ -113,7 +113,10 @@ def test_stop_tokens_of_a_request(engine):
 
 
 def test_bad_constraints_are_of_their_request(engine):
+    both = Outputs(choice=CHOICES)
+    both.json_object = True
     for bad, message in [
+        (both, "only use one kind"),
         (Outputs(json={"type": "strin"}), "/type"),
         (Outputs(json={"allOf": [{"type": "null"}, {"type": "string"}]}), "no "),
         (Outputs(regex="("), ""),
@@ -173,6 +176,9 @@ def test_a_limit_in_the_logits_processor():
 
 @pytest.mark.skipif(SPECULATION, reason="vLLM has no beams with drafts")
 def test_beams(engine):
+    wrong = Outputs(choice=CHOICES, whitespace_pattern=" ?")
+    with pytest.raises(VLLMValidationError, match="`whitespace_pattern` is not for the backend"):
+        engine.beam_search([{"prompt": PROMPT}], BeamSearchParams(beam_width=2, max_tokens=4, structured_outputs=wrong))
     params = BeamSearchParams(beam_width=3, max_tokens=14, structured_outputs=Outputs(choice=CHOICES))
     (output,) = engine.beam_search([{"prompt": PROMPT}], params)
     found = [engine.get_tokenizer().decode(sequence.tokens) for sequence in output.sequences]
