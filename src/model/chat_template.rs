@@ -388,10 +388,9 @@ impl ChatTemplate {
                     | JinjaErrorKind::UnknownFunction
                     | JinjaErrorKind::UnknownTest
             ) {
-                let message = format!("the chat template asks for {}", line(&error));
-                return Error::new(ErrorKind::Request, message).with_help(
-                    "Jinja2 may know it, this engine does not; write the template without it",
-                );
+                let message = format!("the chat template does not run here: {}", line(&error));
+                return Error::new(ErrorKind::Request, message)
+                    .with_help("write the template without it, though Jinja2 may know it");
             }
             Error::new(ErrorKind::Request, format!("the chat template refuses: {}", line(&error)))
                 .with_help(

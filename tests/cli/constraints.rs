@@ -256,7 +256,7 @@ fn check_reads_well() {
                 r#"{"items": {"items": {"type": "null"}}, "type": "array", "uniqueItems": true}"#,
             ],
             "[[null], [null]]",
-            "1:15: not accepted: `]`, expected `,`",
+            "1:15: not accepted: `]`, expected `, null` (at /items/items)",
         ),
         (
             &["--schema", r#"{"const": "a/"}"#],

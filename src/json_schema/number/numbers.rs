@@ -22,7 +22,7 @@ pub(crate) struct NumberSet {
     pub(crate) listed: Language,
     /// Whether an integer may be written with `.0`; it may not if the schema says `integer`.
     pub(crate) may_have_point: bool,
-    /// What `language` says of literals in exponent form.
+    /// Whether `language` tells which literals in exponent form belong to it.
     pub(crate) exponents: ExponentForms,
     /// The set as a formula, for exponent forms where every spelling counts.
     pub(crate) formula: NumberFormula,
@@ -30,7 +30,7 @@ pub(crate) struct NumberSet {
     pub(crate) grid: Option<GridId>,
 }
 
-/// What a language of numbers says of literals in exponent form.
+/// The knowledge that a language of numbers has of literals in exponent form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum ExponentForms {
     /// Those that it has may not belong to the set.

@@ -114,7 +114,7 @@ fn message(path: String, value: Value) -> Result<Message, ApiError> {
     Ok(message)
 }
 
-/// What an assistant wrote instead of an answer, in a field of its own.
+/// The refusal that an assistant wrote instead of an answer, in a field of its own.
 fn refusal(fields: &mut Fields) -> Result<Option<Value>, ApiError> {
     let name = fields.name("refusal");
     match fields.value("refusal") {

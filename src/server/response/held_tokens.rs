@@ -1,4 +1,4 @@
-//! What an answer tells of tokens, until their text is sent.
+//! Reports of tokens that wait until their text is sent.
 
 use std::collections::VecDeque;
 
