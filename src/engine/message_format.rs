@@ -64,7 +64,8 @@ impl MessageFormats {
     pub fn tool_format(&self, engine: &Engine) -> Result<ToolFormat> {
         let shown = || {
             let template = engine.model().chat_template().ok()?;
-            ToolFormat::of_template(template.text())
+            // One that reads no tools has them told in words, which ask for plain JSON.
+            template.reads_tools().then(|| ToolFormat::of_template(template.text()))?
         };
         match self.tools.clone().or_else(shown) {
             Some(format) => Ok(format),

@@ -205,6 +205,11 @@ impl ChatTemplate {
         &self.text
     }
 
+    /// Whether one of the templates tells of tools; if not, they are told in the text of a message.
+    pub(crate) fn reads_tools(&self) -> bool {
+        self.reads_tools
+    }
+
     /// The text of the template for conversations without tools.
     #[cfg(feature = "server")]
     pub(crate) fn default_text(&self) -> String {

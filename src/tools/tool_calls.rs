@@ -148,7 +148,7 @@ impl ToolCalls {
             Some(Answer::Schema(schema)) => Some(writer.schema("the answer", schema, options)?),
         };
         let body = match &self.choice {
-            ToolChoice::None => writer.answer()?,
+            ToolChoice::None => writer.answer(false)?,
             choice => {
                 let called = |tool: &&Tool| match (choice, &self.allowed) {
                     (ToolChoice::Named(name), _) => tool.name() == name,
@@ -251,6 +251,13 @@ impl<'a> MessageGrammar<'a> {
         text.filter(|text| !self.names.is_in(text))
     }
 
+    /// The text with which a block of calls begins, whatever is called.
+    fn call_head(&self) -> String {
+        let pieces = self.format.open.iter().chain(&self.format.call);
+        let texts = pieces.map_while(|piece| pieces::text(piece, self.vocabulary));
+        texts.take_while(|text| !self.names.is_in(text)).collect()
+    }
+
     /// One call of one of the tools.
     fn call(&mut self, pieces: &[Piece], tools: &[NamedRule<'_>]) -> NodeId {
         let mut alternatives = Vec::new();
@@ -301,8 +308,8 @@ impl<'a> MessageGrammar<'a> {
         self.builder.sequence([open, first, more, close])
     }
 
-    /// A message without calls.
-    fn answer(&mut self) -> Result<NodeId> {
+    /// A message without calls; `beside_calls` if it may have some instead.
+    fn answer(&mut self, beside_calls: bool) -> Result<NodeId> {
         let format = self.format;
         if !format.answer.is_empty() {
             let slots = Slots { answer: self.answer, ..Slots::of(self.vocabulary, self.names) };
@@ -311,7 +318,7 @@ impl<'a> MessageGrammar<'a> {
         if let Some(answer) = self.answer {
             return Ok(self.builder.call(answer));
         }
-        let trigger = self.trigger_text();
+        let (trigger, call_head) = (self.trigger_text(), self.call_head());
         let languages = self.builder.languages();
         let text = any_text(languages, &Utf8);
         let language = match (trigger, format.text) {
@@ -320,8 +327,10 @@ impl<'a> MessageGrammar<'a> {
                 Triggers::new(languages, &[trigger.to_owned()], &[])?.free
             }
             (Some(trigger), TextPlacement::Instead) => {
-                let trigger = languages.literal(trigger.as_bytes());
-                let begins = languages.concat([trigger, text]);
+                // Where no calls may come, a text may have their first letter, as JSON has.
+                let head = if beside_calls { trigger.to_owned() } else { call_head };
+                let head = languages.literal(head.as_bytes());
+                let begins = languages.concat([head, text]);
                 languages.difference(text, begins)
             }
         };
@@ -333,11 +342,11 @@ impl<'a> MessageGrammar<'a> {
     fn text_or_calls(&mut self, tools: &[NamedRule<'_>], single: bool) -> Result<NodeId> {
         let place = if self.answer.is_some() { TextPlacement::Instead } else { self.format.text };
         if place == TextPlacement::Instead {
-            let (calls, answer) = (self.calls(tools, single), self.answer()?);
+            let (calls, answer) = (self.calls(tools, single), self.answer(true)?);
             return Ok(self.builder.choice([answer, calls]));
         }
         let tag = self.text_and_block(tools, single, place)?;
-        let free = self.answer()?;
+        let free = self.answer(true)?;
         if single || place == TextPlacement::Before {
             return Ok(self.builder.choice([tag, free]));
         }

@@ -19,7 +19,8 @@ use crate::json_schema::Style;
 /// Format in which a family of models writes text and tool calls.
 ///
 /// Members of a description: `name`, `aliases` (names that other engines have for it), `source` (the
-/// document that it is taken from), `marks` (texts that chat templates of the family hold), `text`
+/// document that it is taken from), `marks` (texts that chat templates of the family hold, all of them),
+/// `other_marks` (those that others of its templates hold instead), `text`
 /// (`around`, `before` or `instead` of calls), `single` (at most one call), and lists of pieces:
 /// `preamble`, `answer`, `lead`, `open`, `call`, `between`, `close`. A piece is a text (in which names
 /// of special tokens are those tokens), `{"token": …}`, `{"tag": …}`, `{"slot": …}`, `{"id": […]}`
@@ -38,6 +39,9 @@ pub struct ToolFormat {
     source: String,
     /// Texts that a chat template of the family holds, all of them; none if no template shows it.
     marks: Vec<String>,
+    /// Those that others of its templates hold instead.
+    #[serde(default)]
+    other_marks: Vec<String>,
     pub(super) text: TextPlacement,
     /// Whether a message holds one call at most.
     #[serde(default)]
@@ -218,11 +222,16 @@ impl ToolFormat {
     /// The format that a chat template writes: the one whose marks it holds, all of them; of several,
     /// the one whose marks are longest together. `None` if it shows none.
     pub fn of_template(template: &str) -> Option<Self> {
-        let shown = |format: &Self| {
-            !format.marks.is_empty() && format.marks.iter().all(|mark| template.contains(mark))
+        let shown = |marks: &&Vec<String>| {
+            !marks.is_empty() && marks.iter().all(|mark| template.contains(mark))
         };
-        let length = |format: &Self| format.marks.iter().map(String::len).sum::<usize>();
-        Self::known().ok()?.into_iter().filter(shown).max_by_key(length)
+        let length = |format: &Self| {
+            let shown = [&format.marks, &format.other_marks].into_iter().filter(shown);
+            shown.map(|marks| marks.iter().map(String::len).sum::<usize>()).max()
+        };
+        let known = Self::known().ok()?.into_iter();
+        let shown = known.filter_map(|format| length(&format).map(|length| (length, format)));
+        shown.max_by_key(|(length, _)| *length).map(|(_, format)| format)
     }
 
     /// Name of the format.

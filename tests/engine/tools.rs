@@ -146,6 +146,21 @@ fn calls_in_every_format() {
     }
 }
 
+/// Without calls an answer may begin as JSON does; a word of code is no call.
+#[test]
+fn text_may_begin_like_a_call() {
+    for (format, choice, text) in [
+        ("llama3", ToolChoice::None, "{\"answer\": 1}"),
+        ("json", ToolChoice::None, "[1]"),
+        ("functools", ToolChoice::None, "from functools import cache"),
+        ("functools", ToolChoice::Auto, "from functools import cache"),
+    ] {
+        let calls = ToolCalls::new(tools(), ToolFormat::named(format).unwrap());
+        let constraint = calls.with_choice(choice).compile(&compiler()).unwrap();
+        assert!(accepts(&constraint, text), "{format}");
+    }
+}
+
 /// Arguments in a style have the types that the schema gives them by the compiler's documents.
 #[test]
 fn styled_arguments_are_read_by_the_compiler_s_options() {
