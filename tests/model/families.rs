@@ -6,10 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use maskwright::Error;
-use maskwright::model::{Chunk, LogitRows, Model, ModelOptions, ModelSource, RotaryFactors};
+use maskwright::model::{Chunk, DType, LogitRows, Model, ModelOptions, ModelSource, RotaryFactors};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::batch::{assert_batches_are_as_alone, assert_trees_are_as_paths};
 use crate::model_support::{Tensors, write_model};
@@ -236,4 +236,44 @@ fn a_tie_that_the_file_does_not_state_gives_way_to_a_head() {
     case.value["config"]["tie_word_embeddings"] = serde_json::json!(true);
     let error = case.load("assumed-tie").unwrap_err().to_string();
     assert!(error.contains("which config.json ties"), "{error}");
+}
+
+/// The library writes as many digits as the greatest index of a layer has.
+#[test]
+fn layers_have_their_own_settings_by_padded_indices() {
+    let mut case = case("gemma4-per-layer-config");
+    let of_layers = case.value["config"]["per_layer_config"].as_object().unwrap();
+    let padded = of_layers.iter().map(|(key, value)| (format!("0{key}"), value.clone()));
+    case.value["config"]["per_layer_config"] = Value::Object(padded.collect());
+    let worst = case.worst(&case.load("padded").unwrap());
+    assert!(worst < 1e-4, "{worst}");
+    case.value["config"]["per_layer_config"]["7"] = json!({ "head_dim": 8 });
+    let error = case.load("no-layer").unwrap_err();
+    assert!(error.to_string().contains("`7` is no layer"), "{error}");
+}
+
+/// Those of published models differ by less than 16 bits tell apart.
+#[test]
+fn biases_of_experts_keep_their_digits() {
+    let case = case("glm4_moe");
+    let logits = |test: &str, bias: fn(usize) -> f32| {
+        let mut tensors = case.tensors();
+        for (_, (_, numbers)) in
+            tensors.iter_mut().filter(|(name, _)| name.ends_with("score_correction_bias"))
+        {
+            numbers.iter_mut().enumerate().for_each(|(expert, number)| *number = bias(expert));
+        }
+        let folder = write_model(test, &case.value["config"], &tensors, "F32", 1);
+        let source = ModelSource::Folder(folder);
+        let options = ModelOptions { source, dtype: DType::BF16, ..ModelOptions::default() };
+        let model = Model::load(&options).unwrap();
+        let tokens = case.tokens();
+        let mut cache = model.new_cache_for(tokens.len()).unwrap();
+        model.forward(&tokens, &mut cache).unwrap().to_vec().unwrap()
+    };
+    let far = logits("far-biases", |expert| if expert < 2 { 7.0 } else { 0.0 });
+    let near = logits("near-biases", |expert| if expert < 2 { 7.01 } else { 7.0 });
+    let equal = logits("equal-biases", |_| 7.0);
+    assert_ne!(near, equal);
+    assert_ne!(far, equal);
 }

@@ -151,6 +151,17 @@ impl Weights {
             .map_err(candle_error)
     }
 
+    /// The numbers of the tensor of this name, which must have this shape, as they are in the file, whatever the model's
+    /// dtype.
+    pub(crate) fn numbers(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+        let tensor = self.stored(name, shape)?;
+        tensor
+            .numbers
+            .to_tensor(shape, &Device::Cpu)
+            .and_then(|tensor| tensor.to_dtype(DType::F32)?.flatten_all()?.to_vec1())
+            .map_err(candle_error)
+    }
+
     /// The matrix of this name, (out, in): quantised as in the file where it is and the model runs on
     /// the CPU, in the model's dtype otherwise.
     pub(crate) fn matrix(&self, name: &str, shape: [usize; 2]) -> Result<MatrixData<'_>> {

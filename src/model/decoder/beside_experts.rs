@@ -36,7 +36,7 @@ impl GatedBesideExperts {
         let root = (hidden as f64).powf(-0.5) as f32;
         let count = experts.config.count;
         let of_experts = format!("{layer}.router.per_expert_scale");
-        let scales = Some(Vector::load(weights, &of_experts, count)?);
+        let scales = Some(weights.numbers(&of_experts, &[count])?);
         Ok(Self {
             gated,
             after_gated: load("post_feedforward_layernorm_1")?,

@@ -31,9 +31,9 @@ pub(super) struct Experts {
     /// The expert that every row has, and the layer whose sigmoid is its weight.
     pub(super) shared: Option<(Gated, Option<Linear>)>,
     /// A factor of the weight of each expert.
-    pub(super) scales: Option<Vector>,
+    pub(super) scales: Option<Vec<f32>>,
     /// The bias of each expert's score for the choice: see [`BiasedRouting`].
-    pub(super) score_bias: Option<Vector>,
+    pub(super) score_bias: Option<Vec<f32>>,
 }
 
 impl Experts {
@@ -80,7 +80,6 @@ impl Experts {
         if let (ExpertWeighting::BiasedTopK(routing), Some(score_bias)) =
             (&self.config.weighting, &self.score_bias)
         {
-            let score_bias = score_bias.numbers().unwrap_or_default();
             return biased_routing::choose(routing, score_bias, scores, self.config.chosen);
         }
         let mut order: Vec<usize> = (0..scores.len()).collect();
@@ -95,8 +94,7 @@ impl Experts {
                 chosen.iter().map(|&expert| power(expert)).sum()
             }
         };
-        let scales = self.scales.as_ref().and_then(|scales| scales.numbers().ok());
-        let scale = |expert: usize| scales.map_or(1.0, |scales| scales[expert]);
+        let scale = |expert: usize| self.scales.as_ref().map_or(1.0, |scales| scales[expert]);
         let weight = |&expert: &usize| (expert, power(expert) / sum * scale(expert));
         let mut chosen: Vec<(usize, f32)> = chosen.iter().map(weight).collect();
         chosen.sort_unstable_by_key(|(expert, _)| *expert);
@@ -104,19 +102,17 @@ impl Experts {
     }
 }
 
-/// Loads the biases of scores for the choice.
+/// Loads the biases of scores for the choice. They are added to scores that differ little: in 16 bits most of them
+/// would be the same, and other experts chosen.
 fn load_score_bias(
     routing: &BiasedRouting,
     count: usize,
     weights: &Weights,
     layer: &str,
-) -> error::Result<Vector> {
+) -> error::Result<Vec<f32>> {
     let name = format!("{layer}.{}", routing.score_bias);
-    if !routing.is_score_bias_row {
-        return Vector::load(weights, &name, count);
-    }
-    let row = weights.get(&name, &[1, count])?;
-    row.flatten_all().and_then(Vector::new).map_err(candle_error)
+    let shape: &[usize] = if routing.is_score_bias_row { &[1, count] } else { &[count] };
+    weights.numbers(&name, shape)
 }
 
 /// Loads the expert that every row has.

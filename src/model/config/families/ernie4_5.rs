@@ -55,6 +55,8 @@ pub(super) fn read_moe(fields: &ConfigFields<'_>) -> Result<Config> {
     let count = fields.size("moe_num_experts")?.unwrap_or(64);
     let chosen = fields.size("moe_k")?.unwrap_or(6);
     refuse_too_many("moe_k", chosen, count)?;
+    // The library's other name of it.
+    fields.must_be([("num_experts_per_tok", chosen.into())])?;
     let inner = fields.size("moe_intermediate_size")?.unwrap_or(1536);
     let shared = fields.integer("moe_num_shared_experts", 0)?.unwrap_or(2);
     let from = fields.integer("moe_layer_start_index", 0)?.unwrap_or(1);

@@ -78,6 +78,13 @@ fn read_heads(config: &mut Config, fields: &ConfigFields<'_>) -> Result<()> {
     let width = fields.size("global_head_dim")?.unwrap_or(512);
     let kv_heads = fields.size("num_global_key_value_heads")?.filter(|_| are_values_keys);
     let of_layers = fields.object("per_layer_config")?;
+    let count = config.decoder.layers.len();
+    let is_layer = |key: &&String| key.parse::<usize>().is_ok_and(|index| index < count);
+    if let Some(key) = of_layers.and_then(|all| all.keys().find(|key| !is_layer(key))) {
+        return Err(config_error(&format!("`{key}` is no layer"))
+            .at_pointer(format!("/per_layer_config/{key}"))
+            .with_help(format!("the model has {count} layers, the first of which is 0")));
+    }
     for (index, layer) in config.decoder.layers.iter_mut().enumerate() {
         let is_full = layer.attention.window.is_none();
         let attention = &mut layer.attention;
@@ -91,9 +98,10 @@ fn read_heads(config: &mut Config, fields: &ConfigFields<'_>) -> Result<()> {
             }
             None => {}
             Some(of_layers) => {
-                let name = index.to_string();
+                // The library writes as many digits as the greatest index has: "05" beside "11".
+                let is_own = |(name, _): &(&String, &serde_json::Value)| name.parse() == Ok(index);
+                let Some((name, value)) = of_layers.iter().find(is_own) else { continue };
                 let at = format!("/per_layer_config/{name}");
-                let Some(value) = of_layers.get(&name) else { continue };
                 let object = value.as_object().ok_or_else(|| {
                     refused("per_layer_config", value, "is no object").at_pointer(&at)
                 })?;

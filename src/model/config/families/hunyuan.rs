@@ -55,6 +55,8 @@ pub(super) fn read_moe(fields: &ConfigFields<'_>) -> Result<Config> {
     let count = of_layers("num_experts")?.unwrap_or(1);
     let chosen = of_layers("moe_topk")?.unwrap_or(1);
     refuse_too_many("moe_topk", chosen, count)?;
+    // The library's other name of it.
+    fields.must_be([("num_experts_per_tok", chosen.into())])?;
     let inner = of_layers("moe_intermediate_size")?;
     let shared = of_layers("num_shared_expert")?.unwrap_or(1);
     for layer in &mut config.decoder.layers {
