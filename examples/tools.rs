@@ -1,11 +1,11 @@
-//! A tool-calling loop: under one constraint the model picks a tool *and* its arguments, the
-//! program runs it, and the result goes back into the conversation until the model answers.
+//! A tool call: under one constraint the model picks a tool *and* its arguments, the program runs it, and
+//! under another the model answers from what the tool gave.
 //!
 //!     cargo run --release --example tools
 //!
-//! The embedded model knows little of tools, so do not expect good choices from it; but every call
-//! it makes is one of the tools below, with arguments of the right type, because nothing else can
-//! be written. Give a model folder's path as the argument for a model that knows better.
+//! The embedded model knows little of tools, so do not expect good choices from it; but every call it makes is
+//! one of the tools below, with arguments of the right type, because nothing else can be written. Give a model
+//! folder's path as the argument for a model that knows better.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use maskwright::engine::{Engine, Request};
 use maskwright::model::{Message, ModelOptions};
-use maskwright::{Compiler, SamplingParams};
+use maskwright::{Compiler, Constraint, SamplingParams};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -31,15 +31,18 @@ enum Call {
     },
     /// The sum of two numbers.
     Add { left: i16, right: i16 },
-    /// The answer to the user, which ends the loop.
-    Answer {
-        #[schemars(length(min = 1, max = 80))]
-        text: String,
-    },
 }
 
-/// The most calls before the program loses patience.
-const MAX_CALLS: usize = 5;
+/// The answer to the user.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Answer {
+    #[schemars(length(min = 1, max = 30))]
+    city: String,
+    degrees: i16,
+    #[schemars(length(min = 1, max = 30))]
+    weather: String,
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut options = ModelOptions::default();
@@ -47,35 +50,41 @@ fn main() -> Result<(), Box<dyn Error>> {
         options.source = model.parse()?;
     }
     let engine = Engine::load(&options)?;
-    let constraint = Compiler::new(Arc::clone(engine.vocabulary())).json_schema_for::<Call>()?;
+    let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
     let question = "What is the weather in London?";
     println!("user: {question}");
     let mut messages = vec![Message::new("user", question)];
-    for seed in 0..MAX_CALLS as u64 {
-        let request = Request {
-            constraint: Some(constraint.clone()),
-            sampling: SamplingParams { seed: Some(seed), ..SamplingParams::default() },
-            ..Request::chat(messages.clone())
-        };
-        let response = engine.generate(&request, &mut |_| ControlFlow::Continue(()))?;
-        println!("model: {}", response.text);
-        if !response.complete {
-            println!("no call within {} tokens", request.max_tokens);
-            return Ok(());
-        }
-        let result = match serde_json::from_str(&response.text)? {
-            Call::Answer { text } => {
-                println!("answer: {text}");
-                return Ok(());
-            }
-            call => run(&call),
-        };
-        println!("tool: {result}");
-        messages.push(Message::new("assistant", response.text));
-        messages.push(Message::new("user", format!("The tool says: {result}")));
+    let Some(text) = write(&engine, &messages, compiler.json_schema_for::<Call>()?)? else {
+        return Ok(());
+    };
+    let result = run(&serde_json::from_str(&text)?);
+    println!("tool: {result}");
+    messages.push(Message::new("assistant", text));
+    messages.push(Message::new("user", result));
+    if let Some(text) = write(&engine, &messages, compiler.json_schema_for::<Answer>()?)? {
+        let Answer { city, degrees, weather } = serde_json::from_str(&text)?;
+        println!("answer: {weather} in {city}, at {degrees} degrees");
     }
-    println!("no answer after {MAX_CALLS} calls");
     Ok(())
+}
+
+/// The model's next message, which the constraint accepts; `None` if there was no room for all of it.
+fn write(
+    engine: &Engine,
+    messages: &[Message],
+    constraint: Constraint,
+) -> Result<Option<String>, Box<dyn Error>> {
+    let request = Request {
+        constraint: Some(constraint),
+        sampling: SamplingParams::greedy(),
+        ..Request::chat(messages.to_vec())
+    };
+    let response = engine.generate(&request, &mut |_| ControlFlow::Continue(()))?;
+    println!("model: {}", response.text);
+    if !response.complete {
+        println!("no whole text within {} tokens", request.max_tokens);
+    }
+    Ok(response.complete.then_some(response.text))
 }
 
 /// Runs a tool.
@@ -83,6 +92,5 @@ fn run(call: &Call) -> String {
     match call {
         Call::Weather { city } => format!("It is 18 degrees and cloudy in {city}."),
         Call::Add { left, right } => (i32::from(*left) + i32::from(*right)).to_string(),
-        Call::Answer { text } => text.clone(),
     }
 }
