@@ -342,7 +342,7 @@ fn thinking_that_is_adaptive_is_the_template_s() {
     assert!(refused.body.contains("`chat_template_kwargs.thinking`"), "{}", refused.body);
 }
 
-/// What Anthropic's clients and agents send that changes nothing here, or reaches the template.
+/// Anthropic's clients and agents send much that changes nothing here, or reaches the template.
 #[test]
 fn hints_of_agents_are_taken() {
     let model = "http-messages-hints";

@@ -3,7 +3,7 @@
 
 use serde_json::Value as Json;
 
-use super::{Message, TOOL};
+use super::{Message, TOOL, TOOL_CALLS};
 
 /// The role whose first message tells of the tools, where there is no system message.
 const USER: &str = "user";
@@ -23,7 +23,7 @@ pub(super) fn with_tools_in_text(messages: &[Message], tools: &[Json]) -> Vec<Me
     let mut all: Vec<Message> = Vec::with_capacity(messages.len());
     for message in messages {
         if message.role != TOOL {
-            all.push(message.clone());
+            all.push(with_calls_in_text(message));
             continue;
         }
         let result = format!("Result of the call: {}", message.content);
@@ -41,6 +41,23 @@ pub(super) fn with_tools_in_text(messages: &[Message], tools: &[Json]) -> Vec<Me
     all
 }
 
+/// The message with its calls written as the model is told to write them.
+fn with_calls_in_text(message: &Message) -> Message {
+    let mut message = message.clone();
+    let Some(Json::Array(calls)) = message.more.remove(TOOL_CALLS) else { return message };
+    let call = |call: &Json| {
+        let function = &call["function"];
+        let arguments = match &function["arguments"] {
+            Json::String(text) => text.clone(),
+            arguments => arguments.to_string(),
+        };
+        format!("{{\"name\": {}, \"arguments\": {arguments}}}", function["name"])
+    };
+    let calls: Vec<String> = calls.iter().map(call).collect();
+    message.content += &format!("[{}]", calls.join(", "));
+    message
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -52,7 +69,9 @@ mod tests {
         let tools = [json!({ "type": "function", "function": { "name": "w" } })];
         let messages = [
             Message::new("user", "Rain?"),
-            Message::new("assistant", "[…]"),
+            serde_json::from_value(json!({ "role": "assistant", "tool_calls": [
+                { "function": { "name": "w", "arguments": "{\"a\": 1}" } } ] }))
+            .unwrap(),
             Message::new("tool", "no"),
             Message::new("tool", "yes"),
         ];
@@ -60,6 +79,8 @@ mod tests {
         let roles: Vec<&str> = told.iter().map(|message| message.role.as_str()).collect();
         assert_eq!(roles, ["user", "assistant", "user"]);
         assert!(told[0].content.contains("\n{\"name\":\"w\"}\n\nRain?"), "{}", told[0].content);
+        assert_eq!(told[1].content, "[{\"name\": \"w\", \"arguments\": {\"a\": 1}}]");
+        assert!(told[1].more.is_empty());
         assert_eq!(told[2].content, "Result of the call: no\nResult of the call: yes");
         let with_system = [&[Message::new("system", "Be brief.")], &messages[..]].concat();
         let told = with_tools_in_text(&with_system, &tools);

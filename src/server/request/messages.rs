@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::engine::Engine;
-use crate::model::{ChatTemplate, Message};
+use crate::model::Message;
 
 use super::fields::{Fields, wrong};
 use crate::server::api_error::ApiError;
@@ -198,9 +198,7 @@ fn called_function(mut function: Fields) -> Result<Value, ApiError> {
 /// else with the calls as plain JSON in the text.
 pub(crate) fn readable_messages(engine: &Engine, mut messages: Vec<Message>) -> Vec<Message> {
     let template = engine.model().chat_template().ok();
-    let knows_calls =
-        |template: &ChatTemplate| template.reads_tools() && template.text().contains("tool_calls");
-    if template.is_some_and(knows_calls) {
+    if template.is_some_and(|template| template.text().contains("tool_calls")) {
         return messages;
     }
     for message in &mut messages {
