@@ -8,7 +8,9 @@ vllm serve MODEL --structured-outputs-config '{"backend": "maskwright"}'
 `response_format`, tools, `structured_outputs` (`json`, `json_object`, `regex`, `choice`, `grammar`, `structural_tag`),
 stop ids of requests, speculative decoding and beams work as with other backends; a schema that cannot be enforced
 exactly is a 400 of its request alone. Settings of the compiler (whitespace and so on) are the JSON of the environment
-variable `MASKWRIGHT_SETTINGS`, such as `{"whitespace": "compact"}`.
+variable `MASKWRIGHT_SETTINGS`, such as `{"whitespace": "compact"}`. Where ranks each compile for themselves (the logits
+processor with several of them, `external_launcher`) there are no limits of time: one that reached one alone would part from
+the others.
 
 vLLM (0.32, 0.33) has no registry of backends, so that `plugin`, which vLLM calls in each process
 (`vllm.general_plugins`), changes four places by `register`:
