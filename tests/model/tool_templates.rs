@@ -456,8 +456,10 @@ fn written(
         assistant.more.insert("tool_calls".into(), calls.into());
     }
     let tools = tools().iter().map(Tool::to_value).collect::<Value>();
+    // A template that reads no tools is not told of any: it would have the calls in words.
+    let tools = Some(&tools).filter(|_| template.text().contains("tools"));
     let render = |messages: &[Message], generation: bool| {
-        template.render(messages, generation, Some(&tools)).unwrap()
+        template.render(messages, generation, tools).unwrap()
     };
     let prompt = render(std::slice::from_ref(&user), true);
     let whole = render(&[user, assistant], false);
