@@ -457,7 +457,8 @@ fn written(
     }
     let tools = tools().iter().map(Tool::to_value).collect::<Value>();
     // A template that reads no tools is not told of any: it would have the calls in words.
-    let tools = Some(&tools).filter(|_| template.text().contains("tools"));
+    let told = template.render(std::slice::from_ref(&user), true, Some(&tools)).unwrap();
+    let tools = Some(&tools).filter(|_| !told.contains("You can call these tools."));
     let render = |messages: &[Message], generation: bool| {
         template.render(messages, generation, tools).unwrap()
     };
