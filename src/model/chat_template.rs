@@ -222,7 +222,7 @@ impl ChatTemplate {
     /// told of them in the text of the system message, or of the first one of the user's.
     ///
     /// Arguments of tool calls that are JSON in a string, as OpenAI's API has them, are handed over
-    /// as the object that templates expect. Errors with the template's words if it refuses the
+    /// as the object that templates expect; a template that reads no calls has them in the text, as plain JSON. Errors with the template's words if it refuses the
     /// conversation.
     pub fn render(
         &self,
@@ -272,6 +272,11 @@ impl ChatTemplate {
         {
             let messages = told_tools::with_tools_in_text(messages, list);
             return self.render_by(now, &messages, add_generation_prompt, None, variables);
+        }
+        let has_calls = |message: &Message| message.more.contains_key(TOOL_CALLS);
+        if !self.text.contains(TOOL_CALLS) && messages.iter().any(has_calls) {
+            let messages: Vec<_> = messages.iter().map(told_tools::with_calls_in_text).collect();
+            return self.render_by(now, &messages, add_generation_prompt, tools, variables);
         }
         let documents = variables.get(DOCUMENTS);
         if documents.is_some() && !self.text.contains(DOCUMENTS) {

@@ -16,9 +16,7 @@ use super::api_error::ApiError;
 use super::app::App;
 use super::generation::{PreparedRequest, respond_as_stream, respond_as_whole};
 use super::json_text::json_text;
-use super::request::{
-    ChatRequest, MessageRequest, apply_tools, ignoring_unknown, readable_messages,
-};
+use super::request::{ChatRequest, MessageRequest, apply_tools, ignoring_unknown};
 use super::response::{
     self, ChatCompletionObject, Choice, ChunkWriter, CompletionHead, MessageBuilder, WholeWriter,
     add_usage, prompt_logprobs,
@@ -92,7 +90,7 @@ fn compile(
         generation,
         ..
     } = chat;
-    let prompt = Prompt::Chat(readable_messages(&app.engine, messages));
+    let prompt = Prompt::Chat(messages);
     let mut request = Request {
         parse_special: app.parse_special,
         template_variables,

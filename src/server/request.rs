@@ -46,7 +46,7 @@ pub(super) use fields::{Fields, ignoring_unknown, wrong};
 pub(super) use generation_fields::{
     GenerationFields, GenerationSettings, StreamOptions, TokenBudget,
 };
-pub(super) use messages::{messages as read_messages, readable_messages};
+pub(super) use messages::messages as read_messages;
 pub(super) use model_name::check_model;
 pub(super) use template::variables as template_variables;
 pub(super) use tools::{MessageRequest, apply_tools};

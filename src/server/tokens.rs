@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::api_error::ApiError;
 use super::app::App;
-use super::request::{Fields, check_model, read_messages, readable_messages, template_variables};
+use super::request::{Fields, check_model, read_messages, template_variables};
 use super::work;
 use crate::model::{ChatTemplate, SpecialNames};
 
@@ -81,7 +81,6 @@ fn tokenize_now(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
             }
             let names =
                 if app.parse_special { SpecialNames::AsTokens } else { SpecialNames::AsText };
-            let messages = readable_messages(&app.engine, messages);
             model.encode_chat_with(&messages, tools.as_ref(), &variables, names)
         }
     };

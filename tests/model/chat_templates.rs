@@ -76,7 +76,8 @@ fn real_templates_render_as_in_jinja2() {
     assert_eq!(files, expected.rendered.len());
     let tokens: Vec<_> = expected.tokens.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let now = UNIX_EPOCH + Duration::from_secs(expected.unix_time);
-    let (mut prompts, mut joined, mut told_in_text) = (0, 0, std::collections::BTreeSet::new());
+    let (mut prompts, mut joined, mut calls_in_text) = (0, 0, 0);
+    let mut told_in_text = std::collections::BTreeSet::new();
     for (file, rendered) in &expected.rendered {
         let text = std::fs::read_to_string(folder.join(file)).unwrap();
         let template = ChatTemplate::new(&text, &tokens).unwrap();
@@ -89,6 +90,16 @@ fn real_templates_render_as_in_jinja2() {
             if prompt.as_ref().is_ok_and(|prompt| prompt.contains("You can call these tools.")) {
                 told_in_text.insert(file.as_str());
                 prompt = render(None);
+            }
+            // Jinja2 drops the calls for a template that reads none; here they are told in the text.
+            let has_calls = |message: &Message| message.more.contains_key("tool_calls");
+            if !text.contains("tool_calls") && c.messages.iter().any(has_calls) {
+                assert!(
+                    prompt.is_ok_and(|prompt| prompt.contains("[{\"name\": ")),
+                    "{file}: {name}"
+                );
+                calls_in_text += 1;
+                continue;
             }
             match (prompt, expected_prompt) {
                 (Ok(prompt), Value::String(expected)) => {
@@ -129,7 +140,7 @@ fn real_templates_render_as_in_jinja2() {
     }
     assert!(told_in_text.contains("google-gemma-2-2b-it.jinja"), "{told_in_text:?}");
     assert!(!told_in_text.contains("meta-llama-Llama-3.2-3B-Instruct.jinja"), "{told_in_text:?}");
-    assert!(joined > 0);
+    assert!(joined > 0 && calls_in_text > 0);
     eprintln!("{prompts} prompts as in Jinja2, {joined} of joined turns");
 }
 

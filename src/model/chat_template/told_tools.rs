@@ -41,8 +41,8 @@ pub(super) fn with_tools_in_text(messages: &[Message], tools: &[Json]) -> Vec<Me
     all
 }
 
-/// The message with its calls written as the model is told to write them.
-fn with_calls_in_text(message: &Message) -> Message {
+/// The message with its calls written in its text, as the model is told to write them.
+pub(super) fn with_calls_in_text(message: &Message) -> Message {
     let mut message = message.clone();
     let Some(Json::Array(calls)) = message.more.remove(TOOL_CALLS) else { return message };
     let call = |call: &Json| {

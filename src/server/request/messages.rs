@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::engine::Engine;
 use crate::model::Message;
 
 use super::fields::{Fields, wrong};
@@ -192,26 +191,6 @@ fn called_function(mut function: Fields) -> Result<Value, ApiError> {
     function.ignore("provider_specific_fields");
     function.finish()?;
     Ok(json!({ "name": tool, "arguments": arguments }))
-}
-
-/// Messages whose calls the model can read: as they are where the chat template knows of calls,
-/// else with the calls as plain JSON in the text.
-pub(crate) fn readable_messages(engine: &Engine, mut messages: Vec<Message>) -> Vec<Message> {
-    let template = engine.model().chat_template().ok();
-    if template.is_some_and(|template| template.text().contains("tool_calls")) {
-        return messages;
-    }
-    for message in &mut messages {
-        let Some(Value::Array(calls)) = message.more.get("tool_calls") else { continue };
-        let call = |call: &Value| {
-            let name = &call["function"]["name"];
-            let arguments = call["function"]["arguments"].as_str().unwrap_or_default();
-            format!("{{\"name\": {name}, \"arguments\": {arguments}}}")
-        };
-        let calls: Vec<String> = calls.iter().map(call).collect();
-        message.content += &format!("[{}]", calls.join(", "));
-    }
-    messages
 }
 
 /// Text parts of a message of this role, a line each.
