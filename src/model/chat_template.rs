@@ -222,8 +222,9 @@ impl ChatTemplate {
     /// told of them in the text of the system message, or of the first one of the user's.
     ///
     /// Arguments of tool calls that are JSON in a string, as OpenAI's API has them, are handed over
-    /// as the object that templates expect; a template that reads no calls has them in the text, as plain JSON. Errors with the template's words if it refuses the
-    /// conversation.
+    /// as the object that templates expect; a template that reads no calls has them in the text, as plain JSON.
+    /// A conversation that the template refuses is tried with turns of one speaker joined and short ids of calls.
+    /// Errors with the template's words if it refuses that, too.
     pub fn render(
         &self,
         messages: &[Message],

@@ -608,3 +608,18 @@ if child == 0:
 raise SystemExit(os.waitpid(child, 0)[1])
 ''')
     assert subprocess.run([sys.executable, "-W", "ignore", str(script)], timeout=100).returncode == 0
+
+
+def test_ranks_have_no_limits_of_time(monkeypatch):
+    """Ranks that each compile for themselves would part where one of them reaches such a limit alone."""
+    from maskwright._process_settings import settings_of_process
+
+    monkeypatch.setenv("SETTINGS", '{"whitespace": "compact", "limits": {"depth": 5}}')
+    assert settings_of_process("SETTINGS", 5.0, False)["time_limit"] == 5.0
+    limits = {"depth": 5, "time_per_constraint": None, "time_per_mask": None}
+    assert settings_of_process("SETTINGS", 5.0, True) == {"whitespace": "compact", "regex_dialect": "ecma", "limits": limits}
+    for settings in ('{"time_limit": 0}', '{"limits": {"time_per_mask": 0}}'):
+        monkeypatch.setenv("SETTINGS", settings)
+        assert settings_of_process("SETTINGS", 5.0, False)
+        with pytest.raises(maskwright.Error, match="would part the ranks"):
+            settings_of_process("SETTINGS", 5.0, True)

@@ -22,7 +22,8 @@ def settings_of_process(variable: str, time_limit: float, is_replicated: bool) -
     # Patterns mean what they mean in JSON Schema, as in the library's own server.
     settings.setdefault("regex_dialect", "ecma")
     limits = settings.get("limits") or {}
-    named = [name for name in ("time_limit", *TIME_LIMITS) if (settings.get(name) or limits.get(name)) is not None]
+    given = {**limits, "time_limit": settings.get("time_limit")}
+    named = [name for name in ("time_limit", *TIME_LIMITS) if given.get(name) is not None]
     if not is_replicated:
         return settings if "time_limit" in settings or TIME_LIMITS[0] in limits else {"time_limit": time_limit, **settings}
     if named:
