@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `POST /v1/chat/completions` | an answer, whole or streamed, under a `response_format` |
 //! | `POST /v1/completions` | the continuation of a text, likewise |
-//! | `POST /v1/responses`; `GET`, `DELETE …/{id}`; `…/{id}/cancel`, `…/{id}/input_items` | OpenAI's Responses API |
+//! | `POST /v1/responses`, `…/input_tokens`; `GET`, `DELETE …/{id}`; `…/{id}/cancel`, `…/{id}/input_items` | OpenAI's Responses API |
 //! | `POST /v1/messages`, `…/count_tokens` | Anthropic's API |
 //! | `POST /v1/decisions` | probabilities of labels, without writing a text |
 //! | `POST /v1/constraints/…` | check, lint, mask and sample, without the model |

@@ -24,10 +24,10 @@ use serde_json::{Value, json};
 use super::api_error::ApiError;
 use super::app::App;
 use super::chat;
-use super::generation::respond;
+use super::generation::{PreparedRequest, respond};
 use super::request::{ChatRequest, Fields, ignoring_unknown};
 use super::response_store::StoredItem;
-use super::work::{JsonBody, blocking};
+use super::work::{JsonBody, blocking, with_ignored};
 use crate::error::{listed, shortened};
 use input::ResponseInput;
 use output::ResponseAnswer;
@@ -37,16 +37,37 @@ pub(super) async fn create(
     State(app): State<Arc<App>>,
     request: HttpRequest,
 ) -> Result<Response, ApiError> {
-    let mut body = JsonBody::read(&app, request).await?;
+    let (input, prepared, ignored) = prepare(&app, request).await?;
+    let writer = ResponseAnswer::new(&app, input, &prepared.protocol);
+    respond(&app, prepared, writer, &ignored).await.map_err(input::renamed)
+}
+
+/// Counts the tokens of the prompt that a response would have.
+pub(super) async fn count_input_tokens(
+    State(app): State<Arc<App>>,
+    request: HttpRequest,
+) -> Result<Response, ApiError> {
+    let (_, prepared, ignored) = prepare(&app, request).await?;
+    let tokens = blocking(move || prepared.prompt_tokens(&app)).await?.map_err(input::renamed)?;
+    let counted = json!({ "object": "response.input_tokens", "input_tokens": tokens });
+    Ok(with_ignored(Json(counted).into_response(), &ignored))
+}
+
+/// Reads and compiles a request for a response. Returns the names of the fields that are ignored, too.
+async fn prepare(
+    app: &Arc<App>,
+    request: HttpRequest,
+) -> Result<(ResponseInput, PreparedRequest, Vec<String>), ApiError> {
+    let mut body = JsonBody::read(app, request).await?;
     // What was stored is parsed again, and may be far longer than the request that names it.
     let is_stored = |item: &Value| item["type"] == "item_reference";
     let refers = !body.value["previous_response_id"].is_null()
         || body.value["input"].as_array().is_some_and(|items| items.iter().any(is_stored));
     if refers {
-        body.take_turn(&app).await?;
+        body.take_turn(app).await?;
     }
     let value = std::mem::take(&mut body.value);
-    let reader = Arc::clone(&app);
+    let reader = Arc::clone(app);
     let read = move || {
         let (input, chat) = ResponseInput::read(Fields::new("", value)?, &reader.responses)?;
         let chat = ChatRequest::read(chat, &reader.names, &reader.generation);
@@ -54,9 +75,8 @@ pub(super) async fn create(
     };
     let ignores = app.ignore_unknown_fields;
     let ((input, chat), ignored) = blocking(move || ignoring_unknown(ignores, read)).await??;
-    let prepared = chat::prepare(&app, body, chat).await.map_err(input::renamed)?;
-    let writer = ResponseAnswer::new(&app, input, &prepared.protocol);
-    respond(&app, prepared, writer, &ignored).await.map_err(input::renamed)
+    let prepared = chat::prepare(app, body, chat).await.map_err(input::renamed)?;
+    Ok((input, prepared, ignored))
 }
 
 /// The parameters of a URL's query, which errors for any that is not among these names.

@@ -155,6 +155,34 @@ fn calls_are_items() {
     }
 }
 
+#[test]
+fn tokens_are_counted_as_the_response_has_them() {
+    let model = "http-responses-count";
+    let address = serve(hey(model), &[]);
+    const COUNT: &str =
+        "POST /v1/responses/input_tokens HTTP/1.1\r\nContent-Type: application/json";
+    let count = |fields: &Value| {
+        let mut body = fields.clone();
+        body["model"] = json!(model);
+        send(address, COUNT, &body.to_string())
+    };
+    let first = responded(address, model, &json!({ "input": "Hello" }));
+    let tool = json!({ "type": "function", "name": "f", "parameters": { "type": "object" } });
+    for fields in [
+        json!({ "input": "Hello" }),
+        json!({ "input": "Hello", "instructions": "Be brief.", "tools": [tool] }),
+        json!({ "input": "Again", "previous_response_id": first["id"] }),
+    ] {
+        let counted = count(&fields);
+        assert_eq!(counted.status, 200, "{}", counted.body);
+        let read = &responded(address, model, &fields)["usage"]["input_tokens"];
+        let expected = json!({ "object": "response.input_tokens", "input_tokens": read });
+        assert_eq!(counted.json(), expected, "{fields}");
+    }
+    let refused = count(&json!({ "input": "Hello", "previous_response_id": "resp_x" }));
+    assert_eq!(refused.json()["error"]["code"], "previous_response_not_found");
+}
+
 /// Nobody finds another client's item by an id that the client has chosen, and references are bounded.
 #[test]
 fn items_have_ids_of_the_server() {
