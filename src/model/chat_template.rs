@@ -223,7 +223,8 @@ impl ChatTemplate {
     ///
     /// Arguments of tool calls that are JSON in a string, as OpenAI's API has them, are handed over
     /// as the object that templates expect; a template that reads no calls has them in the text, as plain JSON.
-    /// A conversation that the template refuses is tried with turns of one speaker joined and short ids of calls.
+    /// A conversation that the template refuses is tried with turns of one speaker joined and short ids of calls, then
+    /// with the system's first message at the head of the user's, too.
     /// Errors with the template's words if it refuses that, too.
     pub fn render(
         &self,
@@ -287,21 +288,21 @@ impl ChatTemplate {
                 .at_field(DOCUMENTS));
         }
         // Where a template fails, other forms are tried: an empty description for tools that have none, arguments of
-        // calls as JSON text (OpenAI's form), empty content instead of `none` for calls without text, and turns of one
-        // speaker joined.
+        // calls as JSON text (OpenAI's form), empty content instead of `none` for calls without text, turns of one
+        // speaker joined, and the system's message as the user's.
         let parsed = with_parsed_arguments(messages)?;
         let texts = Some(with_argument_texts(messages)).filter(|texts| *texts != parsed);
-        let in_turn = [Some(&parsed), texts.as_ref()].map(|messages| {
-            let (messages, turns) =
-                messages.map(|messages| (messages, turns::in_turn(messages)))?;
-            (turns != *messages).then_some(turns)
-        });
+        let sent = || [Some(&parsed), texts.as_ref()].into_iter().flatten();
+        let mut in_turn: Vec<_> = sent().map(|messages| turns::in_turn(messages)).collect();
+        let without_system = in_turn.iter().filter_map(|turns| turns::with_system_as_user(turns));
+        let without_system: Vec<_> = without_system.collect();
+        in_turn.retain(|turns| sent().all(|messages| messages != turns));
+        in_turn.extend(without_system);
         let described = tools.and_then(with_descriptions);
         let mut failed = None;
         let asks = self.asks_for_content();
         let nulls = [Some(asks), asks.then_some(false)].into_iter().flatten();
-        let as_sent = [Some(&parsed), texts.as_ref()].into_iter().flatten();
-        let all = as_sent.chain(in_turn.iter().flatten());
+        let all = sent().chain(&in_turn);
         let tools = [Some(tools), described.as_ref().map(Some)].into_iter().flatten();
         let messages_of = nulls.flat_map(|has_null| all.clone().map(move |all| (has_null, all)));
         for (has_null, messages) in messages_of {

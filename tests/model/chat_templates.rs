@@ -36,10 +36,10 @@ fn own(refused: &serde_json::Map<String, Value>) -> bool {
     message.contains("is not iterable") || message.contains("is undefined")
 }
 
-/// Whether the template refused the order of the turns, or ids of calls that are not Mistral's.
+/// Whether the template refused the order of the turns, the system's, or ids of calls that are not Mistral's.
 fn refuses_order(refused: &serde_json::Map<String, Value>) -> bool {
     let message = refused["refused"].as_str().unwrap();
-    ["alternat", "length 9"].iter().any(|words| message.contains(words))
+    ["alternat", "System role", "length 9"].iter().any(|words| message.contains(words))
 }
 
 /// Real templates that leave the reasoning open, or close it themselves, by what the caller says.
@@ -284,6 +284,24 @@ fn turns_are_joined_for_templates_that_want_them_in_turn() {
     let any = "{% for m in messages %}{{ m.role[0] }}:{{ m.content }};{% endfor %}";
     let two = json!([said("user", "c"), said("user", "d")]);
     assert_eq!(render_all(any, two).unwrap(), "u:c;u:d;");
+}
+
+/// Gemma 2's template refuses the system's message, and the first Mistral models' any role but the user's first.
+#[test]
+fn the_system_speaks_as_the_user_where_a_template_knows_none() {
+    let text = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}\
+                {{ m.role[0] }}:{{ m.content }};{% endfor %}";
+    let said = |role: &str, content: &str| json!({"role": role, "content": content});
+    let (a, b) = (said("system", "a"), said("system", "b"));
+    let (c, d) = (said("user", "c"), said("user", "d"));
+    let render = |messages: &[&Value]| render_all(text, json!(messages));
+    assert_eq!(render(&[&a, &c]).unwrap(), "u:a\n\nc;");
+    assert_eq!(render(&[&a, &b, &c, &d]).unwrap(), "u:a\nb\n\nc\nd;");
+    // Later ones would change their place, and one alone has no turn to speak in.
+    for refused in [&[&c, &a, &d][..], &[&a]] {
+        let error = render(refused).unwrap_err().to_string();
+        assert!(error.contains("the chat template refuses: no system"), "{error}");
+    }
 }
 
 /// A template leaves nothing out of a prompt without a word.

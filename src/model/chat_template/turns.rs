@@ -6,6 +6,9 @@ use serde_json::Value as Json;
 
 use super::{Message, TOOL, TOOL_CALLS};
 
+const SYSTEM: &str = "system";
+const USER: &str = "user";
+
 /// The field of a tool's answer with the id of the call.
 const CALL_ID: &str = "tool_call_id";
 
@@ -20,7 +23,7 @@ pub(super) fn in_turn(messages: &[Message]) -> Vec<Message> {
     for message in messages {
         let joins = |last: &Message| {
             let is_same = last.role == message.role && last.role != TOOL && last.more.is_empty();
-            let is_beside_answer = last.role == TOOL && message.role == "user";
+            let is_beside_answer = last.role == TOOL && message.role == USER;
             message.more.is_empty() && (is_same || is_beside_answer)
         };
         match turns.last_mut() {
@@ -33,6 +36,18 @@ pub(super) fn in_turn(messages: &[Message]) -> Vec<Message> {
     }
     shorten_ids(&mut turns);
     turns
+}
+
+/// Turns with the system's at the head of the user's, for templates that know no system (those of Gemma 2 and the first
+/// Mistral models). `None` where they do not begin with these two.
+pub(super) fn with_system_as_user(turns: &[Message]) -> Option<Vec<Message>> {
+    let [system, user, others @ ..] = turns else { return None };
+    if system.role != SYSTEM || user.role != USER {
+        return None;
+    }
+    let mut user = user.clone();
+    user.content = format!("{}\n\n{}", system.content, user.content);
+    Some([&[user], others].concat())
 }
 
 /// Gives calls short ids, the same for a call and its answer.
