@@ -3,7 +3,7 @@
 use rand::RngExt;
 use serde_json::{Value, json};
 
-use super::words::{Words, capitalised, one_in, pick};
+use super::words::{TOOL_NOUNS, Words, capitalised, one_in, pick};
 
 /// One kind of fact about a subject. `{}` in a wording stands for the value.
 pub struct Concept {
@@ -75,6 +75,8 @@ const ADJECTIVES: &[&str] = &[
     "red", "blue", "green", "small", "large", "old", "new", "wooden", "black", "white", "heavy",
     "light", "round", "cheap", "quiet", "fast", "warm", "paper", "steel", "yellow", "silver",
 ];
+const MEASURES: &[&str] =
+    &["boxes", "bags", "a set", "bottles", "a pair", "packs", "two rolls", "jars", "a bunch"];
 const TOPICS: &[&str] = &[
     "chess",
     "music",
@@ -358,13 +360,37 @@ fn decimal(words: &mut Words<'_>, high: i64) -> (String, Value) {
     (text, json!(number))
 }
 
+/// A thing of one to four words. Most are made up, so that only the words around it say where it ends.
 fn thing(words: &mut Words<'_>) -> String {
-    let noun = if one_in(words.rng, 2) { words.word() } else { pick(words.rng, NOUNS).to_owned() };
-    match words.rng.random_range(0..3) {
-        0 => format!("{} {noun}", pick(words.rng, ADJECTIVES)),
-        1 if one_in(words.rng, 2) => format!("{} {noun}", words.capital()),
+    let noun = noun(words);
+    let noun = if one_in(words.rng, 4) { plural(noun) } else { noun };
+    match words.rng.random_range(0..12) {
+        0 | 1 => format!("{} {noun}", pick(words.rng, ADJECTIVES)),
+        2 | 3 => format!("{} {noun}", modifier(words)),
+        4 => format!("{} {noun}", words.capital()),
+        5 => format!("{} {} {noun}", pick(words.rng, ADJECTIVES), modifier(words)),
+        6 if one_in(words.rng, 2) => format!("{} of {noun}", pick(words.rng, MEASURES)),
         _ => noun,
     }
+}
+
+fn noun(words: &mut Words<'_>) -> String {
+    match words.rng.random_range(0..4) {
+        0 => pick(words.rng, NOUNS).to_owned(),
+        1 => pick(words.rng, &TOOL_NOUNS).to_owned(),
+        _ => words.word(),
+    }
+}
+
+/// A word that stands before a noun and is a part of it: "garden", "sailing".
+fn modifier(words: &mut Words<'_>) -> String {
+    let word = noun(words);
+    if one_in(words.rng, 4) { words.word() + "ing" } else { word }
+}
+
+fn plural(noun: String) -> String {
+    let hisses = ["s", "x", "z", "ch", "sh"].iter().any(|end| noun.ends_with(end));
+    noun + if hisses { "es" } else { "s" }
 }
 
 fn topic(words: &mut Words<'_>) -> String {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::Draft;
 use super::concept::Kind;
-use super::words::{Words, capitalised, one_in, pick};
+use super::words::{TOOL_NOUNS, Words, capitalised, one_in, pick};
 
 /// A kind of parameter that many tools have.
 struct Usual {
@@ -309,10 +309,6 @@ static VERBS: LazyLock<Vec<(&str, Vec<&str>)>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The things that tools are about, a line each.
-static NOUNS: LazyLock<Vec<&str>> =
-    LazyLock::new(|| include_str!("../../data/tiny_nouns.txt").lines().collect());
-
 struct Parameter {
     key: String,
     value: Value,
@@ -363,7 +359,8 @@ pub fn request(words: &mut Words<'_>) -> Draft {
 
 fn new_tool(words: &mut Words<'_>) -> NewTool {
     let verb = words.rng.random_range(0..VERBS.len());
-    let noun = if one_in(words.rng, 5) { words.word() } else { pick(words.rng, &NOUNS).to_owned() };
+    let noun =
+        if one_in(words.rng, 5) { words.word() } else { pick(words.rng, &TOOL_NOUNS).to_owned() };
     let joined = noun.replace(' ', "_");
     let camel: String = noun.split(' ').map(capitalised).collect();
     let name = match words.rng.random_range(0..8) {

@@ -4,6 +4,8 @@
 //! never written into the training text, neither from a list nor by chance. The words of
 //! [`HELD_OUT`] belong to neither.
 
+use std::sync::LazyLock;
+
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
@@ -48,6 +50,10 @@ pub fn pick<'a, T: ?Sized>(rng: &mut Rng, list: &[&'a T]) -> &'a T {
 pub fn one_in(rng: &mut Rng, n: u32) -> bool {
     rng.random_range(0..n) == 0
 }
+
+/// What tools are about, and some of the things that people buy: a line each.
+pub static TOOL_NOUNS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| include_str!("../../data/tiny_nouns.txt").lines().collect());
 
 const FIRST: &[&str] = &[
     "Mira",
@@ -398,8 +404,10 @@ impl Words<'_> {
             }
             5 => format!("{first} {} {}", self.given_name(), self.family_name()),
             6 => {
-                let title = pick(self.rng, &["Dr.", "Ms", "Mr", "Prof.", "Mrs"]);
-                format!("{title} {}", self.family_name())
+                let titles = ["Dr.", "Dr", "Ms", "Mr", "Mr.", "Prof.", "Mrs", "Mrs.", "Sir"];
+                let title = pick(self.rng, &titles);
+                let first = if one_in(self.rng, 2) { first + " " } else { String::new() };
+                format!("{title} {first}{}", self.family_name())
             }
             _ => format!("{first} {}", self.family_name()),
         }
@@ -420,6 +428,7 @@ impl Words<'_> {
             3 if one_in(self.rng, 3) => {
                 format!("{} on {}", self.capital(), self.capital())
             }
+            3 if one_in(self.rng, 2) => format!("{}-{}", self.capital(), self.capital()),
             4 if one_in(self.rng, 2) => self.foreign(),
             _ => {
                 let city = self.listed(CITIES, 60);

@@ -32,7 +32,7 @@ const FREE_KEY_WEIGHT: f32 = 0.1;
 
 /// Percentage of the lessons that are several requests beside the same tools: of the text that is read, most goes to
 /// choosing among them.
-const TOOL_CONVERSATIONS: u32 = 15;
+const TOOL_CONVERSATIONS: u32 = 20;
 
 const SYSTEM_PROMPTS: &[&str] = &[
     "You are a helpful assistant.",
