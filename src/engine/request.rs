@@ -401,7 +401,8 @@ impl Request {
                 )
                 .at_field("rejection"));
             }
-            if let Some(step) = self.sampling.first_truncation() {
+            let truncation = self.sampling.first_truncation();
+            if let Some(step) = truncation.filter(|_| self.sampling.temperature != 0.0) {
                 let message =
                     format!("`rejection` cannot know which tokens `{step}` would have to compare");
                 let help = "leave out every step that removes tokens";

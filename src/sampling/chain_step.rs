@@ -115,6 +115,11 @@ impl ChainStep {
                 | Self::Dry
         )
     }
+
+    /// Whether the step removes tokens, for which it must know all that are allowed.
+    pub(crate) fn is_truncation(self) -> bool {
+        !self.is_bias_or_penalty() && self != Self::Temperature
+    }
 }
 
 impl fmt::Display for ChainStep {

@@ -141,11 +141,35 @@ impl SamplingParams {
     }
 
     /// The first step that is switched on and must know every allowed token: a truncation.
-    /// Rejection sampling ([`Sampler::draw_checked`](super::Sampler::draw_checked)) excludes those.
+    /// Rejection sampling ([`Sampler::draw_checked`](super::Sampler::draw_checked)) excludes those,
+    /// but for temperature 0, at which they do nothing.
     pub fn first_truncation(&self) -> Option<ChainStep> {
-        let is_local =
-            |step: &ChainStep| step.is_bias_or_penalty() || *step == ChainStep::Temperature;
-        self.samplers.iter().copied().find(|step| self.switches_on(*step) && !is_local(step))
+        self.samplers.iter().copied().find(|step| self.switches_on(*step) && step.is_truncation())
+    }
+
+    /// Gives the settings of a step the values at which it does nothing.
+    #[cfg(feature = "server")]
+    pub(crate) fn switch_off(&mut self, step: ChainStep) {
+        // Temperature 0 needs no step.
+        if !self.switches_on(step) {
+            return;
+        }
+        let off = Self::default();
+        match step {
+            ChainStep::LogitBias => self.logit_bias = off.logit_bias,
+            ChainStep::RepetitionPenalty => self.repetition_penalty = off.repetition_penalty,
+            ChainStep::FrequencyPenalty => self.frequency_penalty = off.frequency_penalty,
+            ChainStep::PresencePenalty => self.presence_penalty = off.presence_penalty,
+            ChainStep::Dry => self.dry_multiplier = off.dry_multiplier,
+            ChainStep::TopNSigma => self.top_n_sigma = off.top_n_sigma,
+            ChainStep::Temperature => self.temperature = off.temperature,
+            ChainStep::TopK => self.top_k = off.top_k,
+            ChainStep::TopP => self.top_p = off.top_p,
+            ChainStep::MinP => self.min_p = off.min_p,
+            ChainStep::TypicalP => self.typical_p = off.typical_p,
+            ChainStep::Xtc => self.xtc_probability = off.xtc_probability,
+            ChainStep::Mirostat => self.mirostat = off.mirostat,
+        }
     }
 
     /// Whether the step is switched on by its settings.

@@ -83,6 +83,20 @@ fn questions_are_answered_in_their_order() {
     assert!(number(&usage["input_tokens"]) > 30.0);
 }
 
+/// Sums of steps miss 0 by a little, and no model writes "-0.0".
+#[test]
+fn the_middle_of_a_score_is_zero() {
+    let model = "http-decisions-zero";
+    let address = serve(hey(model), &[]);
+    let question = json!({ "type": "score", "minimum": -0.9, "maximum": 0.9, "step": 0.3 });
+    let answer = decide(address, model, &json!({ "input": "Hello", "questions": [question] }));
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let probabilities = answer.json()["answers"][0]["probabilities"].clone();
+    let labels: Vec<&str> =
+        probabilities.as_array().unwrap().iter().map(|p| p["label"].as_str().unwrap()).collect();
+    assert_eq!(labels, ["-0.9", "-0.6", "-0.3", "0.0", "0.3", "0.6", "0.9"]);
+}
+
 #[test]
 fn a_decision_is_the_same_by_prompt_messages_and_input() {
     let model = "http-decisions-inputs";

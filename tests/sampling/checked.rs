@@ -177,3 +177,42 @@ fn a_checked_draw_does_not_depend_on_the_estimate_and_ends() {
     let error = sampler.draw_checked(&row, None, false, &mut |_| Ok(true)).unwrap_err();
     assert!(error.to_string().starts_with("`top_p` is on, which must know"), "{error}");
 }
+
+/// What a constraint accepts may be far below what the model would write, and far apart in the row.
+#[test]
+fn checked_draws_among_improbable_tokens_follow_their_distribution() {
+    let mut row: Vec<f32> = (0..700).map(|i| (i % 9) as f32 * 0.1 - 300.0).collect();
+    // Rejected, in the first block.
+    (0..10).for_each(|token| row[token] = token as f32);
+    // Accepted, each in a block of its own.
+    let accepted = [(20, -160.0f32), (300, -158.0), (600, -158.5)];
+    accepted.iter().for_each(|&(token, logit)| row[token] = logit);
+    let total: f64 = accepted.iter().map(|(_, logit)| f64::from(logit + 158.0).exp()).sum();
+    let params = SamplingParams { seed: Some(6), ..SamplingParams::default() };
+    let mut sampler = Sampler::new(&params).unwrap();
+    let draws = 4000;
+    let mut seen = [0; 3];
+    let mut mass = 0.0;
+    for _ in 0..draws {
+        let mut check = |token: u32| Ok(accepted.iter().any(|(a, _)| *a == token as usize));
+        let drawn = sampler.draw_checked(&row, None, true, &mut check).unwrap().unwrap();
+        let place = accepted.iter().position(|(a, _)| *a == drawn.token as usize).unwrap();
+        seen[place] += 1;
+        let expected = f64::from(accepted[place].1 - 9.0).exp() * (1.0 - (-1.0f64).exp());
+        assert!(
+            (drawn.probability / expected - 1.0).abs() < 0.01,
+            "{} {expected}",
+            drawn.probability
+        );
+        mass += drawn.mass.unwrap() / f64::from(draws);
+    }
+    let means: Vec<f64> = accepted
+        .iter()
+        .map(|(_, logit)| f64::from(logit + 158.0).exp() / total * f64::from(draws))
+        .collect();
+    // The 99.9% quantile with 2 degrees of freedom.
+    assert!(statistic(&seen, &means) < 13.82, "{seen:?} {means:?}");
+    // Ten favourites weigh e^9 / (1 − 1/e), but for a tail.
+    let exact = total * (-158.0f64 - 9.0).exp() * (1.0 - (-1.0f64).exp());
+    assert!((mass / exact - 1.0).abs() < 0.05, "{mass:e} {exact:e}");
+}

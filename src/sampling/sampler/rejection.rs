@@ -59,7 +59,7 @@ impl Sampler {
     /// (1/s_j) / Σ 1/s_i; given N, each of N + 1 positions of the first acceptance is as likely as
     /// the very first, whose probability is (1/s_0) / Σ 1/s_i.
     ///
-    /// Errors as `draw` does, as `check` does, and if a step is on that removes tokens.
+    /// Errors as `draw` does, as `check` does, and if a step is on that removes tokens, except at temperature 0.
     pub fn draw_checked(
         &mut self,
         logits: &[f32],
@@ -67,7 +67,8 @@ impl Sampler {
         weigh: bool,
         check: &mut dyn FnMut(u32) -> Result<bool>,
     ) -> Result<Option<Checked>> {
-        if let Some(step) = self.chain.params().first_truncation() {
+        let truncation = self.chain.params().first_truncation();
+        if let Some(step) = truncation.filter(|_| !self.chain.is_greedy()) {
             let message = format!("`{step}` is on, which must know every allowed token");
             return Err(Error::new(ErrorKind::Sampling, message)
                 .with_help("leave it out, or draw by masks"));
@@ -89,10 +90,10 @@ impl Sampler {
             };
             checks += 1;
             if check(token)? {
-                break (token, weight);
+                break (token, line.in_first_unit(weight));
             }
             line.remove(token);
-            shares.push(line.length() / total);
+            shares.push(line.in_first_unit(line.length()) / total);
         };
         let mut accepted = usize::from(!weigh);
         while accepted == 0 {
@@ -103,7 +104,7 @@ impl Sampler {
                 accepted += 1;
             } else {
                 line.remove(token);
-                shares.push(line.length() / total);
+                shares.push(line.in_first_unit(line.length()) / total);
             }
         }
         let mass = weigh.then(|| 1.0 / shares.iter().map(|share| 1.0 / share).sum::<f64>());

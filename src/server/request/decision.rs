@@ -355,7 +355,13 @@ fn range(fields: &mut Fields, max_labels: usize) -> Result<QuestionParts, ApiErr
         }
         values.push(value);
     }
-    let text = |value: &f64| format!("{:.digits$}", if *value == 0.0 { 0.0 } else { *value });
+    let text = |value: &f64| {
+        let text = format!("{value:.digits$}");
+        // A value that sums have left just below 0 is 0.
+        let digits =
+            text.strip_prefix('-').filter(|digits| !digits.contains(|c| matches!(c, '1'..='9')));
+        digits.map_or_else(|| text.clone(), str::to_owned)
+    };
     let labels: Vec<Label> = values.iter().map(|value| text(value).into()).collect();
     let asks = format!(
         "Answer with a number from {} to {}{}, and nothing else.",

@@ -78,6 +78,11 @@ impl Fields {
         self.map.get(field).is_some_and(|value| !value.is_null())
     }
 
+    /// Whether a field that was not taken yet is true.
+    pub(crate) fn is_true(&self, field: &str) -> bool {
+        self.map.get(field) == Some(&Value::Bool(true))
+    }
+
     /// A field's value; null is absent, as OpenAI's clients write it.
     pub(crate) fn value(&mut self, field: &str) -> Option<Value> {
         self.note(field, true);

@@ -30,7 +30,23 @@ pub(super) fn sampling_params(
     fields: &mut Fields,
     off: &SamplingParams,
 ) -> Result<SamplingParams, ApiError> {
-    let off = off.clone();
+    let mut off = off.clone();
+    let samplers = fields.read(
+        "samplers",
+        &format!("a list of steps of the chain: {}", steps()),
+        |value| {
+            let names = value.as_array()?.iter().map(Value::as_str).collect::<Option<Vec<_>>>();
+            ChainStep::list(names?).ok()
+        },
+    )?;
+    // The request did not ask for steps that the model's makers recommend, and need not take them back.
+    let rejects = fields.is_true("rejection");
+    for step in ChainStep::DEFAULT_ORDER {
+        let is_left_out = samplers.as_ref().is_some_and(|samplers| !samplers.contains(&step));
+        if is_left_out || (rejects && step.is_truncation()) {
+            off.switch_off(step);
+        }
+    }
     let any = 0.0..=f64::from(f32::MAX);
     let breakers = format!("a list of at most {MAX_BREAKERS} strings");
     let repetition = repetition_penalty(fields)?;
@@ -95,24 +111,21 @@ pub(super) fn sampling_params(
             .unwrap_or(off.mirostat),
         mirostat_tau: fields.number("mirostat_tau", any.clone())?.unwrap_or(off.mirostat_tau),
         mirostat_eta: fields.number("mirostat_eta", any)?.unwrap_or(off.mirostat_eta),
-        samplers: fields
-            .read("samplers", &format!("a list of steps of the chain: {}", steps()), |value| {
-                let names = value.as_array()?.iter().map(Value::as_str).collect::<Option<Vec<_>>>();
-                ChainStep::list(names?).ok()
-            })?
-            .unwrap_or(off.samplers),
+        samplers: samplers.unwrap_or(off.samplers),
         seed: seed(fields)?,
     };
     params.validate().map_err(|error| ApiError::from_engine(&error))?;
     Ok(params)
 }
 
-/// `seed`, which Mistral calls `random_seed`.
+/// `seed`, which Mistral calls `random_seed`; none where it is -1, as vLLM and llama.cpp have it.
 fn seed(fields: &mut Fields) -> Result<Option<u64>, ApiError> {
     let mut read = |field| {
         // OpenAI's seeds are signed; all 64 bits count.
-        fields.read(field, "an integer of 64 bits", |value| {
-            value.as_u64().or_else(|| value.as_i64().map(|seed| seed as u64))
+        fields.read(field, "an integer of 64 bits", |value| match value.as_i64() {
+            Some(-1) => Some(None),
+            Some(seed) => Some(Some(seed as u64)),
+            None => value.as_u64().map(Some),
         })
     };
     let (ours, theirs) = (read("seed")?, read("random_seed")?);
@@ -120,7 +133,7 @@ fn seed(fields: &mut Fields) -> Result<Option<u64>, ApiError> {
         let says = "says the same as `seed`; write one of them";
         return Err(ApiError::field("random_seed", says));
     }
-    Ok(ours.or(theirs))
+    Ok(ours.or(theirs).flatten())
 }
 
 /// `repetition_penalty`, which llama.cpp calls `repeat_penalty`.
@@ -264,4 +277,44 @@ fn biases(value: &Value) -> Option<std::collections::BTreeMap<u32, f32>> {
         Some((token.parse().ok()?, bias as f32))
     };
     value.as_object()?.iter().map(bias).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(body: Value, off: &SamplingParams) -> SamplingParams {
+        sampling_params(&mut Fields::new("", body).unwrap(), off).unwrap()
+    }
+
+    #[test]
+    fn recommended_settings_yield_to_what_a_request_says() {
+        let recommended = SamplingParams {
+            temperature: 0.7,
+            top_k: Some(20),
+            top_p: 0.8,
+            repetition_penalty: 1.05,
+            ..SamplingParams::default()
+        };
+        let params = read(json!({ "samplers": ["top_p", "temperature"] }), &recommended);
+        assert_eq!((params.temperature, params.top_p), (0.7, 0.8));
+        assert_eq!((params.top_k, params.repetition_penalty), (None, 1.0));
+        let params = read(json!({ "rejection": true }), &recommended);
+        assert_eq!((params.first_truncation(), params.repetition_penalty), (None, 1.05));
+        // What a request sends itself is not taken back, and greedy choice stays.
+        let mut fields = Fields::new("", json!({ "samplers": [], "top_k": 3 })).unwrap();
+        let error = sampling_params(&mut fields, &recommended).unwrap_err();
+        assert!(error.object().to_string().contains("`top_k` is set"), "{}", error.object());
+        let greedy = read(json!({ "samplers": ["top_p"] }), &SamplingParams::greedy());
+        assert_eq!(greedy.temperature, 0.0);
+    }
+
+    #[test]
+    fn a_seed_of_minus_one_is_none() {
+        let seed = |seed: Value| read(json!({ "seed": seed }), &SamplingParams::default()).seed;
+        assert_eq!(seed(json!(-1)), None);
+        assert_eq!((seed(json!(-2)), seed(json!(7))), (Some(u64::MAX - 1), Some(7)));
+    }
 }
