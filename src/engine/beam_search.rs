@@ -227,10 +227,10 @@ impl BeamLogits {
     }
 }
 
-/// Adds a finished text. Several tokens may end a text: of those that end the same one the best
-/// counts.
+/// Adds a finished text. The same one may be ended by several tokens, cut into others, or come before several stops:
+/// of these the best counts.
 fn finish(finished: &mut Vec<FinishedBeam>, new: FinishedBeam) {
-    match finished.iter_mut().find(|old| old.sequence.tokens == new.sequence.tokens) {
+    match finished.iter_mut().find(|old| old.sequence.writes_the_same(&new.sequence)) {
         None => finished.push(new),
         Some(old) if best_first(&new, old).is_lt() => *old = new,
         Some(_) => {}

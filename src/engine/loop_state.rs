@@ -311,20 +311,22 @@ pub(crate) fn context_length(
 pub(crate) fn too_long_for_cache(prompt: usize, most: usize, beams: usize) -> Error {
     let most = most.saturating_sub(1);
     let (message, shorter) = match (beams, most) {
+        // What branches after the prompt alone takes more, as labels do.
+        (1, 0) => ("the KV cache is too small for any such request".to_owned(), String::new()),
         (1, _) => (
             format!("a prompt of {prompt} tokens needs more than the KV cache has"),
-            format!("shorten it to {most} tokens"),
+            format!("shorten it to {most} tokens, or "),
         ),
         (_, most) => (
             format!(
                 "a prompt of {prompt} tokens and {beams} beams need more than the KV cache has"
             ),
             match most {
-                0 => "ask for fewer beams".to_owned(),
-                _ => format!("ask for fewer beams, shorten the prompt to {most} tokens"),
+                0 => "ask for fewer beams, or ".to_owned(),
+                _ => format!("ask for fewer beams, shorten the prompt to {most} tokens, or "),
             },
         ),
     };
-    let help = format!("{shorter}, or give the engine a larger KV cache");
+    let help = format!("{shorter}give the engine a larger KV cache");
     Error::new(ErrorKind::Context, message).with_help(help)
 }

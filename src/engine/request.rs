@@ -72,7 +72,7 @@ pub struct Request {
     /// Least number of tokens of the text: until then end tokens and `stop_token_ids` are banned,
     /// unless the constraint allows nothing else, and stop strings are ignored.
     pub min_tokens: usize,
-    /// Bans the end tokens, unless the constraint allows nothing else.
+    /// Bans the end tokens but those of `stop_token_ids`, unless the constraint allows nothing else.
     pub ignore_eos: bool,
     /// Stop strings: the text ends before the first that it would contain. Tokens that this cuts
     /// off are in the response all the same

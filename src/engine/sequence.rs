@@ -151,10 +151,17 @@ impl Sequence {
         self.runner.vocabulary().end_tokens().len() + self.request.stop_token_ids.len()
     }
 
-    /// Whether this token ends the text.
+    /// Whether this token ends the text. One that spells healed bytes of the prompt does so only as an end token.
     fn ends(&self, token: u32) -> bool {
-        self.runner.vocabulary().end_tokens().contains(&token)
-            || self.request.stop_token_ids.contains(&token)
+        let vocabulary = self.runner.vocabulary();
+        let is_prompt = || !self.healing.is_empty() && vocabulary.token_bytes(token).is_some();
+        vocabulary.end_tokens().contains(&token)
+            || (self.request.stop_token_ids.contains(&token) && !is_prompt())
+    }
+
+    /// Whether both texts are the same for a reader, in whatever tokens.
+    pub(super) fn writes_the_same(&self, other: &Self) -> bool {
+        self.output.is_same_text(&other.output) && self.special_tokens == other.special_tokens
     }
 
     /// The purposes for which it must be known whether a drawn token was forced.
@@ -274,7 +281,10 @@ impl Sequence {
         }
         self.healing.drain(..healed);
         if is_end {
-            return Ok(Some(FinishReason::Stop));
+            let is_named = self.request.stop_token_ids.contains(&token);
+            self.stop_token = Some(token).filter(|_| self.request.ignore_eos && is_named);
+            let reason = self.stop_token.map_or(FinishReason::Stop, |_| FinishReason::StopToken);
+            return Ok(Some(reason));
         }
         if forced {
             self.sampler.accept_forced(token)

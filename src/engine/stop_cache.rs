@@ -12,6 +12,8 @@ use crate::error::Result;
 
 /// Bytes of automata that are kept for requests to come. The last one is kept in any case.
 const MAX_BYTES: usize = 32 << 20;
+/// Automata that are kept: all are looked at for each request that has stops.
+const MAX_AUTOMATA: usize = 256;
 
 /// The automata of stops, the last used last.
 #[derive(Debug, Default)]
@@ -51,7 +53,7 @@ impl StopCache {
             patterns: Arc::clone(&patterns),
         });
         let mut bytes: usize = known.iter().map(|entry| entry.patterns.memory_bytes()).sum();
-        while bytes > MAX_BYTES
+        while (bytes > MAX_BYTES || known.len() > MAX_AUTOMATA)
             && known.len() > 1
             && let Some(oldest) = known.pop_front()
         {
@@ -91,6 +93,17 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &cache.patterns(&one).unwrap()));
         assert!(cache.patterns(&request("", "")).unwrap().is_empty());
         assert_eq!(cache.known.lock().unwrap().len(), 3);
+    }
+
+    #[test]
+    fn old_ones_are_forgotten() {
+        let cache = StopCache::default();
+        for n in 0..2 * MAX_AUTOMATA {
+            cache.patterns(&request(&format!("stop{n}"), "")).unwrap();
+        }
+        assert_eq!(cache.known.lock().unwrap().len(), MAX_AUTOMATA);
+        let last = request(&format!("stop{}", 2 * MAX_AUTOMATA - 1), "");
+        assert!(cache.known(&last.stop, &last.stop_regex).is_some());
     }
 
     #[test]

@@ -116,6 +116,11 @@ impl StopStream {
         }
     }
 
+    /// Whether both have the same text so far.
+    pub(crate) fn is_same_text(&self, other: &Self) -> bool {
+        self.text == other.text && self.partial == other.partial
+    }
+
     /// All of the text so far.
     pub(crate) fn into_text(self) -> String {
         self.text

@@ -87,6 +87,8 @@ pub struct GenerationConfig {
     pub repetition_penalty: Option<f32>,
     /// Tokens that are written at most.
     pub max_new_tokens: Option<usize>,
+    /// [`SamplingParams::banned_token_ids`].
+    pub suppress_tokens: Vec<u32>,
     not_honoured: Vec<String>,
 }
 
@@ -124,6 +126,9 @@ impl GenerationConfig {
             typical_p: keys.number("typical_p", 0.0..=1.0)?,
             repetition_penalty: keys.number("repetition_penalty", f64::MIN_POSITIVE..=top)?,
             max_new_tokens: keys.count("max_new_tokens")?.filter(|&most| most > 0),
+            suppress_tokens: keys
+                .read("suppress_tokens", "a list of token ids", token_ids)?
+                .unwrap_or_default(),
             not_honoured: Vec::new(),
         };
         let is_honoured = |name: &str, value: &Value| {
@@ -149,6 +154,7 @@ impl GenerationConfig {
             min_p: self.min_p.unwrap_or(off.min_p),
             typical_p: self.typical_p.unwrap_or(off.typical_p),
             repetition_penalty: self.repetition_penalty.unwrap_or(off.repetition_penalty),
+            banned_token_ids: self.suppress_tokens.clone(),
             ..off
         }
     }
@@ -164,6 +170,11 @@ impl GenerationConfig {
     pub fn not_honoured(&self) -> &[String] {
         &self.not_honoured
     }
+}
+
+fn token_ids(value: &Value) -> Option<Vec<u32>> {
+    let id = |id: &Value| u32::try_from(id.as_u64()?).ok();
+    value.as_array()?.iter().map(id).collect()
 }
 
 /// The keys of the file that were not read yet.
@@ -243,9 +254,11 @@ mod tests {
     fn what_would_change_a_text_is_named() {
         let others = config(json!({
             "num_beams": 4, "no_repeat_ngram_size": 3, "num_beam_groups": 1, "penalty_alpha": null,
-            "suppress_tokens": [], "bad_words_ids": [[5]], "remove_invalid_values": false
-        }));
-        let mut named = others.unwrap().not_honoured().to_vec();
+            "suppress_tokens": [7], "bad_words_ids": [[5]], "remove_invalid_values": false
+        }))
+        .unwrap();
+        assert_eq!(others.sampling().banned_token_ids, [7]);
+        let mut named = others.not_honoured().to_vec();
         named.sort_unstable();
         assert_eq!(named, ["bad_words_ids", "no_repeat_ngram_size", "num_beams"]);
     }
@@ -259,6 +272,7 @@ mod tests {
             (json!({ "top_k": 2.5 }), "top_k"),
             (json!({ "repetition_penalty": 0 }), "repetition_penalty"),
             (json!({ "do_sample": 1 }), "do_sample"),
+            (json!({ "suppress_tokens": [-1] }), "suppress_tokens"),
         ] {
             let error = config(keys).unwrap_err();
             assert_eq!(error.place().pointer.as_deref(), Some(&*format!("/{name}")), "{error}");

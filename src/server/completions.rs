@@ -18,8 +18,8 @@ use super::generation::{PreparedRequest, respond};
 use super::json_text::json_text;
 use super::request::{CompletionRequest, Fields, StreamOptions, constraint_key, ignoring_unknown};
 use super::response::{
-    EventWriter, HeldTokens, WholeWriter, extend, now, optional_members, prompt_logprobs,
-    token_text, unique_id, usage_object,
+    EventWriter, HeldTokens, TokensSoFar, WholeWriter, extend, now, optional_members,
+    prompt_logprobs, token_text, unique_id, usage_object,
 };
 use super::work::{JsonBody, blocking};
 use super::worker::WorkerReply;
@@ -167,6 +167,7 @@ struct CompletionChoice {
     characters: CharacterCount,
     /// Its tokens; of a stream those whose text was not sent.
     tokens: HeldTokens<Step>,
+    count: TokensSoFar,
     /// The end token that was drawn.
     end_token: Option<Step>,
     /// The tokens of the prompt with their log-probabilities, if the answer has them.
@@ -190,18 +191,20 @@ impl CompletionAnswer {
                 let choice = self.choice(index);
                 choice.tokens.show(&text);
                 choice.text.push_str(&text);
+                let counted = choice.count.show();
+                self.usage_so_far.completion_tokens += counted;
                 Some(index)
             }
             WorkerReply::Step(index, step) => {
                 let is_end = self.app.vocabulary.end_tokens().contains(&step.token);
-                // The end token is not counted.
-                self.usage_so_far.completion_tokens += usize::from(!is_end);
                 let choice = self.choice(index);
+                let counted = choice.count.draw();
                 if is_end {
                     choice.end_token = Some(*step)
                 } else {
                     choice.tokens.push(step.text_start, *step)
                 }
+                self.usage_so_far.completion_tokens += counted;
                 None
             }
             WorkerReply::Done(index, response) => {
@@ -224,6 +227,7 @@ impl CompletionAnswer {
                 let optional = optional_members(&response, &response.text);
                 let has_echo = self.has_echo;
                 let choice = self.choice(index);
+                let counted = std::mem::take(&mut choice.count).end(usage.completion_tokens);
                 choice.tokens.end(response.text_tokens);
                 // As in vLLM the last entry is that of a token that was drawn: evaluations of prompts
                 // take it off.
@@ -239,6 +243,7 @@ impl CompletionAnswer {
                 });
                 extend(&mut end, &optional);
                 choice.end = Some(end);
+                self.usage_so_far.completion_tokens += counted;
                 Some(index)
             }
             WorkerReply::Special(..)

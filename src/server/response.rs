@@ -7,6 +7,7 @@ mod held_tokens;
 mod json_string;
 mod prompt_logprobs;
 mod stream;
+mod tokens_so_far;
 mod typed_writer;
 
 pub(super) use custom_input::InputReader;
@@ -14,6 +15,7 @@ pub(super) use event_stream::{EventStream, EventWriter};
 pub(super) use held_tokens::HeldTokens;
 pub(super) use prompt_logprobs::{prompt_logprobs, token_text};
 pub(super) use stream::ChunkWriter;
+pub(super) use tokens_so_far::TokensSoFar;
 pub(super) use typed_writer::{TypedEvent, TypedWriter, WholeWriter};
 
 use std::hash::{BuildHasher as _, RandomState};
@@ -367,10 +369,13 @@ impl Choice {
 
 /// The tokens of all choices; the prompt is counted once.
 pub(super) fn add_usage(sum: &mut Usage, one: &Usage) {
+    // Choices after the first find what that has read.
+    let is_first = sum.prompt_tokens == 0;
+    sum.cached_tokens =
+        if is_first { one.cached_tokens } else { sum.cached_tokens.min(one.cached_tokens) };
     sum.prompt_tokens = one.prompt_tokens;
     sum.completion_tokens += one.completion_tokens;
     sum.reasoning_tokens += one.reasoning_tokens;
-    sum.cached_tokens = sum.cached_tokens.max(one.cached_tokens);
 }
 
 pub(super) fn usage_object(usage: &Usage) -> Value {

@@ -80,6 +80,11 @@ fn settings_change_the_answer() {
     let ignore = json!({ "ignore_eos": true, "max_tokens": 9 });
     let answer = chat(address, "http-settings", ignore).json();
     assert_eq!(answer["choices"][0]["finish_reason"], "length");
+    // An end token that the request names itself ends it.
+    let named = json!({ "ignore_eos": true, "max_tokens": 9, "stop_token_ids": (0..256).collect::<Vec<_>>() });
+    let answer = chat(address, "http-settings", named).json();
+    assert_eq!(answer["choices"][0]["finish_reason"], "stop");
+    assert!(answer["choices"][0]["stop_reason"].is_u64(), "{answer}");
 }
 
 /// Whatever runs beside it, and in pieces or not, a request is answered by the same text.

@@ -263,7 +263,7 @@ fn quantised_models_are_within_a_ten_thousandth_of_their_numbers() {
 fn tokenizers_encode_as_llama_cpp_does() {
     for (name, exceptions) in [("gpt-2", 0), ("llama-spm", 0), ("phi-3", 0)] {
         let Some(vocabulary) = shared(&format!("gguf/ggml-vocab-{name}.gguf")) else { return };
-        let model = with_vocabulary_of(&vocabulary, &format!("vocab-{name}.gguf"));
+        let model = with_vocabulary_of(&vocabulary, &format!("vocab-{name}.gguf"), |_| ());
         let vectors = |ending: &str| {
             let mut name = vocabulary.clone().into_os_string();
             name.push(ending);
@@ -282,6 +282,26 @@ fn tokenizers_encode_as_llama_cpp_does() {
     }
 }
 
+/// Old files leave out what llama.cpp knows, and the first ones of Gemma 4 say that texts have no BOS token.
+#[test]
+fn texts_of_sentence_piece_begin_with_a_bos_token() {
+    let Some(vocabulary) = shared("gguf/ggml-vocab-llama-spm.gguf") else { return };
+    let expected = [1, 15043];
+    let model = with_vocabulary_of(&vocabulary, "no-ids.gguf", |all| {
+        all.retain(|(key, _)| !key.ends_with("_token_id") && !key.ends_with("_token"));
+    });
+    assert_eq!(model.tokenizer().encode_prompt("Hello", true).unwrap(), expected);
+    assert!(model.vocabulary().end_tokens().contains(&2));
+    let model = with_vocabulary_of(&vocabulary, "gemma4-bos.gguf", |all| {
+        all.retain(|(key, _)| key != "tokenizer.ggml.model" && !key.ends_with("add_bos_token"));
+        all.push(("tokenizer.ggml.model".to_owned(), Value::String("gemma4".to_owned())));
+        all.push(("tokenizer.ggml.add_bos_token".to_owned(), Value::Bool(false)));
+        all.push(("tokenizer.ggml.merges".to_owned(), Value::Array(Vec::new())));
+    });
+    let tokens = model.tokenizer().encode_prompt("Hello", true).unwrap();
+    assert_eq!(tokens[0], 1, "{tokens:?}");
+}
+
 #[test]
 fn settings_of_generation_are_in_the_file() {
     let settings = [
@@ -294,11 +314,15 @@ fn settings_of_generation_are_in_the_file() {
     ];
     let mut all = metadata();
     all.extend(settings.map(|(name, value)| (format!("general.sampling.{name}"), value)));
+    let suppressed = vec![Value::I32(97), Value::I32(100_000)];
+    all.push(("tokenizer.ggml.suppress_tokens".to_owned(), Value::Array(suppressed)));
     let (tensors, _) = small(GgmlDType::Q8_0);
     let model = load(&write("sampling.gguf", &all, &tensors)).unwrap();
     let config = model.generation_config().unwrap();
     assert_eq!((config.temperature, config.top_k, config.top_p), (Some(0.7), Some(64), Some(0.95)));
     assert_eq!((config.min_p, config.repetition_penalty), (None, Some(1.1)));
+    // Those that the vocabulary has.
+    assert_eq!(config.suppress_tokens, [97]);
     assert!(config.draws());
     assert_eq!(config.not_honoured(), ["general.sampling.xtc_probability"]);
     let silent = load(&write("silent.gguf", &metadata(), &tensors)).unwrap();
@@ -319,17 +343,29 @@ fn files_with_slips_of_their_makers_are_read() {
     all.retain(|(key, _)| key != "tokenizer.ggml.merges");
     all.push(("tokenizer.ggml.merges".to_owned(), Value::Array(Vec::new())));
     let (tensors, _) = small(GgmlDType::Q8_0);
-    let model = load(&write("slips.gguf", &all, &tensors)).unwrap();
-    let ids = model.tokenizer().encode_prompt("a<end_of_turn>", false).unwrap();
-    assert_eq!(ids.last(), Some(&259));
-    assert!(model.vocabulary().end_tokens().contains(&259));
+    // Plain text, and a token of the user's.
+    for kind in [1, 4] {
+        for (key, value) in &mut all {
+            if let ("tokenizer.ggml.token_type", Value::Array(kinds)) = (key.as_str(), value) {
+                kinds[259] = Value::I32(kind);
+            }
+        }
+        let model = load(&write(&format!("slips-{kind}.gguf"), &all, &tensors)).unwrap();
+        let ids = model.tokenizer().encode_prompt("a<end_of_turn>", false).unwrap();
+        assert_eq!(ids.last(), Some(&259));
+        assert!(model.vocabulary().end_tokens().contains(&259));
+    }
     all.retain(|(key, _)| key != "tokenizer.ggml.pre");
     let error = load(&write("no-pre.gguf", &all, &tensors)).unwrap_err().to_string();
     assert!(error.contains("tokenizer.ggml.pre") && error.contains("newer file"), "{error}");
 }
 
 /// A model without layers with the tokenizer of a file that holds no weights.
-fn with_vocabulary_of(vocabulary: &Path, name: &str) -> Model {
+fn with_vocabulary_of(
+    vocabulary: &Path,
+    name: &str,
+    edit: impl FnOnce(&mut Vec<(String, Value)>),
+) -> Model {
     let content = gguf_file::Content::read(&mut File::open(vocabulary).unwrap()).unwrap();
     let Value::Array(tokens) = &content.metadata["tokenizer.ggml.tokens"] else { panic!() };
     let count = tokens.len();
@@ -337,6 +373,7 @@ fn with_vocabulary_of(vocabulary: &Path, name: &str) -> Model {
         content.metadata.into_iter().filter(|(key, _)| key.starts_with("tokenizer.")).collect();
     all.extend(metadata().into_iter().filter(|(key, _)| !key.starts_with("tokenizer.")));
     all.retain(|(key, _)| key != "llama.vocab_size");
+    edit(&mut all);
     let (mut tensors, _) = small(GgmlDType::Q8_0);
     let zeros = vec![0.0; count * SHAPE.hidden];
     for tensor in tensors

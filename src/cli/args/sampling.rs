@@ -170,7 +170,8 @@ impl SamplingArgs {
         };
         let params = SamplingParams {
             allowed_token_ids: self.allowed_token_ids.clone(),
-            banned_token_ids: self.banned_token_ids.clone(),
+            banned_token_ids: [off.banned_token_ids.clone(), self.banned_token_ids.clone()]
+                .concat(),
             logit_bias: self.logit_bias.iter().copied().collect(),
             repetition_penalty: self.repetition_penalty.unwrap_or(off.repetition_penalty),
             frequency_penalty: self.frequency_penalty,

@@ -99,7 +99,10 @@ impl Sequence {
         let early = self.tokens.len() < self.request.min_tokens;
         if early || self.request.ignore_eos {
             let vocabulary = self.runner.vocabulary();
-            vocabulary.end_tokens().iter().for_each(|&token| self.mask.deny(token));
+            // A request that names an end token itself wants it, even if it ignores the model's own.
+            let is_named = |token: &&u32| !early && self.request.stop_token_ids.contains(token);
+            let ends = vocabulary.end_tokens().iter().filter(|token| !is_named(token));
+            ends.for_each(|&token| self.mask.deny(token));
         }
         if early {
             self.request.stop_token_ids.iter().for_each(|&token| self.mask.deny(token));

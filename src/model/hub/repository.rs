@@ -1,4 +1,4 @@
-//! The name of a model on the hub: `ORG/NAME[@REVISION][:FILE.gguf]`.
+//! The name of a model on the hub: `ORG/NAME[@REVISION][:FILE.gguf]`, or `:QUANT` for the file of this quantisation.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,8 @@ const MAIN: &str = "main";
 /// Longest part of a name, in bytes; the hub's own limit is 96.
 const MAX_PART_BYTES: usize = 96;
 
-/// A model on Hugging Face's hub: `ORG/NAME`, `ORG/NAME@REVISION`, `ORG/NAME:FILE.gguf`.
+/// A model on Hugging Face's hub: `ORG/NAME`, `ORG/NAME@REVISION`, `ORG/NAME:FILE.gguf`, or as llama.cpp and Ollama
+/// write it, `ORG/NAME:Q4_K_M` and `hf.co/ORG/NAME`.
 ///
 /// ```
 /// use maskwright::model::Repository;
@@ -40,7 +41,7 @@ impl Repository {
         self.revision.as_deref().unwrap_or(MAIN)
     }
 
-    /// The GGUF file that was named, by its path in the repository.
+    /// The GGUF file that was named, by its path in the repository, or the quantisation by which it was.
     pub fn file(&self) -> Option<&str> {
         self.file.as_deref()
     }
@@ -51,7 +52,9 @@ impl FromStr for Repository {
 
     /// Errors on what is no such name; whether there is such a model shows when it is located.
     fn from_str(text: &str) -> Result<Self> {
-        let (rest, file) = match text.split_once(':') {
+        let hosts = ["https://huggingface.co/", "huggingface.co/", "https://hf.co/", "hf.co/"];
+        let bare = hosts.iter().find_map(|host| text.strip_prefix(host)).unwrap_or(text);
+        let (rest, file) = match bare.split_once(':') {
             Some((rest, file)) => (rest, Some(file)),
             None => (text, None),
         };
@@ -61,15 +64,15 @@ impl FromStr for Repository {
         };
         let is_id =
             id.split_once('/').is_some_and(|(org, name)| is_name_part(org) && is_name_part(name));
-        let is_gguf =
-            |file: &str| is_relative_path(file) && file.to_ascii_lowercase().ends_with(".gguf");
-        if is_id && revision.is_none_or(is_relative_path) && file.is_none_or(is_gguf) {
+        let is_file =
+            |file: &str| is_quantisation(file) || (is_relative_path(file) && is_gguf(file));
+        if is_id && revision.is_none_or(is_relative_path) && file.is_none_or(is_file) {
             let owned = |part: Option<&str>| part.map(str::to_owned);
             return Ok(Self { id: id.to_owned(), revision: owned(revision), file: owned(file) });
         }
         let message = format!("`{}` names no model of the hub", shortened(text));
         Err(Error::new(ErrorKind::Request, message)
-            .with_help("write ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE.gguf"))
+            .with_help("write ORG/NAME, ORG/NAME@REVISION, ORG/NAME:FILE.gguf or ORG/NAME:Q4_K_M"))
     }
 }
 
@@ -100,6 +103,17 @@ fn is_name_part(text: &str) -> bool {
         && !text.contains("--")
 }
 
+/// Whether a name ends as those of GGUF files do.
+pub(super) fn is_gguf(name: &str) -> bool {
+    name.to_ascii_lowercase().ends_with(".gguf")
+}
+
+/// Whether a text may be the name of a quantisation, `Q4_K_M` or `UD-IQ2_XXS`.
+fn is_quantisation(text: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    !text.is_empty() && text.len() <= MAX_PART_BYTES && text.bytes().all(is_inner)
+}
+
 /// Whether a text is a path below a folder, with `/` between its parts, on every system.
 pub(super) fn is_relative_path(text: &str) -> bool {
     let is_part = |part: &str| !part.is_empty() && part != "." && part != "..";
@@ -120,12 +134,16 @@ mod tests {
             "a/b@refs/pr/1",
             "a/b:c.gguf",
             "a/b@v1:Q4/c-00001.GGUF",
+            "a/b:UD-Q4_K_XL",
         ] {
             assert_eq!(text.parse::<Repository>().unwrap().to_string(), text);
         }
         let all: Repository = "o/n@r:f.gguf".parse().unwrap();
         assert_eq!((all.id(), all.revision(), all.file()), ("o/n", "r", Some("f.gguf")));
         assert_eq!("o/n".parse::<Repository>().unwrap().revision(), "main");
+        for text in ["hf.co/o/n:Q8_0", "https://huggingface.co/o/n:Q8_0"] {
+            assert_eq!(text.parse::<Repository>().unwrap().to_string(), "o/n:Q8_0");
+        }
     }
 
     #[test]

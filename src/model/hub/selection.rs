@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::repository::is_relative_path;
+use super::repository::{is_gguf, is_relative_path};
 
 /// The files of a model folder beside its weights; the first two must be there.
 const DOCUMENTS: [&str; 10] = [
@@ -37,13 +37,16 @@ const OF_TOKENIZER: [&str; 6] = [
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 
+/// Folders inside of each other in which files are looked for; those of quantised copies are one deep.
+const MAX_FOLDERS: usize = 3;
+
 /// Most GGUF files that a message lists.
 const MAX_LISTED: usize = 12;
 
 /// The part of a repository that is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted<'a> {
-    /// The model in it, of which the GGUF file may be named.
+    /// The model in it, of which the GGUF file may be named, or its quantisation.
     Model(Option<&'a str>),
     /// The tokenizer alone.
     Tokenizer,
@@ -76,9 +79,7 @@ pub(super) fn choose(names: &[String], wanted: Wanted<'_>) -> Result<Selection, 
 pub(super) fn cached(snapshot: &Path, wanted: Wanted<'_>) -> Result<PathBuf, String> {
     // A link to nothing does not exist.
     let has = |name: &str| snapshot.join(name).exists();
-    let entries = std::fs::read_dir(snapshot).into_iter().flatten().flatten();
-    let names: Vec<String> =
-        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let names = files_below(snapshot, MAX_FOLDERS);
     let all_of = |files: &[String]| match files.iter().find(|name| !has(name)) {
         Some(missing) => Err(format!("`{missing}` is not there")),
         None => Ok(()),
@@ -96,6 +97,21 @@ pub(super) fn cached(snapshot: &Path, wanted: Wanted<'_>) -> Result<PathBuf, Str
             Ok(snapshot.join(parts.first().map_or("", String::as_str)))
         }
     }
+}
+
+/// The paths of files below a folder, as a repository has them, in so many folders inside of each other.
+fn files_below(folder: &Path, depth: usize) -> Vec<String> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.path().is_dir() && depth > 0 {
+            let inner = files_below(&entry.path(), depth - 1);
+            files.extend(inner.iter().map(|file| format!("{name}/{file}")));
+        } else {
+            files.push(name);
+        }
+    }
+    files
 }
 
 /// The shards that an index of safetensors files names, each once.
@@ -127,6 +143,7 @@ fn select(
     };
     let ggufs = || names.iter().filter(|name| is_first_part(name)).collect::<Vec<_>>();
     if let Some(file) = wanted {
+        let file = if is_gguf(file) { file } else { quantised(&ggufs(), file)? };
         let parts = parts(file);
         return match parts.iter().find(|part| !has(part)) {
             None => Ok(Selection::Gguf(parts)),
@@ -168,10 +185,10 @@ fn tokenizer(has: &dyn Fn(&str) -> bool, names: &[String]) -> Result<Selection, 
     }
     let others = ["tokenizer.model", ".tiktoken", "vocab.json"];
     let other = others.iter().find_map(|end| names.iter().find(|name| name.ends_with(end)));
-    let is_gguf = names.iter().any(|name| name.to_ascii_lowercase().ends_with(".gguf"));
+    let has_gguf = names.iter().any(|name| is_gguf(name));
     let instead = match other {
         Some(other) => format!(", but `{other}`"),
-        None if is_gguf => {
+        None if has_gguf => {
             "; its GGUF files have the tokenizer beside the weights: name the model that they were \
              made of, or give the path of one"
                 .to_owned()
@@ -179,6 +196,26 @@ fn tokenizer(has: &dyn Fn(&str) -> bool, names: &[String]) -> Result<Selection, 
         None => String::new(),
     };
     Err(format!("`{first}` is not there{instead}"))
+}
+
+/// The GGUF file of a quantisation: its name ends with that, or its folder has that name.
+///
+/// Errors unless there is exactly one.
+fn quantised<'a>(ggufs: &[&'a String], quantisation: &str) -> Result<&'a str, String> {
+    let wanted = quantisation.to_ascii_lowercase();
+    let is_it = |name: &&&'a String| {
+        let name = name.to_ascii_lowercase();
+        let stem = part_number(&name).map_or(name.trim_end_matches(".gguf"), |(stem, ..)| stem);
+        let (folder, stem) = stem.rsplit_once('/').unwrap_or(("", stem));
+        let ends = stem.strip_suffix(&wanted).is_some_and(|rest| rest.ends_with(['-', '.', '_']));
+        ends || stem == wanted || folder.rsplit('/').next() == Some(&wanted)
+    };
+    let found: Vec<&&'a String> = ggufs.iter().filter(is_it).collect();
+    match found[..] {
+        [only] => Ok(only),
+        [] => Err(format!("no GGUF file of `{quantisation}` is there{}", listed(ggufs))),
+        _ => Err(format!("several GGUF files are of `{quantisation}`{}", listed(ggufs))),
+    }
 }
 
 /// The GGUF files of which one may be named, in words.
@@ -196,10 +233,9 @@ fn listed(ggufs: &[&String]) -> String {
 
 /// Whether a name is that of a GGUF file, and of no part but the first.
 fn is_first_part(name: &str) -> bool {
-    let is_gguf = name.to_ascii_lowercase().ends_with(".gguf");
     // Vision encoders are files of their own beside the model's.
     let is_model = !name.rsplit('/').next().unwrap_or(name).starts_with("mmproj");
-    is_gguf && is_model && part_number(name).is_none_or(|(_, number, _)| number == 1)
+    is_gguf(name) && is_model && part_number(name).is_none_or(|(_, number, _)| number == 1)
 }
 
 /// All parts of the GGUF file that this is one of: `x-00002-of-00003.gguf` as llama.cpp names them.
@@ -290,6 +326,28 @@ mod tests {
         assert_eq!(chosen(&split, Some(split[1])), whole);
         let error = chosen(&split[..1], Some(split[0])).unwrap_err();
         assert!(error.contains("`q/a-00002-of-00002.gguf` is not there"), "{error}");
+    }
+
+    #[test]
+    fn a_gguf_file_is_found_by_its_quantisation() {
+        let names = [
+            "a-Q4_K_M.gguf",
+            "a-UD-Q4_K_M.gguf",
+            "a.Q8_0.gguf",
+            "BF16/a-BF16-00001-of-00002.gguf",
+            "BF16/a-BF16-00002-of-00002.gguf",
+            "mmproj-F16.gguf",
+        ];
+        for (quantisation, file) in
+            [("q8_0", names[2]), ("BF16", names[3]), ("UD-Q4_K_M", names[1])]
+        {
+            let expected = Ok(Selection::Gguf(parts(file)));
+            assert_eq!(chosen(&names, Some(quantisation)), expected, "{quantisation}");
+        }
+        let error = chosen(&names, Some("Q4_K_M")).unwrap_err();
+        assert!(error.contains("several GGUF files are of `Q4_K_M`; name one"), "{error}");
+        let error = chosen(&names, Some("F16")).unwrap_err();
+        assert!(error.contains("no GGUF file of `F16` is there; name one"), "{error}");
     }
 
     #[test]

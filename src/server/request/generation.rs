@@ -54,7 +54,12 @@ pub(super) fn sampling_params(
     let top_k = window(fields, "top_k")?;
     let params = SamplingParams {
         allowed_token_ids: allowed_token_ids(fields)?,
-        banned_token_ids: fields.token_id_set("banned_token_ids")?.unwrap_or_default(),
+        // No request wants the tokens that the model must not write.
+        banned_token_ids: [
+            off.banned_token_ids,
+            fields.token_id_set("banned_token_ids")?.unwrap_or_default(),
+        ]
+        .concat(),
         logit_bias: fields
             .read("logit_bias", "an object from token ids to numbers from -100 to 100", biases)?
             .unwrap_or_default(),

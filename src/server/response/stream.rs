@@ -16,6 +16,7 @@ use crate::server::response::custom_input::InputReader;
 use crate::server::response::document::ChoiceDocuments;
 use crate::server::response::event_stream::EventWriter;
 use crate::server::response::held_tokens::HeldTokens;
+use crate::server::response::tokens_so_far::TokensSoFar;
 use crate::server::response::{self, Choice, CompletionHead, add_usage, usage_object};
 use crate::server::worker::WorkerReply;
 
@@ -50,6 +51,7 @@ struct StreamedChoice {
     documents: Option<ChoiceDocuments>,
     /// Log-probabilities of tokens whose text was not sent yet.
     logprobs: HeldTokens<Value>,
+    tokens: TokensSoFar,
 }
 
 impl ChunkWriter {
@@ -77,9 +79,8 @@ impl ChunkWriter {
     fn read(&mut self, reply: WorkerReply) {
         match reply {
             WorkerReply::Step(index, step) => {
-                // The end token is not counted, and is in no text.
-                let is_end = self.app.vocabulary.end_tokens().contains(&step.token);
-                self.usage_so_far.completion_tokens += usize::from(!is_end);
+                let counted = self.choice(index).tokens.draw();
+                self.usage_so_far.completion_tokens += counted;
                 if self.has_logprobs {
                     let start = step.text_start;
                     if let Some(logprob) = response::logprob(&self.app.vocabulary, &step) {
@@ -91,6 +92,8 @@ impl ChunkWriter {
                 let choice = self.choice(index);
                 choice.logprobs.show(&text);
                 let parts = choice.reader.text(&text);
+                let counted = choice.tokens.show();
+                self.usage_so_far.completion_tokens += counted;
                 self.send(index, parts);
             }
             WorkerReply::Special(index, token) => {
@@ -98,12 +101,18 @@ impl ChunkWriter {
                 let choice = self.choice(index);
                 choice.logprobs.show_all();
                 let parts = choice.reader.special(&name);
+                let counted = choice.tokens.show();
+                self.usage_so_far.completion_tokens += counted;
                 self.send(index, parts);
             }
             WorkerReply::Done(index, response) => {
                 add_usage(&mut self.usage, &response.usage);
                 let reader = self.protocol.reader();
-                let reader = std::mem::replace(&mut self.choice(index).reader, reader);
+                let choice = self.choice(index);
+                let reader = std::mem::replace(&mut choice.reader, reader);
+                let counted = std::mem::take(&mut choice.tokens);
+                self.usage_so_far.completion_tokens +=
+                    counted.end(response.usage.completion_tokens);
                 let parts = reader.finish();
                 self.send(index, parts);
                 self.send_role(index, None);
@@ -193,6 +202,7 @@ fn new_choice(protocol: &Protocol, options: StreamOptions) -> StreamedChoice {
         input: None,
         documents: options.include_document.then(ChoiceDocuments::default),
         logprobs: HeldTokens::default(),
+        tokens: TokensSoFar::default(),
     }
 }
 

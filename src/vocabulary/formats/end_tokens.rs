@@ -136,7 +136,6 @@ fn ids(value: &Value) -> Result<Vec<u32>> {
 }
 
 /// Whether a token of this name ends a text or a turn in public models.
-#[cfg(feature = "model")]
 pub(crate) fn is_well_known_end(name: &str) -> bool {
     WELL_KNOWN.contains(&name)
 }

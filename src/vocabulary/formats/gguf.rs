@@ -24,20 +24,15 @@ pub(crate) mod token_type {
     pub(crate) const UNUSED: i64 = 5;
     pub(crate) const BYTE: i64 = 6;
 
-    /// Tokens of turns that some files, Google's of Gemma 3 among them, give as plain text. llama.cpp mends those
-    /// that end a turn.
-    const TURNS: [&str; 6] = [
-        "<start_of_turn>",
-        "<end_of_turn>",
-        "<|im_start|>",
-        "<|im_end|>",
-        "<|eot_id|>",
-        "<|start_header_id|>",
-    ];
+    /// Tokens that begin a turn, which some files, Google's of Gemma 3 among them, give as plain text.
+    const TURNS: [&str; 3] = ["<start_of_turn>", "<|im_start|>", "<|start_header_id|>"];
 
-    /// The type of a token, which some files give wrongly.
+    /// The type of a token, which some files give wrongly: one that begins or ends a turn is no text. llama.cpp mends
+    /// those that end one. (`</s>` is HTML's in Gemma.)
     pub(crate) fn corrected(stated: i64, name: &str) -> i64 {
-        if stated == NORMAL && TURNS.contains(&name) { CONTROL } else { stated }
+        let is_of_turns =
+            TURNS.contains(&name) || (name != "</s>" && super::end_tokens::is_well_known_end(name));
+        if matches!(stated, NORMAL | USER_DEFINED) && is_of_turns { CONTROL } else { stated }
     }
 }
 
@@ -100,8 +95,11 @@ pub(crate) fn read(bytes: &[u8]) -> Result<VocabularyDraft> {
         }
     }
     // As llama.cpp does: the ids that the file names, and control tokens by well-known names.
-    let keys = ["eos", "eot", "eom"].map(|name| format!("tokenizer.ggml.{name}_token_id"));
-    let ids = keys.iter().filter_map(|key| metadata.id(key));
+    let id = |name| metadata.id(&format!("tokenizer.ggml.{name}_token_id"));
+    // llama.cpp's default where a SentencePiece tokenizer says nothing.
+    let is_llama = metadata.get("tokenizer.ggml.model") == Some(GgufValue::String(b"llama"));
+    let eos = id("eos").or(is_llama.then_some(2));
+    let ids = [eos, id("eot"), id("eom")].into_iter().flatten();
     draft.end = ids.filter(|&id| (id as usize) < draft.table.len()).collect();
     draft.end.extend(end_tokens::well_known(|name| {
         control.iter().find(|(_, token)| *token == name).map(|&(id, _)| id)

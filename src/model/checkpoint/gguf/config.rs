@@ -114,13 +114,12 @@ pub(super) fn config_json(
             None => {}
         }
     }
-    if let Some(id) = metadata.size("tokenizer.ggml.bos_token_id")? {
+    if let Some(id) = metadata.token_id("bos")? {
         config.set("bos_token_id", json!(id));
     }
     // Ends of a text, of a turn, of a message.
-    let ends = ["eos", "eot", "eom"].map(|key| format!("tokenizer.ggml.{key}_token_id"));
-    let ends: Vec<Option<usize>> =
-        ends.iter().map(|key| metadata.size(key)).collect::<Result<_>>()?;
+    let ends = ["eos", "eot", "eom"].map(|name| metadata.token_id(name));
+    let ends: Vec<Option<usize>> = ends.into_iter().collect::<Result<_>>()?;
     let mut ends: Vec<usize> = ends.into_iter().flatten().collect();
     ends.dedup();
     config.set("eos_token_id", json!(ends));

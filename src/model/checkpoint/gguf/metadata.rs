@@ -28,6 +28,17 @@ impl<'a> Metadata<'a> {
         })
     }
 
+    /// The id of a special token: `bos`, `eos`, `unknown`, … Where a SentencePiece tokenizer says nothing, it is
+    /// llama.cpp's default.
+    pub(super) fn token_id(&self, name: &str) -> Result<Option<usize>> {
+        let stated = self.size(&format!("tokenizer.ggml.{name}_token_id"))?;
+        if stated.is_some() || self.text("tokenizer.ggml.model")? != Some("llama") {
+            return Ok(stated);
+        }
+        let defaults = [("unknown", 0), ("bos", 1), ("eos", 2)];
+        Ok(defaults.iter().find(|(token, _)| *token == name).map(|&(_, id)| id))
+    }
+
     /// An integer from 0 that is the same for all layers: alone, or in an array of equal ones.
     pub(super) fn size_of_layers(&self, key: &str) -> Result<Option<usize>> {
         let wanted = "an integer from 0, the same for all layers";

@@ -30,6 +30,9 @@ pub(super) fn generation_config_json(metadata: &Metadata<'_>) -> Result<Option<V
     if let Some(most) = metadata.number("general.sampling.top_k")? {
         config.insert("top_k".to_owned(), json!(most.max(0.0) as u64));
     }
+    if let Some(tokens) = metadata.integers("tokenizer.ggml.suppress_tokens")? {
+        config.insert("suppress_tokens".to_owned(), json!(tokens));
+    }
     for (own, off) in OTHERS {
         let number = metadata.number(&format!("general.sampling.{own}"))?;
         let number = number.filter(|number| *number != off);

@@ -13,6 +13,9 @@ use super::pre_tokenizers::PreTokenizer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::vocabulary::gguf_token_type as token_type;
 
+/// Whether texts begin with the BOS token.
+const ADD_BOS: &str = "tokenizer.ggml.add_bos_token";
+
 /// A token of the file.
 struct GgufToken<'a> {
     text: &'a str,
@@ -52,7 +55,7 @@ pub(super) fn tokenizer_config_json(metadata: &Metadata<'_>) -> Result<Vec<u8>> 
         ("unknown", "unk_token"),
         ("padding", "pad_token"),
     ] {
-        let id = metadata.size(&format!("tokenizer.ggml.{key}_token_id"))?;
+        let id = metadata.token_id(key)?;
         if let Some(token) = id.and_then(|id| tokens.get(id)) {
             config.insert(name.to_owned(), json!(token.text));
         }
@@ -147,7 +150,8 @@ fn byte_level(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>]) -> Result<Map<S
         "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true,
     });
     json.insert("decoder".to_owned(), decoder);
-    json.insert("post_processor".to_owned(), template(metadata, tokens, pre.adds_bos)?);
+    let adds_bos = metadata.flag(ADD_BOS)?.unwrap_or(pre.adds_bos);
+    json.insert("post_processor".to_owned(), template(metadata, tokens, adds_bos)?);
     json.insert(
         "model".to_owned(),
         json!({
@@ -209,12 +213,15 @@ fn sentence_piece(
     if adds_space {
         decoders.push(json!({"type": "Strip", "content": " ", "start": 1, "stop": 0}));
     }
-    let stated = metadata.size("tokenizer.ggml.unknown_token_id")?.and_then(|id| tokens.get(id));
+    let stated = metadata.token_id("unknown")?.and_then(|id| tokens.get(id));
     let unknown = stated.or_else(|| tokens.iter().find(|token| token.kind == token_type::UNKNOWN));
     let mut json = Map::new();
     json.insert("normalizer".to_owned(), json!({"type": "Sequence", "normalizers": normalizers}));
     json.insert("decoder".to_owned(), json!({"type": "Sequence", "decoders": decoders}));
-    json.insert("post_processor".to_owned(), template(metadata, tokens, true)?);
+    // The first files of Gemma 4 say that it has none, and it writes nonsense without; llama.cpp adds it, too.
+    let is_gemma4 = metadata.text("tokenizer.ggml.model")? == Some("gemma4");
+    let adds_bos = is_gemma4 || metadata.flag(ADD_BOS)?.unwrap_or(true);
+    json.insert("post_processor".to_owned(), template(metadata, tokens, adds_bos)?);
     json.insert(
         "model".to_owned(),
         json!({
@@ -252,11 +259,9 @@ fn merges_of_scores<'a>(tokens: &[GgufToken<'a>], scores: &[f64]) -> Vec<(&'a st
 /// The tokens before and after every text.
 fn template(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>], adds_bos: bool) -> Result<Value> {
     let mut special = Map::new();
-    let mut part = |key: &str, default: bool| -> Result<Option<Value>> {
-        let adds = metadata.flag(&format!("tokenizer.ggml.add_{key}_token"))?.unwrap_or(default);
-        let id = metadata.size(&format!("tokenizer.ggml.{key}_token_id"))?;
-        let Some((id, token)) = id.and_then(|id| Some((id, tokens.get(id)?))).filter(|_| adds)
-        else {
+    let mut part = |name: &str, adds: bool| -> Result<Option<Value>> {
+        let id = metadata.token_id(name)?.filter(|_| adds);
+        let Some((id, token)) = id.and_then(|id| Some((id, tokens.get(id)?))) else {
             return Ok(None);
         };
         special.insert(
@@ -265,7 +270,8 @@ fn template(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>], adds_bos: bool) -
         );
         Ok(Some(json!({"SpecialToken": {"id": token.text, "type_id": 0}})))
     };
-    let (bos, eos) = (part("bos", adds_bos)?, part("eos", false)?);
+    let adds_eos = metadata.flag("tokenizer.ggml.add_eos_token")?.unwrap_or(false);
+    let (bos, eos) = (part("bos", adds_bos)?, part("eos", adds_eos)?);
     let sequence = |id: &str, kind: u32| json!({"Sequence": {"id": id, "type_id": kind}});
     let single: Vec<Value> =
         bos.iter().cloned().chain([sequence("A", 0)]).chain(eos.iter().cloned()).collect();
