@@ -79,6 +79,11 @@ function integer(name, value) {
   throw new MaskwrightError("argument", `${name} is ${value}, and must be an integer from 0 to 4294967295`);
 }
 
+/** Ids of tokens, which must be such numbers, too. */
+function tokenIds(list) {
+  return Array.from(list, (token) => integer("a token", token));
+}
+
 /** An object of the library, by its handle. */
 class Handle {
   #handle;
@@ -135,7 +140,7 @@ export class Vocabulary extends Handle {
     const made = this.instance.call("mw_vocabulary_adapted", (args) => [
       this.handle,
       integer("width", width),
-      ...(endTokens === null ? [0, 0] : args.words(endTokens)),
+      ...(endTokens === null ? [0, 0] : args.words(tokenIds(endTokens))),
     ]);
     return new Vocabulary(this.instance, made);
   }
@@ -229,7 +234,7 @@ export class Matcher extends Handle {
 
   /** How many of these tokens, from the first on, could be taken one after the other. */
   validate(tokens) {
-    return this.instance.call("mw_matcher_validate", (args) => [this.handle, ...args.words(tokens)]);
+    return this.instance.call("mw_matcher_validate", (args) => [this.handle, ...args.words(tokenIds(tokens))]);
   }
 
   /** Takes back the last steps. */
@@ -362,7 +367,7 @@ export class Maskwright {
         memory.setWord(at + 4, length);
         memory.setWord(at + 8, special ? 1 : 0);
       }
-      return [table, tokens.length, ...args.words(endTokens)];
+      return [table, tokens.length, ...args.words(tokenIds(endTokens))];
     });
     return new Vocabulary(this.#instance, made);
   }

@@ -51,6 +51,10 @@ test("a schema, token by token", () => {
   matcher.rollback(2);
   assert.equal(matcher.steps, 4);
   assert.ok(before.allows(258) && !before.allows(257));
+  for (const token of [undefined, null, "x", -1, 1.5, 2 ** 32]) {
+    assert.throws(() => before.allows(token), /must be an integer/);
+    assert.throws(() => vocabulary.adapted({ endTokens: [token] }), /must be an integer/);
+  }
 });
 
 test("logits are masked in place", () => {

@@ -2,6 +2,9 @@
 
 use maskwright::error::{Error, ErrorKind, Result};
 
+/// What a backslash escapes inside of double quotes; before anything else it is itself.
+const ESCAPED_IN_QUOTES: [char; 4] = ['$', '`', '"', '\\'];
+
 /// The arguments of a line: quotes keep words together, and a backslash outside of single quotes
 /// keeps the next character.
 pub(super) fn shell_words(line: &str) -> Result<Vec<String>> {
@@ -14,7 +17,13 @@ pub(super) fn shell_words(line: &str) -> Result<Vec<String>> {
                 quote = Some(c);
                 word.get_or_insert_default();
             }
-            (None | Some('"'), '\\') => word.get_or_insert_default().extend(characters.next()),
+            (None | Some('"'), '\\') => {
+                let (next, word) = (characters.next(), word.get_or_insert_default());
+                if quote.is_some() && !next.is_some_and(|c| ESCAPED_IN_QUOTES.contains(&c)) {
+                    word.push('\\');
+                }
+                word.extend(next);
+            }
             (None, c) if c.is_whitespace() => words.extend(word.take()),
             (_, c) => word.get_or_insert_default().push(c),
         }
@@ -41,6 +50,7 @@ mod tests {
             (r#"--schema '{"a b": "c\d"}'"#, &["--schema", r#"{"a b": "c\d"}"#]),
             (r#"x"a \" b"y z"#, &[r#"xa " by"#, "z"]),
             (r"a\ b ''", &["a b", ""]),
+            (r#"--regex "\d{4}\\" \d"#, &["--regex", r"\d{4}\", "d"]),
         ] {
             assert_eq!(shell_words(line).unwrap(), expected, "{line}");
         }

@@ -28,6 +28,14 @@ fn lark() {
                 &["a"],
             ),
             ("start: IF | NAME\nIF.2: \"if\"\nNAME: /[a-z]+/", &["if", "iff"], &["IF"]),
+            // An atomic group at the end of its terminal takes nothing from what follows that.
+            ("start: A \"a\"\nA: /(?>a+)/", &["aa", "aaa"], &["a"]),
+            // The same import twice, and a name of Python's, which has no combining mark.
+            (
+                "start: INT NAME\n%import common.INT\n%import common (INT, WS)\n%import python.NAME",
+                &["1é", "1_²", "1a1"],
+                &["1", "12", "1\u{301}a"],
+            ),
             // "Regexps & Ambiguity": a slash is escaped.
             ("start: /a\\/b/", &["a/b"], &["ab"]),
             // "Rules": operators, groups, options, aliases, priorities.
@@ -323,6 +331,10 @@ fn what_is_refused() {
             ("start: /a)|(b/i", (1, 8), "unopened"),
             ("start: A\nA: \"a\" /\\</", (2, 8), "`\\b{start}` for the border"),
             ("start: /\\\\\\>/", (1, 8), "write `>` for the character"),
+            // What a possessive repeat takes is missing to what follows it in the terminal.
+            ("start: A\nA: /a++/ \"a\"", (2, 4), "a possessive"),
+            ("start: A\nA: /(?>a+)/ B\nB: \"a\"", (2, 4), "an atomic group"),
+            ("start: 'a'", (1, 8), "double quotes"),
             ("start: \"\\(\"", (1, 9), "unknown escape"),
             ("start: /a/l", (1, 11), "flag `l`"),
             ("start: (\"a\"", (1, 12), "expected `)`"),

@@ -74,6 +74,14 @@ fn patterns_in_the_dialect_that_is_chosen_or_that_of_the_notation() {
     // XGrammar's macro is read as by XGrammar, whose patterns are those of ECMA-262.
     let xgrammar = compiler().gbnf(r#"root ::= Regex("[[]\\d\\cJ\\/")"#).unwrap();
     assert!(accepts(&xgrammar, "[1\n/") && !accepts(&xgrammar, "[٣\n/"));
+    // Its flags stand before the pattern's own, and no comment of it hides them.
+    for (grammar, text) in [
+        (r#"root ::= Regex("(?i)a.c")"#, "A\nC"),
+        (r#"root ::= Regex("(?s)a.c", flags="si")"#, "A\nc"),
+        (r#"root ::= Regex("(?x) a b # c")"#, "ab"),
+    ] {
+        assert!(accepts(&python.gbnf(grammar).unwrap(), text), "{grammar}");
+    }
     // Grammars that come with the program stay as they are.
     let json = ecma.lark("start: @json").map(|_| ());
     assert_eq!(json.is_ok(), compiler().lark("start: @json").is_ok());

@@ -416,14 +416,30 @@ impl Matcher {
     /// Why a token is allowed here or not.
     fn explain<'py>(&self, py: Python<'py>, token: u32) -> PyResult<Bound<'py, PyAny>> {
         static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let why = self.with(py, |state| state.native.explain(token))?;
+        let (why, ends_again) = self.with(py, |state| {
+            let ends = state.native.constraint().vocabulary().end_tokens().contains(&token);
+            Ok((state.native.explain(token)?, ends && state.native.is_finished()))
+        })?;
         let answer = PyDict::new(py);
         answer.set_item("token", why.token)?;
         answer.set_item("name", &why.name)?;
+        answer.set_item("expected", why.expected.describe())?;
+        if ends_again {
+            // After the end, masks allow stop tokens, which change nothing.
+            answer.set_item("allowed", true)?;
+            answer.set_item("fits", 0)?;
+            answer.set_item("failed", py.None())?;
+            answer.set_item("decided_by", Vec::<&str>::new())?;
+            let message = format!(
+                "token {} ({}) is allowed: the text has ended, and it ends it again",
+                why.token, why.name
+            );
+            answer.set_item("message", message)?;
+            return CLASS.import(py, "maskwright._results", "Explanation")?.call((), Some(&answer));
+        }
         answer.set_item("allowed", why.allowed)?;
         answer.set_item("fits", why.fits)?;
         answer.set_item("failed", why.failed)?;
-        answer.set_item("expected", why.expected.describe())?;
         let parts: Vec<&str> = why.decided_by().iter().map(|part| part.as_str()).collect();
         answer.set_item("decided_by", parts)?;
         answer.set_item("message", why.to_string())?;

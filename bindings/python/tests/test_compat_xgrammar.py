@@ -211,8 +211,11 @@ def test_grammars_are_checked_at_once(xgr):
 
 def test_wrong_use_is_a_runtime_error(xgr):
     matcher = xgr.GrammarMatcher(xgr.GrammarCompiler(info(xgr)).compile_regex("a"))
+    lax = xgr.Grammar.from_json_schema("{}", strict_mode=False)
     for make in (
         lambda: matcher.rollback(5),
+        lambda: xgr.Grammar.union(xgr.Grammar.from_json_schema("{}"), lax),
+        lambda: xgr.Grammar.from_lark("start: @x", named_grammars={"x": xgr.Grammar.from_regex("a")}),
         lambda: matcher.fill_next_token_bitmask(xgr.allocate_token_bitmask(1, 40), 3),
         lambda: matcher.fill_next_token_bitmask(xgr.allocate_token_bitmask(1, 640)[:, :1]),
     ):
@@ -385,3 +388,8 @@ def test_what_is_refused():
     compiled = ours.GrammarCompiler(info(ours)).compile_regex("a")
     with pytest.raises(RuntimeError, match="candidates of captures"):
         ours.GrammarMatcher(compiled).get_captures(deduplicate=False)
+
+
+def test_a_dot_is_any_character(xgr):
+    matcher = xgr.GrammarMatcher(xgr.GrammarCompiler(info(xgr)).compile_regex("^a.1$"))
+    assert matcher.accept_string("a\n1") and matcher.is_completed()

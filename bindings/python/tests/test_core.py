@@ -18,6 +18,7 @@ import pytest
 
 import maskwright
 from maskwright import Compiler, Error, Tokenizer
+from maskwright._compiler import notation_of
 
 numpy = pytest.importorskip("numpy")
 
@@ -229,6 +230,16 @@ def test_explanations(compiler):
     why = compiler.json_schema({"type": "integer", "maximum": 19, "minimum": 10}).matcher().explain(ord("2"))
     assert not why.allowed and why.failed == ord("2") and "not allowed" in str(why)
     assert why.decided_by == ["/minimum"] or why.decided_by
+
+
+def test_explanations_say_what_masks_say(compiler):
+    matcher = compiler.regex("a|bc").matcher()
+    # At the beginning, where the text may end, and after its end.
+    for token, allowed in ((97, [97, 98]), (256, [256]), (256, [256])):
+        assert matcher.allowed_tokens() == allowed
+        assert [token for token in range(257) if matcher.explain(token).allowed] == allowed
+        assert matcher.accept(token)
+    assert "has ended" in str(matcher.explain(256))
 
 
 def test_captures_and_temperatures(compiler):
@@ -557,6 +568,17 @@ def test_values_of_wrong_types(compiler):
         lambda: compiler.json_schema(None),
         lambda: compiler.choice("abc"),
         lambda: compiler.choice([1, 2]),
+        lambda: compiler.choice(None),
+        lambda: compiler.choice(["\udc80"]),
+        lambda: compiler.regex("\ud800"),
+        lambda: compiler.json_schema({"const": "\ud800"}),
+        lambda: compiler.json_schema(b"\xff"),
+        lambda: compiler.load(compiler.regex("a").spec.replace("a", "\ud800")),
+        lambda: compiler.grammar("a", ["lark"]),
+        lambda: compiler.tools(None, "hermes"),
+        lambda: compiler.tools([], "hermes", allowed=5),
+        lambda: compiler.regex("a", limits=5, time_limit=1),
+        lambda: compiler.regex("a", stop_token_ids=[-1]),
         lambda: Tokenizer([3, b"a"]),
         lambda: Tokenizer([b"a"], width=1 << 33),
         lambda: Tokenizer([b"a"], index="x"),
@@ -569,8 +591,22 @@ def test_values_of_wrong_types(compiler):
     ):
         with pytest.raises(Error):
             make()
+    assert maskwright.allocate_bitmask(2, numpy.int64(33)).shape == (2, 2)
     with pytest.raises(IndexError):
         compiler.regex("a").matcher().fill_tree([97], [-1], numpy.zeros((2, 9), numpy.int32), 2**64 - 1)
+
+
+@pytest.mark.parametrize("grammar, notation", [
+    ('root ::= "a"', "gbnf"),
+    ('# a comment\n  my-rule::= [a]', "gbnf"),
+    ('start: "a"', "lark"),
+    ('// rules like a ::= b\nstart: "a"', "lark"),
+    ('start: NAME "::=" NAME\nNAME: /[a-z]+/', "lark"),
+])
+def test_the_notation_of_a_grammar_that_does_not_say(compiler, grammar, notation):
+    assert notation_of(grammar) == notation
+    start = {"start": "my-rule"} if "my-rule" in grammar else {}
+    assert compiler.grammar(grammar, notation, **start) is not None
 
 
 def test_a_loaded_constraint_ends_as_it_did(compiler):

@@ -88,6 +88,10 @@ def test_thoughts_are_free(shared, monkeypatch):
     assert grammar.is_terminated()
 
 
+def test_a_text_that_is_no_text_is_refused(backend):
+    assert isinstance(backend.dispatch_regex("\ud800"), host.InvalidGrammarObject)
+
+
 def test_kinds(backend):
     tag = '{"type": "structural_tag", "format": {"type": "const_string", "value": "x"}}'
     for grammar, text in [
@@ -96,6 +100,7 @@ def test_kinds(backend):
         (backend.dispatch_regex("[0-9]{2}"), "12"),
         (backend.dispatch_ebnf('root ::= "a" | "b"'), "b"),
         (backend.dispatch_ebnf('start: "a" | "b"'), "b"),
+        (backend.dispatch_ebnf('// not a ::= b\nstart: "a" | "b"'), "b"),
         (backend.dispatch_structural_tag(tag), "x"),
     ]:
         follow(grammar, backend, text)

@@ -546,12 +546,15 @@ fn read_grammar<T>(
     read(&text, read_as).map_err(|error| {
         let error = error.in_file(grammar);
         match Dialect::guess_with_reason(&text) {
-            // Both EBNFs are kept in files of one ending.
-            Some((other, reason)) if dialect.is_none() && other != read_as => {
+            // Both EBNFs are kept in files of one ending. What is wrong in both notations is no question of them.
+            Some((other, reason))
+                if dialect.is_none() && other != read_as && read(&text, other).is_ok() =>
+            {
                 let name = other.name();
-                error.with_help(format!(
-                    "it reads like {other} ({reason}): give --grammar-dialect {name}"
-                ))
+                let first = error.help().map_or_else(String::new, |help| format!("{help}; or, "));
+                let guess =
+                    format!("it reads like {other} ({reason}): give --grammar-dialect {name}");
+                error.with_help(first + &guess)
             }
             _ => error,
         }

@@ -71,6 +71,16 @@ impl Pattern {
         }
     }
 
+    /// Whether an atomic group or a possessive repeat stands in it.
+    pub(crate) fn is_atomic(&self) -> bool {
+        match self {
+            Self::Atomic { .. } => true,
+            Self::Class(_) | Self::Look { .. } => false,
+            Self::Concat(parts) | Self::Alternate(parts) => parts.iter().any(Self::is_atomic),
+            Self::Repeat { body, .. } => body.is_atomic(),
+        }
+    }
+
     pub(crate) fn empty() -> Self {
         Self::Concat(Vec::new())
     }

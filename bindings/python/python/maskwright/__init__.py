@@ -18,6 +18,7 @@ True
 
 from __future__ import annotations
 
+import operator
 from typing import Any, List, Mapping, Optional, Sequence, Union
 
 from . import _native
@@ -56,7 +57,7 @@ def allocate_bitmask(rows: int, tokenizer: Union[Tokenizer, int]) -> Any:
     """A bitmask of `rows` rows that allow everything, for a tokenizer or a width of logits: an array of
     NumPy's, or where there is none, a `memoryview` of int32. torch takes both (`torch.as_tensor`,
     `torch.frombuffer`) without a copy."""
-    width = tokenizer if isinstance(tokenizer, int) else tokenizer.width
+    width = tokenizer.width if isinstance(tokenizer, Tokenizer) else operator.index(tokenizer)
     words = (width + 31) // 32
     try:
         import numpy

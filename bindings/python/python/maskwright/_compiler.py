@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import operator
+import re
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _native
@@ -30,8 +31,16 @@ _OTHER = ("stop_token_ids", "reasoning", "separators", "indent", "time_limit", "
 #: Options that say the same thing in two ways: one of a call takes the place of the other's default.
 _GAPS = ({"whitespace", "max_whitespace"}, {"separators", "indent"})
 
+#: The head of a rule in the notations that write `::=`.
+_GBNF_RULE = re.compile(r"^[ \t]*[\w-]+[ \t]*::=", re.MULTILINE)
+
 #: The longest text of a level of `indent`.
 _MAX_INDENT = 64
+
+
+def notation_of(grammar: str) -> str:
+    """The notation of a grammar whose host does not say: `gbnf` or `lark`."""
+    return "gbnf" if _GBNF_RULE.search(grammar) else "lark"
 
 
 class Compiler:
@@ -96,12 +105,14 @@ class Compiler:
         """One of these texts."""
         if isinstance(choices, (str, bytes)):
             raise error(f"{choices!r} is one text, not several", "give a list of texts")
+        if not isinstance(choices, Iterable):
+            raise error(f"{choices!r} is no list of texts", "give one")
         return self._compile("choice", "", options, choices=[_text(choice, "a choice") for choice in choices])
 
     def grammar(self, grammar: str, notation: str, **options: Any) -> Constraint:
         """Text of a grammar in `gbnf`, `lark`, `ebnf` (the W3C's), `iso-ebnf` or `abnf`; `start` is its start
         rule."""
-        kind = _NOTATIONS.get(notation)
+        kind = _NOTATIONS.get(notation) if isinstance(notation, str) else None
         if kind is None:
             raise error(f"`{notation}` is no notation of grammars", f"write one of {', '.join(_NOTATIONS)}")
         return self._compile(kind, _text(grammar, "a grammar"), options)
@@ -147,6 +158,8 @@ class Compiler:
         (`maskwright.TOOL_FORMATS`). `choice` is `auto`, `none`, `required`, `{"name": …}`, or OpenAI's object of a
         function, of a custom tool or of `allowed_tools`. `allowed` names the tools that may be called, where these are not
         all; `parallel` says whether a message may have several calls."""
+        if not isinstance(tools, Iterable):
+            raise error(f"{tools!r} is no list of tools", "give one, or its JSON text")
         text = tools if isinstance(tools, str) else json_text(list(tools), "the list of tools")
         if not isinstance(parallel, bool):
             raise error(f"`parallel` is {parallel!r}", "write True or False")
@@ -164,13 +177,13 @@ class Compiler:
         'regex'
         """
         if stop_token_ids is None:
-            return self._native._compile(spec)
+            return self._compile_spec(spec)
         try:
             found = dict(json.loads(spec))
         except (TypeError, ValueError):
             raise error("the spec of a constraint is no JSON object", "take one from `Constraint.spec`") from None
         found["stop_token_ids"] = _ids(stop_token_ids)
-        return self._native._compile(json.dumps(found, ensure_ascii=False))
+        return self._compile_spec(json.dumps(found, ensure_ascii=False))
 
     @property
     def cache_info(self) -> Tuple[int, int, int, int]:
@@ -182,7 +195,16 @@ class Compiler:
         self._native.clear_cache()
 
     def _compile(self, kind: str, text: str, options: Mapping[str, Any], **parts: Any) -> Constraint:
-        return self._native._compile(spec_of(kind, text, _over(self._defaults, options), **parts))
+        return self._compile_spec(spec_of(kind, text, _over(self._defaults, options), **parts))
+
+    def _compile_spec(self, spec: str) -> Constraint:
+        try:
+            return self._native._compile(spec)
+        except UnicodeEncodeError as failure:
+            character = failure.object[failure.start]
+            raise error(
+                f"the source holds {character!r}, half of a character, which UTF-8 cannot write", "take it out"
+            ) from None
 
 
 def _text(given: Any, name: str) -> str:
@@ -198,6 +220,8 @@ def _over(defaults: Mapping[str, Any], options: Mapping[str, Any]) -> Dict[str, 
         if one & options.keys():
             defaults = {name: value for name, value in defaults.items() if name not in other}
     limits = options.get("limits")
+    if not isinstance(limits, (Mapping, type(None))):
+        raise error(f"`limits` is {limits!r}", "write an object of limits by their names")
     if isinstance(limits, Mapping):
         if "time_per_constraint" in limits:
             defaults.pop("time_limit", None)
@@ -211,8 +235,8 @@ def _over(defaults: Mapping[str, Any], options: Mapping[str, Any]) -> Dict[str, 
 def _tool_choice(choice: Any, allowed: Optional[Sequence[str]]) -> Dict[str, Any]:
     """The members of a spec for the choice of tools, and for the names of those that may be called."""
     wanted = 'write "auto", "none", "required", {"name": …}, or OpenAI\'s object of a function or of allowed tools'
-    if isinstance(allowed, str):
-        raise error(f"`allowed` is {allowed!r}, one text", "give a list of names")
+    if isinstance(allowed, str) or not isinstance(allowed, (Iterable, type(None))):
+        raise error(f"`allowed` is {allowed!r}", "give a list of names")
     found: Dict[str, Any] = {} if allowed is None else {"allowed": [_text(name, "the name of a tool") for name in allowed]}
     if choice in ("auto", "none", "required"):
         return {**found, "choice": choice}
@@ -221,7 +245,8 @@ def _tool_choice(choice: Any, allowed: Optional[Sequence[str]]) -> Dict[str, Any
     kind = choice.get("type", "function")
     inner = choice.get(kind, choice if "type" not in choice else None) if isinstance(kind, str) else None
     if kind == "allowed_tools" and isinstance(inner, Mapping):
-        names = [_name_of(tool) for tool in inner.get("tools") or ()]
+        listed = inner.get("tools") or ()
+        names = [_name_of(tool) for tool in listed] if isinstance(listed, (list, tuple)) else [None]
         if allowed is not None or inner.get("mode") not in ("auto", "required") or None in names:
             raise error(f"{dict(choice)!r} is no choice of tools", wanted)
         return {"choice": inner["mode"], "allowed": names}
@@ -265,12 +290,16 @@ def spec_of(kind: str, text: str, options: Mapping[str, Any], **parts: Any) -> s
 
 
 def _ids(ids: Any) -> List[int]:
+    wrong = error(f"`stop_token_ids` is {ids!r}", "give a list of token ids")
     if isinstance(ids, (str, bytes, int)):
-        raise error(f"`stop_token_ids` is {ids!r}", "give a list of token ids")
+        raise wrong
     try:
-        return [operator.index(token) for token in ids]
+        found = [operator.index(token) for token in ids]
     except TypeError:
-        raise error(f"`stop_token_ids` is {ids!r}", "give a list of token ids") from None
+        raise wrong from None
+    if not all(0 <= token < 2**32 for token in found):
+        raise wrong
+    return found
 
 
 def _separators(separators: Any, indent: Any) -> Dict[str, Any]:

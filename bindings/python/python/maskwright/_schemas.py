@@ -46,8 +46,13 @@ def schema_text(schema: Any) -> str:
     pydantic model (or `TypeAdapter`) by its own schema, a dataclass, a TypedDict or another type by its
     annotations: members without a default are required, and no others are allowed.
     """
-    if isinstance(schema, (str, bytes)):
-        return schema.decode() if isinstance(schema, bytes) else schema
+    if isinstance(schema, bytes):
+        try:
+            return schema.decode()
+        except UnicodeDecodeError as failure:
+            raise error(f"the schema is no UTF-8: {failure}", "give its text", "schema") from None
+    if isinstance(schema, str):
+        return schema
     if schema is None:
         raise error("there is no schema", 'write `{"type": "null"}` for the schema of null', "schema")
     if isinstance(schema, (dict, bool)):

@@ -22,7 +22,7 @@ import torch
 from sglang.srt.constrained.base_grammar_backend import BaseGrammarBackend, BaseGrammarObject, InvalidGrammarObject
 
 from . import fill_masks
-from ._compiler import Compiler
+from ._compiler import Compiler, notation_of
 from ._errors import Error
 from ._native import Constraint
 from ._process_settings import TIME_LIMITS, settings_of_process
@@ -231,6 +231,9 @@ class MaskwrightBackend(BaseGrammarBackend):
         except Error as error:
             is_late = error.limit in TIME_LIMITS
             return (_LateGrammar if is_late else InvalidGrammarObject)(str(error))
+        except (TypeError, ValueError) as failure:
+            # A client's text may be anything.
+            return InvalidGrammarObject(str(failure))
 
     def dispatch_json(self, key_string: str) -> Any:
         # The host's name for any JSON.
@@ -241,7 +244,7 @@ class MaskwrightBackend(BaseGrammarBackend):
         return self._dispatch("regex", key_string)
 
     def dispatch_ebnf(self, key_string: str) -> Any:
-        return self._dispatch("grammar", key_string, "gbnf" if "::=" in key_string else "lark")
+        return self._dispatch("grammar", key_string, notation_of(key_string))
 
     def dispatch_structural_tag(self, key_string: str) -> Any:
         return self._dispatch("structural_tag", key_string)

@@ -47,7 +47,8 @@ const COMMON: &[(&str, &str)] = &[
 ];
 
 const PYTHON: &[(&str, &str)] = &[
-    ("NAME", r"[^\W\d]\w*"),
+    // Python's `\w`, which has no combining marks.
+    ("NAME", r"[\p{L}\p{Nl}\p{No}_][\p{L}\p{N}_]*"),
     ("COMMENT", r"#[^\n]*"),
     ("_NEWLINE", r"(?:\r?\n[\t ]*|#[^\n]*)+"),
     (

@@ -424,7 +424,12 @@ impl Linker<'_> {
                         ));
                     };
                     let linked = instance.linked_name(&name.alias);
-                    self.linked.library.push((name.at, linked, pattern));
+                    let is_same = |(_, known, text): &(usize, String, &str)| {
+                        *known == linked && text == pattern
+                    };
+                    if !self.linked.library.iter().any(is_same) {
+                        self.linked.library.push((name.at, linked, pattern));
+                    }
                 }
                 continue;
             }

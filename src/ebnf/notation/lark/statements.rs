@@ -25,12 +25,14 @@ impl LarkParser<'_> {
             self.skip_blanks();
             if !matches!(self.text.peek(), None | Some('\n' | '\r')) {
                 let found = self.text.found();
+                let help = match self.text.peek() {
+                    Some('\'') => "strings stand in double quotes",
+                    _ => "a rule ends at the line's end, alternatives are separated by `|`",
+                };
                 return Err(self
                     .text
                     .error(self.text.at, format!("unexpected {found}"))
-                    .with_help(
-                        "a rule ends at the line's end, alternatives are separated by `|`",
-                    ));
+                    .with_help(help));
             }
             self.skip_blanks_and_lines();
         }

@@ -102,10 +102,13 @@ fn regular(item: RuleExpr) -> Option<Language> {
     }
 }
 
-/// Whether the sign of a lazy quantifier or of a condition on the text around stands in a pattern.
+/// Whether the sign of a lazy or possessive quantifier, of an atomic group, or of a condition on the text around
+/// stands in a pattern.
 fn looks_beyond(pattern: &str) -> bool {
-    const SIGNS: [&str; 13] =
-        ["*?", "+?", "??", "}?", "(?=", "(?!", "(?<", "$", r"\b", r"\B", r"\A", r"\z", r"\Z"];
+    const SIGNS: [&str; 18] = [
+        "*?", "+?", "??", "}?", "*+", "++", "?+", "}+", "(?>", "(?=", "(?!", "(?<", "$", r"\b",
+        r"\B", r"\A", r"\z", r"\Z",
+    ];
     SIGNS.iter().any(|sign| pattern.contains(sign)) || pattern.replace("[^", "").contains('^')
 }
 
@@ -244,7 +247,8 @@ impl<'a> TerminalLanguages<'a> {
                 return Ok(Some(preferred));
             }
         }
-        if !tree.looks_around() {
+        // What an atomic group takes depends on what follows it.
+        if !tree.looks_around() && !tree.is_atomic() {
             return Ok(None);
         }
         if let Some((strings, edges)) = self.between_conditions(rules, at, tree)? {
@@ -285,8 +289,7 @@ impl<'a> TerminalLanguages<'a> {
         library.find(|(_, known, _)| known == name).map(|(at, _, pattern)| (*at, *pattern))
     }
 
-    /// Whether the sign of a lazy quantifier or of a condition on the text around stands in an expression or
-    /// in a terminal that it names.
+    /// Whether one of these signs stands in an expression or in a terminal that it names.
     fn looks_beyond(&self, expr: &LarkExpr) -> bool {
         let (mut found, mut seen, mut todo) = (false, FxHashSet::default(), vec![expr]);
         while let (false, Some(expr)) = (found, todo.pop()) {

@@ -17,7 +17,7 @@ from vllm.v1.structured_output.backend_types import (
 )
 from vllm.v1.structured_output.request import get_structured_output_key
 
-from .._compiler import Compiler
+from .._compiler import Compiler, notation_of
 from .._errors import Error
 from .._native import Constraint
 from . import NAME, OPTION
@@ -41,7 +41,7 @@ def compile_request(
     if kind == options.CHOICE:
         return compiler.choice(json.loads(spec), **stop)
     if kind == options.GRAMMAR:
-        return compiler.grammar(spec, "gbnf" if "::=" in spec else "lark", **stop)
+        return compiler.grammar(spec, notation_of(spec), **stop)
     if kind == options.STRUCTURAL_TAG:
         return compiler.structural_tag(spec, **stop)
     raise Error(f"maskwright knows no structured output {kind}")

@@ -46,7 +46,7 @@ import threading
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from ... import fill_masks
-from ..._compiler import Compiler
+from ..._compiler import Compiler, notation_of
 from ..._errors import Error, error
 from ..._schemas import json_text
 from ..._tokenizer import Tokenizer
@@ -86,6 +86,7 @@ class LLTokenizer:
     ) -> None:
         stop = None if eos_token is None else [eos_token] if isinstance(eos_token, int) else list(eos_token)
         self._encode = None
+        self._is_bytes = tokenizer == "byte"
         self._parses_special = hasattr(tokenizer, "backend_tokenizer") or hasattr(tokenizer, "to_str")
         if isinstance(tokenizer, TokenizerWrapper) or getattr(tokenizer, "is_tokenizer_wrapper", False):
             special = {
@@ -96,7 +97,7 @@ class LLTokenizer:
             stop = [tokenizer.eos_token_id] if stop is None else stop
             self._encode = tokenizer
             self.tokenizer = Tokenizer(tokens, width=n_vocab, stop_token_ids=stop, special_tokens=special)
-        elif tokenizer == "byte":
+        elif self._is_bytes:
             # The name that llguidance has for the bytes, of which 255 is a marker, and six special tokens.
             tokens = [bytes([byte]) for byte in range(255)] + [None] * 7
             special = {"<[255]>": 255, **{f"<|{name}|>": token for token, name in enumerate(_BYTE_SPECIALS, 256)}}
@@ -167,7 +168,8 @@ class LLTokenizer:
         try:
             return self.tokenize_str(utf8bytes.decode(), parse_special=parse_special)
         except UnicodeDecodeError:
-            return self.tokenizer._native.encode_greedily(utf8bytes)
+            # The tokenizer of bytes has no token for 255 to masks, but its number.
+            return list(utf8bytes) if self._is_bytes else self.tokenizer._native.encode_greedily(utf8bytes)
 
     def decode_bytes(self, tokens: List[int]) -> bytes:
         """The bytes of tokens; those of special tokens are their names."""
@@ -214,9 +216,7 @@ def _compile(compiler: Compiler, grammar: Any) -> Any:
         if len(grammars) == 1 and set(grammars[0]) <= {"json_schema", "name"}:
             schema = grammars[0].get("json_schema")
             return compiler.json_schema(schema if isinstance(schema, (dict, bool)) else json.dumps(schema))
-    if re.search(r"^[ \t]*[\w-]+[ \t]*::=", grammar, re.MULTILINE):
-        return compiler.gbnf(grammar)
-    return compiler.lark(grammar)
+    return compiler.grammar(grammar, notation_of(grammar))
 
 
 class LLMatcher:
@@ -508,6 +508,8 @@ class StructTag:
 
     @staticmethod
     def to_grammar(tags: List["StructTag"], *, assume_special: bool = True, text_regex: str = r"(.|\n)*") -> str:
+        if not tags:
+            raise AssertionError("tags must not be empty")
         rules, others = [], []
         for index, tag in enumerate(tags):
             body = tag.grammar
@@ -542,7 +544,7 @@ def grammar_from(format: str, text: str) -> str:
     if format == "llguidance":
         return text
     if format in ("gbnf", "ebnf", "cfg", "grammar"):
-        return text if "::=" in text else LLMatcher.grammar_from_lark(text)
+        return text if notation_of(text) == "gbnf" else LLMatcher.grammar_from_lark(text)
     raise ValueError(f"Unknown grammar type: {format}")
 
 

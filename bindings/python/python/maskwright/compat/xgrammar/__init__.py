@@ -178,7 +178,9 @@ class Grammar:
 
     @staticmethod
     def union(*grammars: "Grammar") -> "Grammar":
-        return Grammar("formula", {"anyOf": [grammar._formula() for grammar in grammars]}, _common_settings(grammars))
+        with raising(XGrammarError):
+            parts = [grammar._formula() for grammar in grammars]
+            return Grammar("formula", {"anyOf": parts}, _common_settings(grammars))
 
     def _formula(self) -> dict:
         names = {"json_schema": "schema", "gbnf": "gbnf", "lark": "lark", "regex": "regex", "choice": "choice"}
@@ -227,7 +229,8 @@ def _from_json_schema(schema: Any, *, print_converted_ebnf: bool = False, **opti
 
 
 def _from_regex(regex_string: str) -> Grammar:
-    return Grammar("regex", regex_string, {"regex_dialect": "ecma"})
+    # To XGrammar a dot is any character, a line break too.
+    return Grammar("regex", f"(?s:{regex_string})" if "." in regex_string else regex_string, {"regex_dialect": "ecma"})
 
 
 def _from_lark(lark_string: str, named_grammars: Any) -> Grammar:
@@ -239,12 +242,14 @@ def _from_lark(lark_string: str, named_grammars: Any) -> Grammar:
         if grammar._kind == "json_schema":
             grammars.append({"name": name, "json_schema": json.loads(grammar._source)})
             if settings not in (None, grammar._settings):
-                raise error(f"the schema `{name}` has other options than one before it", "give all the same options")
+                with raising(XGrammarError):
+                    raise error(f"the schema `{name}` has other options than one before it", "give all the same options")
             settings = grammar._settings
         elif grammar._kind == "lark":
             grammars.append({"name": name, "lark_grammar": grammar._source})
         else:
-            raise error(f"the named grammar `{name}` is a {grammar._kind}", "give Lark or a JSON Schema")
+            with raising(XGrammarError):
+                raise error(f"the named grammar `{name}` is a {grammar._kind}", "give Lark or a JSON Schema")
     return Grammar("lark", json.dumps({"grammars": grammars}), settings)
 
 

@@ -8,7 +8,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 from ..._errors import error
 from ..._tokenizer import Tokenizer
-from .exception import DeserializeFormatError, DeserializeVersionError, InvalidJSONError, raising
+from .exception import DeserializeFormatError, DeserializeVersionError, InvalidJSONError, XGrammarError, raising
 
 #: The version of what `TokenizerInfo.serialize_json` writes.
 _VERSION = "maskwright-1"
@@ -45,7 +45,8 @@ class TokenizerInfo:
         self._vocab_type, self._add_prefix_space = vocab_type, add_prefix_space
         self._vocab = tokens + [b""] * max(0, (vocab_size or 0) - len(tokens))
         width = vocab_size or len(tokens)
-        self._set(Tokenizer(texts[:width], width=width, stop_token_ids=stop, special_tokens=special))
+        with raising(XGrammarError):
+            self._set(Tokenizer(texts[:width], width=width, stop_token_ids=stop, special_tokens=special))
 
     def _set(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
