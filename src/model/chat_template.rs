@@ -10,6 +10,7 @@
 
 mod python_json;
 mod python_methods;
+mod python_text;
 mod strftime;
 mod told_tools;
 mod turns;
@@ -127,6 +128,7 @@ impl ChatTemplate {
         environment.set_unknown_method_callback(python_methods::call);
         environment.set_formatter(print_like_python);
         environment.add_filter("tojson", python_json::tojson);
+        environment.add_filter("string", |value: &Value| python_text::text(value));
         add_filters_of_undefined(&mut environment);
         environment.add_function("raise_exception", |message: String| {
             Err::<Value, _>(minijinja::Error::new(JinjaErrorKind::InvalidOperation, message))
@@ -610,20 +612,14 @@ fn add_filters_of_undefined(environment: &mut Environment<'_>) {
     environment.add_filter("last", last);
 }
 
-/// Prints truth values, `none` and floats as Python does: `True`, `False`, `None`, `1e-05`.
+/// Prints values as Python does.
 fn print_like_python(
     out: &mut Output<'_>,
     state: &mut State<'_, '_>,
     value: &Value,
 ) -> JinjaResult<()> {
-    match value.kind() {
-        ValueKind::Bool if value.is_true() => out.write_str("True").map_err(minijinja::Error::from),
-        ValueKind::Bool => out.write_str("False").map_err(minijinja::Error::from),
-        ValueKind::None => out.write_str("None").map_err(minijinja::Error::from),
-        ValueKind::Number if !value.is_integer() => {
-            let number = f64::try_from(value.clone())?;
-            out.write_str(&python_json::float(number)).map_err(minijinja::Error::from)
-        }
-        _ => minijinja::escape_formatter(out, state, value),
+    if !python_text::differs(value) {
+        return minijinja::escape_formatter(out, state, value);
     }
+    out.write_str(&python_text::text(value)?).map_err(minijinja::Error::from)
 }

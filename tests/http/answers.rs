@@ -95,7 +95,7 @@ fn a_stream_tells_the_role_the_text_and_the_end() {
     }
     // As vLLM has it, with all chunks: the prompt, and the tokens drawn so far, of all choices and their ends.
     let options = json!({ "include_usage": true, "continuous_usage_stats": true });
-    let fields = json!({ "stream": true, "n": 2, "stream_options": options });
+    let fields = json!({ "stream": true, "n": 2, "stream_options": options.clone() });
     let events = chat(address, "http-stream", fields).events();
     let chunks: Vec<Value> =
         events[..events.len() - 1].iter().map(|c| serde_json::from_str(c).unwrap()).collect();
@@ -104,9 +104,30 @@ fn a_stream_tells_the_role_the_text_and_the_end() {
     assert!(chunks.windows(2).all(|two| drawn(&two[0]) <= drawn(&two[1])));
     assert!(chunks.iter().all(|chunk| chunk["choices"][0]["logprobs"].is_null()));
     assert_eq!(drawn(&chunks[chunks.len() - 1]), 6);
+    // A token that ends the text is never counted.
+    let fields = json!({ "stream": true, "stop_token_ids": [b'y'], "stream_options": options });
+    let events = chat(address, "http-stream", fields).events();
+    let counts: Vec<u64> = events[..events.len() - 1]
+        .iter()
+        .map(|event| drawn(&serde_json::from_str(event).unwrap()))
+        .collect();
+    assert!(counts.is_sorted() && counts.last() == Some(&2), "{counts:?}");
     // Without `include_usage` no chunk speaks of usage, as OpenAI has it.
     let events = chat(address, "http-stream", json!({ "stream": true })).events();
     assert!(!events.concat().contains("usage"));
+}
+
+/// What the first of several choices has read is not in the cache before the request.
+#[test]
+fn the_first_of_several_choices_reads_the_prompt() {
+    let address = serve(hey("http-cached"), &[]);
+    let cached = |fields: Value| {
+        let usage = chat(address, "http-cached", fields).json()["usage"].clone();
+        usage["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap()
+    };
+    let messages = json!([{ "role": "user", "content": "word ".repeat(20) }]);
+    assert_eq!(cached(json!({ "messages": messages, "n": 3 })), 0);
+    assert!(cached(json!({ "messages": messages, "n": 3 })) > 0);
 }
 
 #[test]

@@ -234,6 +234,20 @@ fn several_texts_have_the_prompt_read_once() {
     assert!(refused.is_err() && events == 0);
 }
 
+/// Texts that differ in their tokens alone are one.
+#[test]
+fn beams_are_different_texts() {
+    let engine = Engine::load(&ModelOptions::default()).unwrap();
+    let constraint = Some(choice(&engine, &["yes", "no", "maybe"]));
+    let beam = Some(BeamSearch::new(6));
+    let request =
+        Request { constraint, beam, best_of: 6, max_tokens: 12, ..Request::text("Is it?") };
+    let mut texts: Vec<String> =
+        engine.generate_ranked(&request).unwrap().into_iter().map(|beam| beam.text).collect();
+    texts.sort_unstable();
+    assert_eq!(texts, ["maybe", "no", "yes"]);
+}
+
 #[test]
 fn a_beam_as_wide_as_the_language_finds_its_best_texts() {
     let engine = Engine::new(load(random_model("decoding-beams", 5)));

@@ -54,6 +54,30 @@ fn the_end_of_a_prompt_is_written_anew() {
     assert!(healed > 0);
 }
 
+/// Bytes of the prompt that are written anew are no text that a stop token could end.
+#[test]
+fn a_healed_prompt_ends_no_text() {
+    let engine = Engine::load(&ModelOptions::default()).unwrap();
+    let prompt = "The quick brown f";
+    let last = *engine.model().tokenizer().encode_prompt(prompt, true).unwrap().last().unwrap();
+    let mut written = 0;
+    for seed in 0..20 {
+        let request = Request {
+            raw: true,
+            token_healing: true,
+            max_tokens: 10,
+            min_tokens: 4,
+            stop_token_ids: vec![last],
+            sampling: SamplingParams { temperature: 1.5, ..seeded(seed) },
+            ..Request::text(prompt)
+        };
+        let (response, _) = run(&engine, &request);
+        assert!(response.tokens.len() >= 4, "{seed}: {response:?}");
+        written += usize::from(response.tokens[0] == last);
+    }
+    assert!(written > 0, "some text must write the prompt's last token anew");
+}
+
 /// Tokens that write the prompt's end anew count as tokens of the text: it is complete within `max_tokens`, or refused.
 #[test]
 fn a_healed_text_is_complete_within_its_tokens() {
