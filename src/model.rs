@@ -106,7 +106,7 @@ pub use prompt_encoding::{PromptPart, SpecialNames};
 pub use tokenization::{Canonical, Tokenizer};
 
 use crate::error::{Error, ErrorKind, Result, shortened};
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::{Vocabulary, with_added_tokens};
 use checkpoint::{ModelFiles, Weights};
 use network::Network;
 use tokenization::{ControlTokens, TokenCountBound};
@@ -173,7 +173,10 @@ impl Model {
         refuse_adapter(&files)?;
         let config = config::read(&files)?;
         // First the vocabulary, which says best what is wrong with a tokenizer.
-        let json = files.require(TOKENIZER)?;
+        let mut json = files.require(TOKENIZER)?;
+        if let ModelFiles::Folder(folder) = &files {
+            json = with_added_tokens(json.into_owned(), folder)?.into();
+        }
         let vocabulary = vocabulary(&files, &json, &config, options.index.as_deref())?;
         let tokenizer =
             Tokenizer::from_bytes(&json).map_err(|error| error.in_file(files.path(TOKENIZER)))?;

@@ -62,7 +62,7 @@ use crate::error::{Error, ErrorKind, Result};
 pub(crate) use formats::is_well_known_end;
 #[cfg(feature = "model")]
 pub(crate) use formats::{
-    GgufMetadata, GgufTensor, GgufValue, gguf_tensors, gguf_token_type, is_gguf,
+    GgufMetadata, GgufTensor, GgufValue, gguf_tensors, gguf_token_type, is_gguf, with_added_tokens,
 };
 pub(crate) use index::{IndexPart, IndexReader, IndexWriter, VocabularyIndex};
 pub use index::{cache_folder, cache_limit};

@@ -11,6 +11,7 @@
 //! `SourceFile::draft` and in `SourceFile::index` (whatever the reader looks at must enter the
 //! key), and a constructor of `Vocabulary` for callers who have the bytes.
 
+mod added_tokens;
 mod end_tokens;
 mod gguf;
 mod json_error;
@@ -28,6 +29,8 @@ use super::mapped_file::map_file;
 use crate::error::{Error, ErrorKind, Result};
 use end_tokens::ConfiguredEndTokens;
 
+#[cfg(feature = "model")]
+pub(crate) use added_tokens::completed as with_added_tokens;
 #[cfg(feature = "model")]
 pub(crate) use end_tokens::is_well_known_end;
 #[cfg(feature = "model")]
@@ -63,7 +66,7 @@ pub(crate) struct SourceFile {
 /// The content of a file, by its format.
 enum FileContent {
     Gguf(memmap2::Mmap),
-    /// A tokenizer.json and the folder that it lies in.
+    /// A tokenizer.json with the tokens that the files beside it add, and the folder that it lies in.
     TokenizerJson(Vec<u8>, PathBuf),
     Tiktoken(Vec<u8>),
 }
@@ -101,6 +104,10 @@ impl SourceFile {
             })
         };
         match read() {
+            Ok(FileContent::TokenizerJson(bytes, folder)) => {
+                let bytes = added_tokens::completed(bytes, &folder)?;
+                Ok(Self { path, content: FileContent::TokenizerJson(bytes, folder) })
+            }
             Ok(content) => Ok(Self { path, content }),
             Err(e) => Err(Error::new(ErrorKind::Io, e.to_string()).in_file(path).with_source(e)),
         }

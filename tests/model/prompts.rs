@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::model_support::{Tensors, load, shared, write_model};
+use crate::model_support::{Tensors, load, random_model, shared, write_model};
 use maskwright::ErrorKind;
+use maskwright::Vocabulary;
 use maskwright::engine::{Engine, Prompt, Request};
 use maskwright::model::{Message, Model, SpecialNames};
 use serde_json::{Value, json};
@@ -360,4 +361,42 @@ fn a_special_token_beyond_the_embedding_is_refused() {
     let fine = Request { max_tokens: 1, ..beyond };
     let fine = Request { prompt: Prompt::Text("a > b".to_owned()), ..fine };
     assert!(engine.generate(&fine, &mut |_| std::ops::ControlFlow::Continue(())).is_ok());
+}
+
+/// transformers reads them as well, and their ids are those that the model was trained with.
+#[test]
+fn tokens_that_a_tokenizer_lacks_come_from_the_files_beside_it() {
+    let added = |id: u64, content: &str, special: bool| {
+        let flags = json!({"special": special, "lstrip": false, "rstrip": false, "normalized": false,
+            "single_word": false, "content": content});
+        (id.to_string(), flags)
+    };
+    let decoder: serde_json::Map<String, Value> = [
+        added(256, "<|end|>", true),
+        added(257, "<|im_start|>", true),
+        added(258, "<|im_end|>", true),
+        // The tokenizer.json has another text there.
+        added(65, "<|a|>", true),
+    ]
+    .into_iter()
+    .collect();
+    for (name, file, content) in [
+        ("decoder", "tokenizer_config.json", json!({ "added_tokens_decoder": decoder })),
+        ("added", "added_tokens.json", json!({ "<|im_start|>": 257, "<|im_end|>": 258 })),
+    ] {
+        let folder = random_model(&format!("prompts-{name}"), 3);
+        let special =
+            json!({ "additional_special_tokens": ["<|im_start|>"], "eos_token": "<|im_end|>" });
+        std::fs::write(folder.join("tokenizer_config.json"), special.to_string()).unwrap();
+        std::fs::write(folder.join(file), content.to_string()).unwrap();
+        std::fs::write(folder.join("generation_config.json"), r#"{"eos_token_id": 258}"#).unwrap();
+        let model = load(folder.clone());
+        let tokens = model.tokenizer().encode_prompt("<|im_start|>a<|im_end|><|a|>", true).unwrap();
+        assert_eq!(tokens[..3], [257, 97, 258], "{name}");
+        assert_eq!(tokens.len(), 3 + "<|a|>".len(), "{name}");
+        assert!(model.vocabulary().end_tokens().contains(&258), "{name}");
+        let alone = Vocabulary::from_file(&folder).unwrap();
+        assert_eq!(alone.token_name(257), "<|im_start|>", "{name}");
+        assert!(alone.is_special(257) && alone.end_tokens().contains(&258), "{name}");
+    }
 }
