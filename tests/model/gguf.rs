@@ -335,6 +335,9 @@ fn files_with_slips_of_their_makers_are_read() {
     let mut all = metadata();
     all.push(("llama.vision.block_count".to_owned(), Value::U32(27)));
     all.push(("llama.mm.tokens_per_image".to_owned(), Value::U32(256)));
+    // What says that it is off.
+    all.push(("llama.attn_logit_softcapping".to_owned(), Value::F32(0.0)));
+    all.push(("llama.attention.causal".to_owned(), Value::Bool(true)));
     for (key, value) in &mut all {
         if let ("tokenizer.ggml.tokens", Value::Array(tokens)) = (key.as_str(), value) {
             tokens[259] = Value::String("<end_of_turn>".to_owned());
@@ -355,6 +358,10 @@ fn files_with_slips_of_their_makers_are_read() {
         assert_eq!(ids.last(), Some(&259));
         assert!(model.vocabulary().end_tokens().contains(&259));
     }
+    all.push(("llama.rope.scaling.alpha".to_owned(), Value::F32(2.0)));
+    let error = load(&write("not-off.gguf", &all, &tensors)).unwrap_err().to_string();
+    assert!(error.contains("`llama.rope.scaling.alpha`") && error.contains("not known"), "{error}");
+    all.pop();
     all.retain(|(key, _)| key != "tokenizer.ggml.pre");
     let error = load(&write("no-pre.gguf", &all, &tensors)).unwrap_err().to_string();
     assert!(error.contains("tokenizer.ggml.pre") && error.contains("newer file"), "{error}");

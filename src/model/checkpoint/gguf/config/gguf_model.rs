@@ -11,9 +11,19 @@ use super::super::directory::Directory;
 use super::super::metadata::Metadata;
 use super::super::parts::Parts;
 use crate::error::{Error, ErrorKind, Result};
+use crate::vocabulary::GgufValue;
 
 /// Keys of an architecture that change nothing of what is computed.
 const HARMLESS: [&str; 2] = ["vocab_size", "tensor_data_layout"];
+
+/// Keys with the value at which each changes nothing.
+const OFF: [(&str, GgufValue<'static>); 5] = [
+    ("attention.causal", GgufValue::Bool(true)),
+    ("attn_logit_softcapping", GgufValue::Float(0.0)),
+    ("final_logit_softcapping", GgufValue::Float(0.0)),
+    ("pooling_type", GgufValue::Integer(0)),
+    ("rope.scaling.alpha", GgufValue::Float(0.0)),
+];
 
 /// Beginnings of the keys of parts that a model may lack: encoders of pictures, and state-space layers, which files of
 /// Granite 4 describe where all layers are attention. Where a file has such a part, its tensors are refused.
@@ -113,7 +123,8 @@ impl ArchitectureKeys<'_> {
             let Ok(key) = std::str::from_utf8(key) else { continue };
             let Some(name) = key.strip_prefix(&prefix) else { continue };
             let is_of_absent = OF_ABSENT_PARTS.iter().any(|prefix| name.starts_with(prefix));
-            if !read.contains(key) && !HARMLESS.contains(&name) && !is_of_absent {
+            let is_off = OFF.contains(&(name, value));
+            if !read.contains(key) && !HARMLESS.contains(&name) && !is_of_absent && !is_off {
                 let message = format!("the metadata `{key}` ({value:?}) is not known");
                 return Err(Error::new(ErrorKind::Model, message).with_help(
                     "it may change what the model computes: load the model from safetensors",
