@@ -116,6 +116,11 @@ impl Search {
         Ok(is_over)
     }
 
+    /// The number of texts that grow.
+    pub(crate) fn growing(&self) -> usize {
+        self.beams.len()
+    }
+
     /// Ends the search: up to `width` finished texts, best first, complete ones before others. If it is
     /// cancelled, growing texts count as they are.
     pub(crate) fn end(

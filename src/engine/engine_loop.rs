@@ -253,12 +253,12 @@ impl EngineLoop {
         loop {
             let tasks = self.state.tasks.values_mut().map(|entry| &mut entry.task);
             let mut ready: Vec<&mut Task> = tasks.filter(|task| task.can_draw()).collect();
-            self.state.stats.tokens_drawn += ready.len() as u64;
-            match ready.as_mut_slice() {
-                [] => {}
+            let drawn: usize = match ready.as_mut_slice() {
+                [] => 0,
                 [one] => one.draw(),
-                many => many.par_iter_mut().for_each(|task| task.draw()),
-            }
+                many => many.par_iter_mut().map(|task| task.draw()).sum(),
+            };
+            self.state.stats.tokens_drawn += drawn as u64;
             self.prepare();
             let entries = self.state.tasks.values();
             let is_waiting = entries.into_iter().any(|entry| entry.task.is_waited_for());

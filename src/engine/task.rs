@@ -182,8 +182,14 @@ impl Task {
         self.outcome.is_none() && self.branches().iter().any(awaited)
     }
 
-    /// Draws a token of each branch.
-    pub(crate) fn draw(&mut self) {
+    /// Draws a token of each branch; returns the number of tokens.
+    pub(crate) fn draw(&mut self) -> usize {
+        let tokens = match &self.texts {
+            Texts::One(_) => 1,
+            Texts::Beams(search) => search.growing(),
+            // Labels are read.
+            Texts::Labels(_) => 0,
+        };
         let (runner, passes) = (&self.runner, &mut self.passes);
         let drawn = match &mut self.texts {
             Texts::One(branch) => branch.draw(runner, passes, &mut self.events),
@@ -195,6 +201,7 @@ impl Task {
             Ok(Some(reason)) => self.finish(reason),
             Err(error) => self.fail(error),
         }
+        tokens
     }
 
     /// Ends it with an error.
