@@ -181,11 +181,8 @@ impl Model {
         let tokenizer =
             Tokenizer::from_bytes(&json).map_err(|error| error.in_file(files.path(TOKENIZER)))?;
         let chat_template = ChatTemplate::read(&files)?;
-        let generation_config = GenerationConfig::read(&files).map(|mut config| {
-            // Ids beyond the vocabulary are never written.
-            config.suppress_tokens.retain(|&token| (token as usize) < vocabulary.len());
-            Arc::new(config)
-        });
+        let generation_config = GenerationConfig::read(&files)
+            .map(|config| Arc::new(config.for_width(vocabulary.len())));
         let (device, dtype) = (options.device.open()?, options.dtype.into());
         let weights = Weights::open(&files, dtype, &device)?;
         let total = config.num_hidden_layers;

@@ -182,9 +182,9 @@ impl Server {
             ignore_unknown_fields,
             formats,
             generation: GenerationSettings::new(
-                match &generation_config {
-                    Some(config) => config,
-                    None => engine.model().generation_config()?,
+                &match generation_config {
+                    Some(config) => config.for_width(engine.vocabulary().len()),
+                    None => engine.model().generation_config()?.clone(),
                 },
                 bounds.generation.clone(),
             ),

@@ -2,7 +2,7 @@
 
 use maskwright::error::{Error, ErrorKind, Result};
 
-/// What a backslash escapes inside of double quotes; before anything else it is itself.
+/// The characters before which a backslash inside of double quotes is no character itself.
 const ESCAPED_IN_QUOTES: [char; 4] = ['$', '`', '"', '\\'];
 
 /// The arguments of a line: quotes keep words together, and a backslash outside of single quotes

@@ -311,7 +311,7 @@ pub(crate) fn context_length(
 pub(crate) fn too_long_for_cache(prompt: usize, most: usize, beams: usize) -> Error {
     let most = most.saturating_sub(1);
     let (message, shorter) = match (beams, most) {
-        // What branches after the prompt alone takes more, as labels do.
+        // Labels are read in texts of their own after the prompt, so that even one of one token may not fit.
         (1, 0) => ("the KV cache is too small for any such request".to_owned(), String::new()),
         (1, _) => (
             format!("a prompt of {prompt} tokens needs more than the KV cache has"),

@@ -2,7 +2,7 @@
 //!
 //! Templates are written for Jinja2 inside Hugging Face's `apply_chat_template`; here MiniJinja
 //! runs them with the same additions (`raise_exception`, `strftime_now`, `tojson` as Python writes
-//! JSON, `{% generation %}`, trimmed blocks); truth values and `none` print as in Python. Where
+//! JSON, `{% generation %}`, trimmed blocks); values print as in Python. Where
 //! Jinja2 itself fails on a template (a loop over `none`, an unknown name), MiniJinja renders
 //! nothing.
 //!

@@ -143,6 +143,13 @@ impl GenerationConfig {
         Ok(config)
     }
 
+    /// The settings without tokens that a vocabulary of this width does not have.
+    #[must_use]
+    pub fn for_width(mut self, width: usize) -> Self {
+        self.suppress_tokens.retain(|&token| (token as usize) < width);
+        self
+    }
+
     /// The settings as those of a request that says nothing else.
     pub fn sampling(&self) -> SamplingParams {
         let off = SamplingParams::default();

@@ -43,6 +43,7 @@ pub use settings::HubOptions;
 
 use crate::error::{Error, ErrorKind, Result};
 use cache::RepositoryCache;
+use repository::is_gguf;
 use selection::Wanted;
 
 /// The state of a download, reported whenever more of a file has arrived.
@@ -107,10 +108,12 @@ impl Repository {
         progress: &mut dyn FnMut(DownloadProgress<'_>),
     ) -> Result<PathBuf> {
         if let Some(file) = self.file() {
-            let message = format!("`{file}` has the tokenizer and the weights in one file");
+            let message = format!("`{self}` has the tokenizer and the weights in one file");
+            let files =
+                if is_gguf(file) { file.to_owned() } else { format!("--include '*{file}*'") };
             return Err(Error::new(ErrorKind::Request, message).with_help(format!(
                 "name the model that it was made of, or give the path of the file where `hf download \
-                 {} {file}` has put it",
+                 {} {files}` has put it",
                 self.id()
             )));
         }
@@ -190,7 +193,8 @@ impl Repository {
         );
         let files = match wanted {
             Wanted::Tokenizer => "tokenizer.json and tokenizer_config.json".to_owned(),
-            Wanted::Model(Some(file)) => format!("`{file}`"),
+            Wanted::Model(Some(file)) if is_gguf(file) => format!("`{file}`"),
+            Wanted::Model(Some(quantisation)) => format!("the GGUF file of `{quantisation}`"),
             Wanted::Model(None) => {
                 "config.json, tokenizer.json, tokenizer_config.json and the safetensors files"
                     .to_owned()

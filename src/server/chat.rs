@@ -35,12 +35,13 @@ pub(super) async fn completions(
     let (chat, ignored) = ignoring_unknown(app.ignore_unknown_fields, read)?;
     let (has_logprobs, prompt_logprobs) =
         (chat.generation.settings.logprobs, chat.generation.prompt_logprobs);
+    let ends = [app.vocabulary.end_tokens(), &chat.generation.settings.stop_token_ids].concat();
     let prepared = prepare(&app, body, chat).await?;
     let head = CompletionHead::new(app.name(), &prepared.protocol);
     let protocol = prepared.protocol.clone();
     if prepared.stream {
-        let writer =
-            ChunkWriter::new(head, Arc::clone(&app), protocol, (prepared.options, has_logprobs));
+        let options = (prepared.options, has_logprobs);
+        let writer = ChunkWriter::new(head, Arc::clone(&app), protocol, options, ends);
         respond_as_stream(&app, prepared, writer, &ignored).await
     } else {
         let writer = WholeCompletion::new(head, Arc::clone(&app), protocol, prompt_logprobs);

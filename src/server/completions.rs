@@ -18,8 +18,8 @@ use super::generation::{PreparedRequest, respond};
 use super::json_text::json_text;
 use super::request::{CompletionRequest, Fields, StreamOptions, constraint_key, ignoring_unknown};
 use super::response::{
-    EventWriter, HeldTokens, TokensSoFar, WholeWriter, extend, now, optional_members,
-    prompt_logprobs, token_text, unique_id, usage_object,
+    EventWriter, HeldTokens, WholeWriter, extend, now, optional_members, prompt_logprobs,
+    token_text, unique_id, usage_object,
 };
 use super::work::{JsonBody, blocking};
 use super::worker::WorkerReply;
@@ -108,6 +108,7 @@ fn prepare(
         choices: BTreeMap::new(),
         usage: Usage::default(),
         usage_so_far: Usage::default(),
+        ends: [app.vocabulary.end_tokens(), &generation.settings.stop_token_ids].concat(),
     };
     let permit = body.permit.take();
     let protocol = Protocol::default();
@@ -145,6 +146,8 @@ struct CompletionAnswer {
     usage: Usage,
     /// The usage before each chunk, where all have it.
     usage_so_far: Usage,
+    /// Tokens that end a text.
+    ends: Vec<u32>,
 }
 
 /// The answer as one object.
@@ -167,7 +170,6 @@ struct CompletionChoice {
     characters: CharacterCount,
     /// Its tokens; of a stream those whose text was not sent.
     tokens: HeldTokens<Step>,
-    count: TokensSoFar,
     /// The end token that was drawn.
     end_token: Option<Step>,
     /// The tokens of the prompt with their log-probabilities, if the answer has them.
@@ -191,20 +193,19 @@ impl CompletionAnswer {
                 let choice = self.choice(index);
                 choice.tokens.show(&text);
                 choice.text.push_str(&text);
-                let counted = choice.count.show();
-                self.usage_so_far.completion_tokens += counted;
                 Some(index)
             }
             WorkerReply::Step(index, step) => {
                 let is_end = self.app.vocabulary.end_tokens().contains(&step.token);
+                // A token that ends the text is not counted.
+                let is_counted = !self.ends.contains(&step.token);
+                self.usage_so_far.completion_tokens += usize::from(is_counted);
                 let choice = self.choice(index);
-                let counted = choice.count.draw();
                 if is_end {
                     choice.end_token = Some(*step)
                 } else {
                     choice.tokens.push(step.text_start, *step)
                 }
-                self.usage_so_far.completion_tokens += counted;
                 None
             }
             WorkerReply::Done(index, response) => {
@@ -227,7 +228,6 @@ impl CompletionAnswer {
                 let optional = optional_members(&response, &response.text);
                 let has_echo = self.has_echo;
                 let choice = self.choice(index);
-                let counted = std::mem::take(&mut choice.count).end(usage.completion_tokens);
                 choice.tokens.end(response.text_tokens);
                 // As in vLLM the last entry is that of a token that was drawn: evaluations of prompts
                 // take it off.
@@ -243,7 +243,6 @@ impl CompletionAnswer {
                 });
                 extend(&mut end, &optional);
                 choice.end = Some(end);
-                self.usage_so_far.completion_tokens += counted;
                 Some(index)
             }
             WorkerReply::Special(..)

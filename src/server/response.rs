@@ -7,7 +7,6 @@ mod held_tokens;
 mod json_string;
 mod prompt_logprobs;
 mod stream;
-mod tokens_so_far;
 mod typed_writer;
 
 pub(super) use custom_input::InputReader;
@@ -15,7 +14,6 @@ pub(super) use event_stream::{EventStream, EventWriter};
 pub(super) use held_tokens::HeldTokens;
 pub(super) use prompt_logprobs::{prompt_logprobs, token_text};
 pub(super) use stream::ChunkWriter;
-pub(super) use tokens_so_far::TokensSoFar;
 pub(super) use typed_writer::{TypedEvent, TypedWriter, WholeWriter};
 
 use std::hash::{BuildHasher as _, RandomState};

@@ -332,8 +332,8 @@ fn what_is_refused() {
             ("start: A\nA: \"a\" /\\</", (2, 8), "`\\b{start}` for the border"),
             ("start: /\\\\\\>/", (1, 8), "write `>` for the character"),
             // What a possessive repeat takes is missing to what follows it in the terminal.
-            ("start: A\nA: /a++/ \"a\"", (2, 4), "a possessive"),
-            ("start: A\nA: /(?>a+)/ B\nB: \"a\"", (2, 4), "an atomic group"),
+            ("start: A\nA: /a++/ \"a\"", (2, 4), "changes what is matched"),
+            ("start: A\nA: /(?>a+)/ B\nB: \"a\"", (2, 4), "changes what is matched"),
             ("start: 'a'", (1, 8), "double quotes"),
             ("start: \"\\(\"", (1, 9), "unknown escape"),
             ("start: /a/l", (1, 11), "flag `l`"),

@@ -117,7 +117,7 @@ fn a_stream_tells_the_role_the_text_and_the_end() {
     assert!(!events.concat().contains("usage"));
 }
 
-/// What the first of several choices has read is not in the cache before the request.
+/// The cache did not hold what the first of several choices has read.
 #[test]
 fn the_first_of_several_choices_reads_the_prompt() {
     let address = serve(hey("http-cached"), &[]);

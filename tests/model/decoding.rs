@@ -473,7 +473,8 @@ fn the_scores_of_tinys_beams_are_their_texts_probabilities() {
         model.tokenizer().encode_prompt(&text, false).unwrap()
     };
     let beams = engine.generate_ranked(&request).unwrap();
-    assert_eq!(beams.len(), 4);
+    // Other tokens of a better text may have taken the place of the last one.
+    assert!(matches!(beams.len(), 3..=4), "{}", beams.len());
     for beam in &beams {
         let model = engine.model();
         let (mut cache, mut matcher) = (model.new_cache().unwrap(), constraint.matcher());

@@ -375,8 +375,9 @@ fn tokens_that_a_tokenizer_lacks_come_from_the_files_beside_it() {
         added(256, "<|end|>", true),
         added(257, "<|im_start|>", true),
         added(258, "<|im_end|>", true),
-        // The tokenizer.json has another text there.
+        // The tokenizer.json has another text there, and would give this one another id.
         added(65, "<|a|>", true),
+        added(270, "<|far|>", true),
     ]
     .into_iter()
     .collect();
@@ -387,13 +388,14 @@ fn tokens_that_a_tokenizer_lacks_come_from_the_files_beside_it() {
         let folder = random_model(&format!("prompts-{name}"), 3);
         let special =
             json!({ "additional_special_tokens": ["<|im_start|>"], "eos_token": "<|im_end|>" });
-        std::fs::write(folder.join("tokenizer_config.json"), special.to_string()).unwrap();
+        std::fs::write(folder.join("special_tokens_map.json"), special.to_string()).unwrap();
         std::fs::write(folder.join(file), content.to_string()).unwrap();
         std::fs::write(folder.join("generation_config.json"), r#"{"eos_token_id": 258}"#).unwrap();
         let model = load(folder.clone());
-        let tokens = model.tokenizer().encode_prompt("<|im_start|>a<|im_end|><|a|>", true).unwrap();
+        let tokens =
+            model.tokenizer().encode_prompt("<|im_start|>a<|im_end|><|far|>", true).unwrap();
         assert_eq!(tokens[..3], [257, 97, 258], "{name}");
-        assert_eq!(tokens.len(), 3 + "<|a|>".len(), "{name}");
+        assert_eq!(tokens.len(), 3 + "<|far|>".len(), "{name}");
         assert!(model.vocabulary().end_tokens().contains(&258), "{name}");
         let alone = Vocabulary::from_file(&folder).unwrap();
         assert_eq!(alone.token_name(257), "<|im_start|>", "{name}");

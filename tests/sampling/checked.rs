@@ -178,7 +178,7 @@ fn a_checked_draw_does_not_depend_on_the_estimate_and_ends() {
     assert!(error.to_string().starts_with("`top_p` is on, which must know"), "{error}");
 }
 
-/// What a constraint accepts may be far below what the model would write, and far apart in the row.
+/// Accepted tokens may be far below those that the model would write, and far apart in the row.
 #[test]
 fn checked_draws_among_improbable_tokens_follow_their_distribution() {
     let mut row: Vec<f32> = (0..700).map(|i| (i % 9) as f32 * 0.1 - 300.0).collect();

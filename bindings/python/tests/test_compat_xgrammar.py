@@ -196,6 +196,7 @@ def test_grammars_are_checked_at_once(xgr):
     for make in (
         lambda: xgr.Grammar.from_ebnf('root ::= "a'),
         lambda: xgr.Grammar.from_regex("(a"),
+        lambda: xgr.Grammar.from_regex("a.)|(b"),
         lambda: xgr.Grammar.from_lark("start: x"),
         lambda: xgr.Grammar.from_json_schema("{not json"),
         lambda: xgr.Grammar.from_structural_tag({"type": "structural_tag", "format": {"type": "tig"}}),

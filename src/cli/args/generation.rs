@@ -33,7 +33,8 @@ pub(crate) struct GenerationArgs {
     /// As many tokens are written before the text may end, as far as the constraint goes on
     #[arg(long, value_name = "N", default_value = "0")]
     min_tokens: usize,
-    /// Never ends the text by the model's end token, as far as the constraint goes on
+    /// Never ends the text by the model's end token, as far as the constraint goes on; by those of
+    /// --stop-token-id still
     #[arg(long)]
     ignore_eos: bool,
     /// Ends the text before this string (repeat the option for more)
@@ -149,7 +150,9 @@ impl GenerationConfigSource {
                     .in_file(folder)
                     .with_help("give `auto`, `none`, or a folder with generation_config.json"));
             }
-            Self::Folder(folder) => GenerationConfig::from_folder(folder)?,
+            Self::Folder(folder) => {
+                GenerationConfig::from_folder(folder)?.for_width(model.vocabulary().len())
+            }
         };
         if !config.not_honoured().is_empty() {
             output::note(&format!(

@@ -1,7 +1,10 @@
 //! Values as Python's `str` writes them, which is what Jinja2 prints.
 
+use std::sync::LazyLock;
+
 use minijinja::value::ValueKind;
 use minijinja::{Error, Value};
+use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::python_json::float;
 
@@ -67,11 +70,29 @@ fn quote(out: &mut String, text: &str) {
             '\t' => out.push_str("\\t"),
             '\\' => out.push_str("\\\\"),
             c if c == quote => out.extend(['\\', c]),
-            c if c.is_ascii_control() => out.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c => out.push(c),
+            c if is_printable(c) => out.push(c),
+            c => match u32::from(c) {
+                code @ ..=0xFF => out.push_str(&format!("\\x{code:02x}")),
+                code @ ..=0xFFFF => out.push_str(&format!("\\u{code:04x}")),
+                code => out.push_str(&format!("\\U{code:08x}")),
+            },
         }
     }
     out.push(quote);
+}
+
+/// Whether Python writes a character as it is: all but controls, separators other than the blank, and what Unicode does
+/// not assign.
+fn is_printable(c: char) -> bool {
+    static OTHERS: LazyLock<Vec<(char, char)>> =
+        LazyLock::new(|| match regex_syntax::parse(r"[\p{Z}\p{C}--\x20]").map(Hir::into_kind) {
+            Ok(HirKind::Class(Class::Unicode(class))) => {
+                class.iter().map(|range| (range.start(), range.end())).collect()
+            }
+            _ => Vec::new(),
+        });
+    let after = OTHERS.partition_point(|range| range.0 <= c);
+    after.checked_sub(1).is_none_or(|at| OTHERS[at].1 < c)
 }
 
 #[cfg(test)]
@@ -92,6 +113,10 @@ mod tests {
             (json!(["a", "it's", "\"'", 1e16, [null]]), r#"['a', "it's", '"\'', 1e+16, [None]]"#),
             (json!({ "a": { "b": false }, "c": "\u{1}\n" }), r"{'a': {'b': False}, 'c': '\x01\n'}"),
             (json!([]), "[]"),
+            (
+                json!(["\u{a0}é\u{3000}", "👨\u{200d}👩\u{f0000}"]),
+                r"['\xa0é\u3000', '👨\u200d👩\U000f0000']",
+            ),
         ] {
             assert_eq!(text(&Value::from(Serde(&value)))?, expected);
         }

@@ -56,7 +56,7 @@ impl FromStr for Repository {
         let bare = hosts.iter().find_map(|host| text.strip_prefix(host)).unwrap_or(text);
         let (rest, file) = match bare.split_once(':') {
             Some((rest, file)) => (rest, Some(file)),
-            None => (text, None),
+            None => (bare, None),
         };
         let (id, revision) = match rest.split_once('@') {
             Some((id, revision)) => (id, Some(revision)),
@@ -141,6 +141,9 @@ mod tests {
         let all: Repository = "o/n@r:f.gguf".parse().unwrap();
         assert_eq!((all.id(), all.revision(), all.file()), ("o/n", "r", Some("f.gguf")));
         assert_eq!("o/n".parse::<Repository>().unwrap().revision(), "main");
+        for text in ["hf.co/o/n", "huggingface.co/o/n@r", "https://hf.co/o/n"] {
+            assert_eq!(text.parse::<Repository>().unwrap().id(), "o/n");
+        }
         for text in ["hf.co/o/n:Q8_0", "https://huggingface.co/o/n:Q8_0"] {
             assert_eq!(text.parse::<Repository>().unwrap().to_string(), "o/n:Q8_0");
         }

@@ -16,7 +16,6 @@ use crate::server::response::custom_input::InputReader;
 use crate::server::response::document::ChoiceDocuments;
 use crate::server::response::event_stream::EventWriter;
 use crate::server::response::held_tokens::HeldTokens;
-use crate::server::response::tokens_so_far::TokensSoFar;
 use crate::server::response::{self, Choice, CompletionHead, add_usage, usage_object};
 use crate::server::worker::WorkerReply;
 
@@ -34,6 +33,8 @@ pub(crate) struct ChunkWriter {
     /// The usage before each chunk, where all have it.
     usage_so_far: Usage,
     has_logprobs: bool,
+    /// Tokens that end a text.
+    ends: Vec<u32>,
     options: StreamOptions,
     /// Chunks that were not sent.
     ready: Vec<String>,
@@ -51,7 +52,6 @@ struct StreamedChoice {
     documents: Option<ChoiceDocuments>,
     /// Log-probabilities of tokens whose text was not sent yet.
     logprobs: HeldTokens<Value>,
-    tokens: TokensSoFar,
 }
 
 impl ChunkWriter {
@@ -61,6 +61,7 @@ impl ChunkWriter {
         app: Arc<App>,
         protocol: Protocol,
         (options, has_logprobs): (StreamOptions, bool),
+        ends: Vec<u32>,
     ) -> Self {
         Self {
             head,
@@ -70,6 +71,7 @@ impl ChunkWriter {
             usage: Usage::default(),
             usage_so_far: Usage::default(),
             has_logprobs,
+            ends,
             options,
             ready: Vec::new(),
         }
@@ -79,8 +81,9 @@ impl ChunkWriter {
     fn read(&mut self, reply: WorkerReply) {
         match reply {
             WorkerReply::Step(index, step) => {
-                let counted = self.choice(index).tokens.draw();
-                self.usage_so_far.completion_tokens += counted;
+                // A token that ends the text is not counted, and is in no text.
+                let is_end = self.ends.contains(&step.token);
+                self.usage_so_far.completion_tokens += usize::from(!is_end);
                 if self.has_logprobs {
                     let start = step.text_start;
                     if let Some(logprob) = response::logprob(&self.app.vocabulary, &step) {
@@ -92,8 +95,6 @@ impl ChunkWriter {
                 let choice = self.choice(index);
                 choice.logprobs.show(&text);
                 let parts = choice.reader.text(&text);
-                let counted = choice.tokens.show();
-                self.usage_so_far.completion_tokens += counted;
                 self.send(index, parts);
             }
             WorkerReply::Special(index, token) => {
@@ -101,18 +102,12 @@ impl ChunkWriter {
                 let choice = self.choice(index);
                 choice.logprobs.show_all();
                 let parts = choice.reader.special(&name);
-                let counted = choice.tokens.show();
-                self.usage_so_far.completion_tokens += counted;
                 self.send(index, parts);
             }
             WorkerReply::Done(index, response) => {
                 add_usage(&mut self.usage, &response.usage);
                 let reader = self.protocol.reader();
-                let choice = self.choice(index);
-                let reader = std::mem::replace(&mut choice.reader, reader);
-                let counted = std::mem::take(&mut choice.tokens);
-                self.usage_so_far.completion_tokens +=
-                    counted.end(response.usage.completion_tokens);
+                let reader = std::mem::replace(&mut self.choice(index).reader, reader);
                 let parts = reader.finish();
                 self.send(index, parts);
                 self.send_role(index, None);
@@ -202,7 +197,6 @@ fn new_choice(protocol: &Protocol, options: StreamOptions) -> StreamedChoice {
         input: None,
         documents: options.include_document.then(ChoiceDocuments::default),
         logprobs: HeldTokens::default(),
-        tokens: TokensSoFar::default(),
     }
 }
 

@@ -3,7 +3,7 @@
 //! `tokenizer_config.json` has them under `added_tokens_decoder`, by their ids; older folders have
 //! `added_tokens.json`, with an id for each text.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -17,6 +17,7 @@ use crate::vocabulary::infinities::read_with_infinities;
 
 const CONFIG: &str = "tokenizer_config.json";
 const ADDED: &str = "added_tokens.json";
+const SPECIAL: &str = "special_tokens_map.json";
 
 /// The texts of the added tokens of a tokenizer.json.
 #[derive(Deserialize)]
@@ -30,8 +31,8 @@ struct AddedText {
     content: String,
 }
 
-/// The content of a tokenizer.json with the tokens that the files beside it add. A token whose id the tokenizer.json
-/// gives to another text stays out.
+/// The content of a tokenizer.json with the tokens that the files beside it add. A token stays out where a
+/// tokenizer that reads this file would give it another id than they say.
 ///
 /// Errors if one of the files cannot be read. A tokenizer.json that is damaged is left to its readers.
 pub(crate) fn completed(tokenizer: Vec<u8>, folder: &Path) -> Result<Vec<u8>> {
@@ -52,22 +53,34 @@ pub(crate) fn completed(tokenizer: Vec<u8>, folder: &Path) -> Result<Vec<u8>> {
         return Ok(tokenizer);
     }
     let Ok(mut whole) = serde_json::from_slice::<Value>(&tokenizer) else { return Ok(tokenizer) };
-    let mut texts: BTreeMap<u64, String> = BTreeMap::new();
-    let of_vocabulary = whole["model"]["vocab"].as_object().into_iter().flatten();
-    texts.extend(of_vocabulary.filter_map(|(text, id)| Some((id.as_u64()?, text.clone()))));
+    let mut ids = ids_of(&whole);
     let Some(added) = whole.get_mut("added_tokens").and_then(Value::as_array_mut) else {
         return Ok(tokenizer);
     };
-    let of_added = added
-        .iter()
-        .filter_map(|token| Some((token["id"].as_u64()?, token["content"].as_str()?.to_owned())));
-    texts.extend(of_added);
     for (id, token) in missing {
-        if texts.get(&id).is_none_or(|text| token["content"] == **text) {
+        let Some(text) = token["content"].as_str() else { continue };
+        let next = ids.values().max().map_or(0, |last| last + 1);
+        // A tokenizer gives a text the id that it has, or the next one.
+        if ids.get(text).copied().unwrap_or(next) == id {
+            ids.insert(text.to_owned(), id);
             added.push(token);
         }
     }
     serde_json::to_vec(&whole).map_err(|error| Error::new(ErrorKind::Vocabulary, error.to_string()))
+}
+
+/// The ids of a tokenizer.json, by the texts of their tokens.
+fn ids_of(tokenizer: &Value) -> HashMap<String, u64> {
+    let vocabulary = &tokenizer["model"]["vocab"];
+    let by_text = vocabulary.as_object().into_iter().flatten();
+    let by_text = by_text.filter_map(|(text, id)| Some((text.clone(), id.as_u64()?)));
+    // Unigram's are in the order of their ids, each with a score.
+    let in_order = (0u64..).zip(vocabulary.as_array().into_iter().flatten());
+    let in_order = in_order.filter_map(|(id, piece)| Some((piece[0].as_str()?.to_owned(), id)));
+    let added = tokenizer["added_tokens"].as_array().into_iter().flatten();
+    let added = added
+        .filter_map(|token| Some((token["content"].as_str()?.to_owned(), token["id"].as_u64()?)));
+    by_text.chain(in_order).chain(added).collect()
 }
 
 /// The added tokens that the files of a folder name, by their ids, as a tokenizer.json has them.
@@ -81,7 +94,8 @@ fn tokens_beside(folder: &Path) -> Result<BTreeMap<u64, Value>> {
         return Ok(tokens.collect());
     }
     let Some(added) = object(&folder.join(ADDED))? else { return Ok(BTreeMap::new()) };
-    let special = special_texts(&config);
+    let map = object(&folder.join(SPECIAL))?.unwrap_or_default();
+    let special: HashSet<&str> = special_texts(&config).chain(special_texts(&map)).collect();
     let tokens = added.iter().filter_map(|(text, id)| {
         let (id, is_special) = (id.as_u64()?, special.contains(text.as_str()));
         Some((
@@ -103,14 +117,17 @@ fn added_token(id: u64, text: &str, said: &Value) -> Value {
     Value::Object(token)
 }
 
-/// The texts of special tokens that a `tokenizer_config.json` names.
-fn special_texts(config: &Map<String, Value>) -> HashSet<&str> {
+/// The texts of special tokens that a `tokenizer_config.json` or a `special_tokens_map.json` names.
+fn special_texts(config: &Map<String, Value>) -> impl Iterator<Item = &str> {
     let named = config.iter().filter(|(key, _)| key.ends_with("_token")).map(|(_, token)| token);
-    let more = config.get("additional_special_tokens").and_then(Value::as_array);
-    named
-        .chain(more.into_iter().flatten())
-        .filter_map(|token| token.as_str().or_else(|| token.get("content")?.as_str()))
-        .collect()
+    let lists = ["additional_special_tokens", "extra_special_tokens"];
+    let more = lists.into_iter().filter_map(|list| config.get(list));
+    // A list, or an object with a name for each.
+    let more = more.flat_map(|list| {
+        let named = list.as_object().into_iter().flatten().map(|(_, token)| token);
+        list.as_array().into_iter().flatten().chain(named)
+    });
+    named.chain(more).filter_map(|token| token.as_str().or_else(|| token.get("content")?.as_str()))
 }
 
 /// The object in a file; `None` where there is no such file.

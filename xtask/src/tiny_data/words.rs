@@ -51,7 +51,7 @@ pub fn one_in(rng: &mut Rng, n: u32) -> bool {
     rng.random_range(0..n) == 0
 }
 
-/// What tools are about, and some of the things that people buy: a line each.
+/// Things that tools are about, some of them for sale: a line each.
 pub static TOOL_NOUNS: LazyLock<Vec<&str>> =
     LazyLock::new(|| include_str!("../../data/tiny_nouns.txt").lines().collect());
 

@@ -229,8 +229,12 @@ def _from_json_schema(schema: Any, *, print_converted_ebnf: bool = False, **opti
 
 
 def _from_regex(regex_string: str) -> Grammar:
+    if "." not in regex_string:
+        return Grammar("regex", regex_string, {"regex_dialect": "ecma"})
+    # The pattern alone says whether it is one, and the places of its errors.
+    Grammar("regex", regex_string, {"regex_dialect": "ecma"})._checked()
     # To XGrammar a dot is any character, a line break too.
-    return Grammar("regex", f"(?s:{regex_string})" if "." in regex_string else regex_string, {"regex_dialect": "ecma"})
+    return Grammar("regex", f"(?s:{regex_string})", {"regex_dialect": "ecma"})
 
 
 def _from_lark(lark_string: str, named_grammars: Any) -> Grammar:
