@@ -90,8 +90,10 @@ impl<'a> BudgetMaskBuilder<'a> {
         }
         row.fill(0);
         let mut allow = |token: u32| row[token as usize / 32] |= 1 << (token % 32);
-        // The promised path, whatever else is found.
-        if let Some(token) = self.planner.promise(id)? {
+        // The promised path, whatever else is found. Where not all bytes are tokens, a shorter one may have been
+        // searched for, which is found again below.
+        let promised = self.planner.promise(id)?;
+        if let Some((token, _)) = promised.filter(|(_, length)| *length <= left) {
             allow(token);
         }
         if self.planner.recognizer.is_accepting(id) {
@@ -148,6 +150,9 @@ impl<'a> BudgetMaskBuilder<'a> {
                     tokens.iter().for_each(|&token| allow(token));
                 }
             }
+        }
+        if let Some((token, _)) = promised.filter(|_| row.iter().all(|&word| word == 0)) {
+            row[token as usize / 32] |= 1 << (token % 32);
         }
         Ok(())
     }

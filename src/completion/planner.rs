@@ -213,8 +213,8 @@ impl<'a> CompletionPlanner<'a> {
     }
 
     /// Remembers the promised path of a configuration, and its rest for the configuration after its
-    /// first token. Returns that token.
-    pub(super) fn promise(&mut self, id: ConfigId) -> Result<Option<u32>> {
+    /// first token. Returns that token and the number of tokens of the path.
+    pub(super) fn promise(&mut self, id: ConfigId) -> Result<Option<(u32, u32)>> {
         let mut best: Option<(u32, ScopedItem)> = None;
         for i in 0..self.recognizer.items(id).len() {
             let scoped = (self.recognizer.scope_text(id), self.recognizer.items(id)[i]);
@@ -239,6 +239,7 @@ impl<'a> CompletionPlanner<'a> {
             (_, None) => return Ok(None),
         };
         let Some(&token) = promise.tokens.get(promise.from) else { return Ok(None) };
+        let left = promise.left();
         // What follows is promised once its turn comes.
         if let Ok(next) = self.recognizer.read_token(self.vocabulary, id, token)? {
             let rest = Promise { from: promise.from + 1, ..promise };
@@ -247,7 +248,7 @@ impl<'a> CompletionPlanner<'a> {
                 _ => drop(self.cache.promises.insert(next, rest)),
             }
         }
-        Ok(Some(token))
+        Ok(Some((token, left)))
     }
 
     /// A bound on the tokens from an item to the end of the text.

@@ -75,10 +75,17 @@ impl Matcher {
                         .with_help("put parents before their children"));
                 }
             };
-            configurations.push(match from {
+            // An end token ends a text that may end, as where it is accepted.
+            let ends = |from| {
+                vocabulary.end_tokens().contains(&token) && memory.recognizer.is_accepting(from)
+            };
+            configurations.push(match from.filter(|&from| !ends(from)) {
                 Some(from) => memory.recognizer.read_token(vocabulary, from, token)?.ok(),
                 None => None,
             });
+        }
+        if words == 0 {
+            return Ok(());
         }
         for (configuration, row) in configurations.into_iter().zip(rows.chunks_exact_mut(words)) {
             match configuration {

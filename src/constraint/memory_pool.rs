@@ -90,7 +90,7 @@ impl MemoryPool {
         let limits = self.limits();
         let Some(memory) = handle.try_lock() else { return false };
         let states = memory.recognizer.languages.len() - handle.initial_states;
-        memory.memory_bytes() > limits.cache_bytes / memories + handle.initial_bytes
+        memory.memory_bytes() > (limits.cache_bytes / memories).saturating_add(handle.initial_bytes)
             || states > limits.language_states.saturating_sub(handle.initial_states) / 2
     }
 

@@ -89,7 +89,8 @@ impl ProgramView {
 
     /// Whether its memory has outgrown the constraint's limit; a new view begins with empty memory.
     pub(super) fn is_outgrown(&self) -> bool {
-        self.memory.lock().memory_bytes() > self.memory.initial_bytes + self.memory_limit
+        self.memory.lock().memory_bytes()
+            > self.memory.initial_bytes.saturating_add(self.memory_limit)
     }
 
     /// The point at which texts begin.

@@ -289,7 +289,10 @@ impl Sampler {
             point.or_else(probable).map_or(drafted, |row| row.0)
         };
         let probability = of(&target, token);
-        self.chain.steer(probability);
+        // As where a token is drawn.
+        if !self.chain.is_greedy() {
+            self.chain.steer(probability);
+        }
         Ok(Draw { token, probability, allowed, nucleus: target.len(), yielded })
     }
 

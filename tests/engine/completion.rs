@@ -440,3 +440,24 @@ fn members_that_must_differ_are_planned() {
         }
     }
 }
+
+/// Where not all bytes are tokens, the shortest way is searched for, and the one that a rule has by itself may be too
+/// long.
+#[test]
+fn masks_keep_to_the_budget_in_vocabularies_without_all_bytes() {
+    let tokens = ["c", "x", "bc"].map(|token| Some(token.as_bytes().to_vec()));
+    let tokens = tokens.into_iter().chain([None]).collect();
+    let vocabulary = Vocabulary::from_tokens(tokens, &[(3, "<end>")], &[3]).unwrap();
+    let grammar = "start: r | \"bc\" | \"b\"\nr: \"c\" r \"x\" | \"ccccxxxx\"";
+    let mut matcher = Compiler::new(vocabulary).lark(grammar).unwrap().matcher();
+    let needed = matcher.tokens_to_finish().unwrap().tokens;
+    assert_eq!(needed, 1);
+    let mut row = [0];
+    matcher.fill_mask_within(&mut row, needed).unwrap();
+    for token in (0..3).filter(|token| row[0] >> token & 1 == 1) {
+        let mut next = matcher.clone();
+        next.accept(token).unwrap();
+        assert!(next.tokens_to_finish().unwrap().tokens < needed, "{token}");
+    }
+    assert_ne!(row[0], 0);
+}

@@ -3,7 +3,7 @@
 
 use maskwright::ebnf::Dialect;
 use maskwright::grammar::{Grammar, GrammarBuilder, SpecialToken};
-use maskwright::{Compiler, Constraint, ErrorKind, Limits, Vocabulary};
+use maskwright::{Compiler, Constraint, DraftToken, ErrorKind, Limits, Vocabulary};
 
 fn vocabulary(tokens: &[&str]) -> Vocabulary {
     let tokens = tokens.iter().map(|t| Some(t.as_bytes().to_vec())).collect::<Vec<_>>();
@@ -351,5 +351,41 @@ fn tokens_that_end_what_must_differ() {
                 open = next;
             }
         }
+    }
+}
+
+/// The masks of a tree are those after its tokens have been accepted, after end tokens, too.
+#[test]
+fn trees_end_where_texts_end() {
+    let compiler = Compiler::new(bytes());
+    for (grammar, after_end) in [
+        // Within a text, at its end, and at an end that the grammar could go on from.
+        ("start: \"a\" <[256]> \"b\"", Some(b'b')),
+        ("start: \"a\"", None),
+        ("start: \"a\" (<[256]> \"b\" \"c\")?", None),
+    ] {
+        let mut matcher = compiler.lark(grammar).unwrap().matcher();
+        matcher.accept(b'a'.into()).unwrap();
+        let draft = [(256, None), (b'b'.into(), Some(0)), (b'c'.into(), Some(1))]
+            .map(|(token, parent)| DraftToken { token, parent });
+        let mut rows = vec![0; 4 * 9];
+        matcher.fill_tree(&draft, &mut rows).unwrap();
+        let allowed: Vec<usize> =
+            (0..257).filter(|token| rows[9 + token / 32] >> (token % 32) & 1 == 1).collect();
+        assert_eq!(allowed, after_end.map(usize::from).as_slice(), "{grammar}");
+        matcher.accept(256).unwrap();
+        assert_eq!(matcher.is_finished(), after_end.is_none(), "{grammar}");
+        assert_eq!(rows[18..].iter().any(|&word| word != 0), after_end.is_some(), "{grammar}");
+    }
+    let nothing = Vocabulary::from_tokens(Vec::new(), &[], &[]).unwrap();
+    Compiler::new(nothing).regex("").unwrap().matcher().fill_tree(&[], &mut []).unwrap();
+}
+
+#[test]
+fn limits_may_be_as_great_as_numbers_are() {
+    let limits = Limits { cache_bytes: usize::MAX, ..Limits::default() };
+    let constraint = Compiler::new(bytes()).with_limits(limits).regex("a+").unwrap();
+    for _ in 0..3 {
+        assert!(accepts(&constraint, "aa"));
     }
 }

@@ -216,3 +216,19 @@ fn checked_draws_among_improbable_tokens_follow_their_distribution() {
     let exact = total * (-158.0f64 - 9.0).exp() * (1.0 - (-1.0f64).exp());
     assert!((mass / exact - 1.0).abs() < 0.05, "{mass:e} {exact:e}");
 }
+
+/// Greedy choice ignores steps that remove tokens, wherever they stand.
+#[test]
+fn a_greedy_checked_draw_is_the_greedy_draw() {
+    use maskwright::sampling::ChainStep;
+    let params = SamplingParams {
+        temperature: 0.0,
+        top_k: Some(40),
+        samplers: vec![ChainStep::TopK, ChainStep::LogitBias],
+        logit_bias: [(0, -100.0)].into(),
+        ..SamplingParams::default()
+    };
+    let mut sampler = Sampler::new(&params).unwrap();
+    let drawn = sampler.draw_checked(&[2.0, 1.0], None, false, &mut |_| Ok(true)).unwrap().unwrap();
+    assert_eq!((drawn.token, sampler.draw(&[2.0, 1.0], None).unwrap().token), (1, 1));
+}

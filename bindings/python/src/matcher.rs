@@ -284,11 +284,13 @@ impl Matcher {
                 let before = parent.map_or(0, |parent| parent + 1) * words;
                 let word = token as usize / 32;
                 let is_allowed = word < words && filled[before + word] >> (token % 32) & 1 == 1;
-                if is_allowed && ends.contains(&token) {
+                // One that the grammar names itself has something after it.
+                let has_ended = filled[node * words..][..words].iter().all(|&word| word == 0);
+                if is_allowed && has_ended && ends.contains(&token) {
                     end_tokens(&state.native, &mut filled[node * words..][..words]);
                 }
             }
-            for (offset, row) in filled.chunks_exact(words).enumerate() {
+            for (offset, row) in filled.chunks_exact(words.max(1)).enumerate() {
                 rows.row(index + offset).copy_from_slice(row);
             }
             Ok(())

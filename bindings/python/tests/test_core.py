@@ -209,6 +209,15 @@ def test_trees_of_drafts(compiler):
         assert (row == row_of(tokens, 257)).all()
 
 
+def test_trees_go_on_after_end_tokens_of_the_grammar(compiler):
+    matcher = compiler.lark('start: "a" <[256]> "b"').matcher()
+    assert matcher.accept(97)
+    rows = numpy.zeros((3, 9), dtype=numpy.int32)
+    matcher.fill_tree([256, 98], [-1, 0], rows)
+    for row, tokens in zip(rows, ([256], [98], [256])):
+        assert (row == row_of(tokens, 257)).all()
+
+
 def test_budgets(compiler):
     matcher = compiler.regex("(true|false|no idea)!").matcher()
     assert matcher.tokens_to_finish()[0] == 5

@@ -119,7 +119,7 @@ impl Sampler {
         check: &mut dyn FnMut(u32) -> Result<bool>,
     ) -> Result<Option<Checked>> {
         let (mut scan, mut changed) = (allowed.scan, allowed.changed);
-        self.chain.run_local_steps(&mut changed);
+        self.chain.run_adjusting_steps(&mut changed);
         for checks in 1.. {
             let Some(best) = most_probable(&scan, &changed, 1.0) else { break };
             if check(best.token)? {
