@@ -187,7 +187,7 @@ impl Texts {
             self.distances.update(&self.program, seeks_new.then_some(&self.visits))?;
             let least = self.distances.least(start);
             if least as usize > self.bounds.max_bytes {
-                return Err(self.unfit(&format!("the shortest text has {least} bytes")));
+                return Err(self.unfit(&format!("every text has {least} bytes or more")));
             }
             let most = self.distances.most(start);
             if most != INFINITE && (most as usize) < min_bytes {

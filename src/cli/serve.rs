@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
+use tokio::sync::oneshot;
 
 use crate::cli::input;
 use maskwright::engine::{EngineOptions, MessageFormats};
 use maskwright::error::{Error, ErrorKind};
-use maskwright::server::{Server, ServerBounds, ServerOptions};
+use maskwright::server::{Server, ServerBounds, ServerOptions, interrupted};
 use maskwright::tools::{ReasoningFormat, ToolFormat};
 
 use super::check;
@@ -299,7 +300,10 @@ fn origin(text: &str) -> std::result::Result<String, &'static str> {
     if !is_plain(scheme) || !is_plain(host) {
         return Err(wanted);
     }
-    Ok(format!("{scheme}://{host}").to_ascii_lowercase())
+    let origin = format!("{scheme}://{host}").to_ascii_lowercase();
+    // Browsers leave out the scheme's own port.
+    let own_port = if origin.starts_with("https:") { ":443" } else { ":80" };
+    Ok(origin.strip_suffix(own_port).map_or_else(|| origin.clone(), str::to_owned))
 }
 
 pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
@@ -332,6 +336,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     };
     // The port first: it is known at once to be taken, where a model may load for minutes.
     let listener = Server::listen((args.host, args.port).into())?;
+    let loading = end_when_told();
     let mut engine = args.model.load()?.with_options(args.engine.options());
     options.generation_config = Some(args.generation_config.read(engine.model())?);
     if let Some(draft) = &args.draft_model {
@@ -356,7 +361,8 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         output::note(&format!("playground at http://{}/", browsable(server.address())));
     }
     output::note(&format!("listening on http://{}/v1", server.address()));
-    server.run(maskwright::server::interrupted())?;
+    drop(loading);
+    server.run(interrupted())?;
     Ok(Outcome::Success)
 }
 
@@ -369,9 +375,32 @@ fn browsable(address: SocketAddr) -> SocketAddr {
     }
 }
 
+/// Ends the process where it is told to stop, until what is returned is dropped. The first process of a container
+/// ignores signals that nobody handles, and a model may take minutes to arrive.
+fn end_when_told() -> oneshot::Sender<()> {
+    let (until, dropped) = oneshot::channel();
+    std::thread::spawn(move || {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+            return;
+        };
+        runtime.block_on(async {
+            tokio::select! {
+                _ = dropped => {}
+                () = interrupted() => std::process::exit(143), // 128 + SIGTERM, as shells report it
+            }
+        });
+    });
+    until
+}
+
 /// The keys of all sources together.
 fn keys(args: &Args) -> Result<Vec<String>, Error> {
-    let mut keys = args.api_key.clone();
+    let trimmed = args.api_key.iter().map(|key| key.trim().to_owned());
+    let mut keys: Vec<String> = trimmed.filter(|key| !key.is_empty()).collect();
+    if keys.len() < args.api_key.len() {
+        return Err(Error::new(ErrorKind::Request, "`--api-key` is empty")
+            .with_help("give a key, or leave it out to serve without one"));
+    }
     if let Some(file) = &args.api_key_file {
         keys.extend(lines_of_keys(&input::read_text(file, "a file with one key a line")?));
         if keys.len() == args.api_key.len() {
@@ -434,6 +463,8 @@ mod tests {
     fn origins_are_written_as_browsers_send_them() {
         assert_eq!(origin("https://Example.org/").as_deref(), Ok("https://example.org"));
         assert_eq!(origin("http://localhost:3000").as_deref(), Ok("http://localhost:3000"));
+        assert_eq!(origin("https://a.org:443").as_deref(), Ok("https://a.org"));
+        assert_eq!(origin("http://a.org:80/").as_deref(), Ok("http://a.org"));
         assert_eq!(origin("*").as_deref(), Ok("*"));
         for wrong in ["example.org", "https://", "https://example.org/page", "https://a.b?c"] {
             assert!(origin(wrong).unwrap_err().contains("scheme, host and port"), "{wrong}");

@@ -22,8 +22,9 @@ const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE, OPTION
 const HEADERS: HeaderValue = HeaderValue::from_static("authorization, content-type");
 
 /// Headers that a page may read.
-const EXPOSED: HeaderValue =
-    HeaderValue::from_static("x-request-id, x-ignored-fields, retry-after, www-authenticate");
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "x-request-id, request-id, x-ignored-fields, retry-after, www-authenticate",
+);
 
 /// Seconds for which a browser may remember the answer to a preflight request.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
+use axum::http::HeaderMap;
 use axum::http::header::CONTENT_LENGTH;
-use axum::http::{Method, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
@@ -89,7 +89,18 @@ async fn admit(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let headers = request.headers();
+    if let Err(error) = check_head(&app, request.headers()) {
+        app.bodies.drop_rest(request.into_body()).await;
+        return Err(error);
+    }
+    tokio::select! {
+        biased;
+        response = next.run(request) => Ok(response),
+        () = app.shutdown.is_cut_off() => Err(ApiError::stopping()),
+    }
+}
+
+fn check_head(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     app.keys.check(headers)?;
     if app.shutdown.is_draining() {
         return Err(ApiError::stopping());
@@ -99,17 +110,17 @@ async fn admit(
     if length.is_some_and(|length: u64| length > most as u64) {
         return Err(ApiError::too_large(most));
     }
-    tokio::select! {
-        biased;
-        response = next.run(request) => Ok(response),
-        () = app.shutdown.is_cut_off() => Err(ApiError::stopping()),
-    }
+    Ok(())
 }
 
-async fn unknown(method: Method, uri: Uri) -> ApiError {
-    ApiError::unknown_path(method.as_str(), uri.path())
+async fn unknown(State(app): State<Arc<App>>, request: Request) -> ApiError {
+    let error = ApiError::unknown_path(request.method().as_str(), request.uri().path());
+    app.bodies.drop_rest(request.into_body()).await;
+    error
 }
 
-async fn method(method: Method, uri: Uri) -> ApiError {
-    ApiError::method(method.as_str(), uri.path())
+async fn method(State(app): State<Arc<App>>, request: Request) -> ApiError {
+    let error = ApiError::method(request.method().as_str(), request.uri().path());
+    app.bodies.drop_rest(request.into_body()).await;
+    error
 }

@@ -43,7 +43,10 @@ impl JsonBody {
     /// Errors if it is no JSON, not announced as such, too large or too slow.
     pub(super) async fn read(app: &Arc<App>, request: HttpRequest) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
-        check_media_type(&parts.headers)?;
+        if let Err(error) = check_media_type(&parts.headers) {
+            app.bodies.drop_rest(body).await;
+            return Err(error);
+        }
         let body = app.bodies.read(body).await?;
         let turn = if body.is_large() { Some(app.turn().await?) } else { None };
         blocking(move || {

@@ -130,8 +130,8 @@ fn lengths_are_spread_up_to_the_bound() {
 fn the_shortest_text_is_found_and_known() {
     let shortest = |constraint: &Constraint| {
         let error = Texts::new(constraint, 1).unwrap().within(bytes(0, 0)).draw().unwrap_err();
-        let words = error.message().split_once(" bytes, asked for").unwrap().0;
-        let least: usize = words.strip_prefix("the shortest text has ").unwrap().parse().unwrap();
+        let words = error.message().split_once(" bytes or more, asked for").unwrap().0;
+        let least: usize = words.strip_prefix("every text has ").unwrap().parse().unwrap();
         let mut texts = Texts::new(constraint, 1).unwrap().within(bytes(0, least));
         assert!((0..20).all(|_| texts.draw().unwrap().len() == least));
         least

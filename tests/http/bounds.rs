@@ -399,3 +399,22 @@ fn the_copies_of_one_request_have_a_bound() {
     let answer = send(address, &head, &body.to_string());
     assert_eq!(answer.status, 200, "{}", answer.body);
 }
+
+/// A refusal is seen by a client that sends its body to the end before it reads.
+#[test]
+fn refusals_wait_for_bodies() {
+    let address =
+        serve_by(hey("http-refused-bodies"), bounded(|bounds| bounds.max_body_bytes = 4 << 20));
+    let body = "x".repeat(8 << 20);
+    for (head, status) in [
+        (CHAT, 413),
+        ("POST /v1/chat/completions HTTP/1.1\r\nContent-Type: text/plain", 413),
+        ("POST /v1/nowhere HTTP/1.1\r\nContent-Type: application/json", 404),
+        ("POST /v1/models HTTP/1.1\r\nContent-Type: application/json", 405),
+    ] {
+        assert_eq!(send(address, head, &body).status, status, "{head}");
+    }
+    let within = "x".repeat(3 << 20);
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nContent-Type: text/plain";
+    assert_eq!(send(address, head, &within).status, 415);
+}

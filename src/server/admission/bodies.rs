@@ -18,6 +18,12 @@ use crate::server::api_error::ApiError;
 /// can be no more of them than connections.
 const SMALL_BODY_BYTES: usize = 64 << 10;
 
+/// Greatest length of what is read of a refused body, as a multiple of the greatest that is accepted.
+const MAX_DROPPED_BODIES: usize = 4;
+
+/// Greatest time for which it is read.
+const MAX_DROP_TIME: Duration = Duration::from_secs(5);
+
 /// Bytes that one permit stands for.
 const PERMIT_BYTES: usize = 1 << 10;
 
@@ -59,6 +65,7 @@ impl BodyReader {
         let announced = body.size_hint().exact();
         let length = announced.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
         if length.is_some_and(|length| length > self.bounds.max_body_bytes) {
+            self.drop_rest(body).await;
             return Err(ApiError::too_large(self.bounds.max_body_bytes));
         }
         let mut reading = PartialBody {
@@ -83,8 +90,30 @@ impl BodyReader {
         if reading.read_up_to(self.bounds.max_body_bytes).await? {
             Ok(reading.received)
         } else {
+            self.drop_pieces(reading.pieces).await;
             Err(ApiError::too_large(self.bounds.max_body_bytes))
         }
+    }
+
+    /// Reads what is left of the body of a request that is refused, within bounds: a client that is still sending
+    /// would find the connection closed, and not see the answer.
+    pub(crate) async fn drop_rest(&self, body: Body) {
+        if !body.is_end_stream() {
+            self.drop_pieces(body.into_data_stream()).await;
+        }
+    }
+
+    async fn drop_pieces(&self, mut pieces: BodyDataStream) {
+        let mut left = self.bounds.max_body_bytes.saturating_mul(MAX_DROPPED_BODIES);
+        let _ = tokio::time::timeout(self.bounds.body_timeout.min(MAX_DROP_TIME), async {
+            while let Some(Ok(piece)) = pieces.next().await {
+                left = left.saturating_sub(piece.len());
+                if left == 0 {
+                    break;
+                }
+            }
+        })
+        .await;
     }
 }
 

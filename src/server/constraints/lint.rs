@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::error::Error;
 use crate::json_schema::Schema;
 use crate::server::api_error::ApiError;
 use crate::server::app::App;
@@ -18,7 +19,6 @@ pub(super) fn answer(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
             "is no JSON Schema, of which alone there is advice; write {\"json_schema\": …}";
         return Err(ApiError::field(format.field(), message));
     };
-    // Lines and columns are those of the schema as it is written here.
     let text = schema.to_string();
     let schema = match Schema::from_text(&text) {
         Ok(schema) => schema,
@@ -43,18 +43,25 @@ pub(super) fn answer(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
         "accepted": lint.error.is_none(),
     });
     if let Some(error) = &lint.error {
-        answer["error"] = json!(error.to_string());
+        answer["error"] = json!(in_words(error));
     }
     Ok(answer)
 }
 
 /// The answer about a schema that cannot be read.
-fn refused(error: &crate::Error) -> Value {
+fn refused(error: &Error) -> Value {
     json!({
         "findings": [],
         "least_bytes": null,
         "most_bytes": null,
         "accepted": false,
-        "error": error.to_string(),
+        "error": in_words(error),
     })
+}
+
+/// The error with its place in the schema, but without lines: those of the text that was sent are not known.
+fn in_words(error: &Error) -> String {
+    let pointer = error.place().pointer.as_ref().map_or_else(String::new, |at| format!("{at}: "));
+    let help = error.help().map_or_else(String::new, |help| format!("; {help}"));
+    format!("{pointer}{}{help}", error.message())
 }
