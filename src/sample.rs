@@ -57,7 +57,7 @@ pub use coverage::{Coverage, Reached};
 
 use crate::constraint::Constraint;
 use crate::deadline;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, LimitName, Result};
 use choices::Choices;
 use distances::{Distances, INFINITE};
 use program_view::ProgramView;
@@ -270,15 +270,23 @@ impl Texts {
 
     /// A text that the constraint does not accept, one edit away from one that it does: a
     /// character or byte put in, taken out, changed, or two neighbours swapped. The matcher has
-    /// refused it. UTF-8 stays UTF-8. `None` if the constraint accepts every edit that was tried.
+    /// refused it. UTF-8 stays UTF-8. `None` if the constraint accepts every edit that was tried; an edit that nests
+    /// beyond [`Limits::depth`](crate::Limits::depth) is passed over, and an error if there was no other.
     pub fn near_miss(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>> {
+        let mut too_deep = None;
         for _ in 0..near_miss::MAX_TRIES {
             let edited = near_miss::edit(text, &mut self.choices);
-            if edited != text && !self.accepts(&edited)? {
-                return Ok(Some(edited));
+            if edited == text {
+                continue;
+            }
+            match self.accepts(&edited) {
+                Ok(true) => {}
+                Ok(false) => return Ok(Some(edited)),
+                Err(error) if error.limit() == Some(LimitName::Depth) => too_deep = Some(error),
+                Err(error) => return Err(error),
             }
         }
-        Ok(None)
+        too_deep.map_or(Ok(None), Err)
     }
 
     /// The part of the constraint that the texts so far have reached.

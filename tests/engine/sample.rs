@@ -4,7 +4,7 @@
 use maskwright::ebnf::{self, Dialect};
 use maskwright::json_schema::{Options, PropertyOrder};
 use maskwright::sample::{Bounds, Texts};
-use maskwright::{Compiler, Constraint, ErrorKind, Vocabulary};
+use maskwright::{Compiler, Constraint, ErrorKind, Limits, Vocabulary};
 use serde_json::{Value, json};
 
 fn compiler() -> Compiler {
@@ -431,4 +431,21 @@ fn texts_of_real_schemas_are_valid() {
     println!("{drawn} texts of {schemas} schemas, {beyond} times none");
     assert!(drawn > 20 * beyond, "{beyond} of {drawn}");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// An edit that nests too deep is passed over.
+#[test]
+fn near_misses_near_the_depth_limit() {
+    let limits = Limits { depth: 5, ..Limits::default() };
+    let vocabulary = Vocabulary::from_tokens((0..=255).map(|b| Some(vec![b])).collect(), &[], &[]);
+    let compiler = Compiler::new(vocabulary.unwrap()).with_limits(limits);
+    let constraint = compiler.lark("start: \"(\" start \")\" | \"x\"").unwrap();
+    for seed in 0..20 {
+        let mut texts = Texts::new(&constraint, seed).unwrap();
+        for text in [&b"((((x))))"[..], b"x"] {
+            let missed = texts.near_miss(text).unwrap().unwrap();
+            let mut matcher = constraint.matcher();
+            assert!(matcher.accept_bytes(&missed).is_err() || !matcher.is_accepting());
+        }
+    }
 }
