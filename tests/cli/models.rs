@@ -76,7 +76,7 @@ fn a_tokenizer_of_the_hub_needs_no_weights() {
     assert_eq!((found.code, found.out, found.err), (0, own.out, own.err));
     for (tokenizer, parts) in [
         ("test/other", &["`test/other` is not in the cache", "put tokenizer.json"][..]),
-        ("test/tiny:a.gguf", &["`a.gguf` has the tokenizer and the weights in one file"]),
+        ("test/tiny:a.gguf", &["`test/tiny:a.gguf` has the tokenizer and the weights in one file"]),
         // The ending of a file.
         ("test/tokenizer.json", &["test/tokenizer.json: No such file", "ORG/NAME on the hub"]),
     ] {

@@ -240,8 +240,7 @@ fn beams_are_different_texts() {
     let engine = Engine::load(&ModelOptions::default()).unwrap();
     let constraint = Some(choice(&engine, &["yes", "no", "maybe"]));
     let beam = Some(BeamSearch::new(6));
-    let request =
-        Request { constraint, beam, best_of: 6, max_tokens: 12, ..Request::text("Is it?") };
+    let request = Request { constraint, beam, max_tokens: 12, ..Request::text("Is it?") };
     let mut texts: Vec<String> =
         engine.generate_ranked(&request).unwrap().into_iter().map(|beam| beam.text).collect();
     texts.sort_unstable();

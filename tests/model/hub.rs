@@ -77,7 +77,10 @@ fn a_cached_tokenizer_needs_no_weights() {
         assert!(error.contains(part), "{error}");
     }
     let error = tokenizer("test/tiny:a.gguf").unwrap_err().to_string();
-    assert!(error.contains("`a.gguf` has the tokenizer and the weights in one file"), "{error}");
+    assert!(
+        error.contains("`test/tiny:a.gguf` has the tokenizer and the weights in one file"),
+        "{error}"
+    );
 }
 
 #[cfg(feature = "hub")]
