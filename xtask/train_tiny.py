@@ -309,7 +309,7 @@ def parse_options():
     parser.add_argument("--rate", type=float, default=2e-3, help="the highest learning rate")
     parser.add_argument("--hidden", type=int, default=192)
     parser.add_argument("--inner", type=int, default=384)
-    parser.add_argument("--layers", type=int, default=8)
+    parser.add_argument("--layers", type=int, default=11)
     parser.add_argument("--heads", type=int, default=6)
     parser.add_argument("--key-heads", type=int, default=2)
     return parser.parse_args()
