@@ -90,7 +90,8 @@ async fn admit(
     next: Next,
 ) -> Result<Response, ApiError> {
     if let Err(error) = check_head(&app, request.headers()) {
-        app.bodies.drop_rest(request.into_body()).await;
+        let (head, body) = request.into_parts();
+        app.bodies.drop_rest(&head.headers, body).await;
         return Err(error);
     }
     tokio::select! {
@@ -115,12 +116,14 @@ fn check_head(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
 
 async fn unknown(State(app): State<Arc<App>>, request: Request) -> ApiError {
     let error = ApiError::unknown_path(request.method().as_str(), request.uri().path());
-    app.bodies.drop_rest(request.into_body()).await;
+    let (head, body) = request.into_parts();
+    app.bodies.drop_rest(&head.headers, body).await;
     error
 }
 
 async fn method(State(app): State<Arc<App>>, request: Request) -> ApiError {
     let error = ApiError::method(request.method().as_str(), request.uri().path());
-    app.bodies.drop_rest(request.into_body()).await;
+    let (head, body) = request.into_parts();
+    app.bodies.drop_rest(&head.headers, body).await;
     error
 }

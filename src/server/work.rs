@@ -44,7 +44,7 @@ impl JsonBody {
     pub(super) async fn read(app: &Arc<App>, request: HttpRequest) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
         if let Err(error) = check_media_type(&parts.headers) {
-            app.bodies.drop_rest(body).await;
+            app.bodies.drop_rest(&parts.headers, body).await;
             return Err(error);
         }
         let body = app.bodies.read(body).await?;

@@ -413,6 +413,11 @@ fn refusals_wait_for_bodies() {
     ] {
         assert_eq!(send(address, head, &body).status, status, "{head}");
     }
+    // One that waits for leave to send is not kept waiting.
+    let head =
+        format!("{CHAT}\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 9000000\r\n\r\n");
+    let answer = rest(half(address, &head));
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
     let within = "x".repeat(3 << 20);
     for (head, status) in [
         ("POST /v1/chat/completions HTTP/1.1\r\nContent-Type: text/plain", 415),

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, BodyDataStream, HttpBody as _};
+use axum::http::HeaderMap;
+use axum::http::header::EXPECT;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_stream::StreamExt as _;
 
@@ -65,7 +67,7 @@ impl BodyReader {
         let announced = body.size_hint().exact();
         let length = announced.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
         if length.is_some_and(|length| length > self.bounds.max_body_bytes) {
-            self.drop_rest(body).await;
+            self.drop_pieces(body.into_data_stream()).await;
             return Err(ApiError::too_large(self.bounds.max_body_bytes));
         }
         let mut reading = PartialBody {
@@ -96,9 +98,9 @@ impl BodyReader {
     }
 
     /// Reads what is left of the body of a request that is refused, within bounds: a client that is still sending
-    /// would find the connection closed, and not see the answer.
-    pub(crate) async fn drop_rest(&self, body: Body) {
-        if !body.is_end_stream() {
+    /// would find the connection closed, and not see the answer. One that waits for leave to send gets none.
+    pub(crate) async fn drop_rest(&self, headers: &HeaderMap, body: Body) {
+        if !body.is_end_stream() && !headers.contains_key(EXPECT) {
             self.drop_pieces(body.into_data_stream()).await;
         }
     }
