@@ -72,9 +72,217 @@ const NOUNS: &[&str] = &[
     "keyboard", "monitor", "umbrella", "notebook", "bottle", "blanket", "helmet", "tent", "apple",
 ];
 const ADJECTIVES: &[&str] = &[
-    "red", "blue", "green", "small", "large", "old", "new", "wooden", "black", "white", "heavy",
-    "light", "round", "cheap", "quiet", "fast", "warm", "paper", "steel", "yellow", "silver",
+    "red",
+    "blue",
+    "green",
+    "small",
+    "large",
+    "old",
+    "new",
+    "wooden",
+    "black",
+    "white",
+    "heavy",
+    "light",
+    "round",
+    "cheap",
+    "quiet",
+    "fast",
+    "warm",
+    "paper",
+    "steel",
+    "yellow",
+    "silver",
+    "stainless steel",
+    "cast-iron",
+    "hand-knitted",
+    "hand-painted",
+    "second-hand",
+    "wireless",
+    "folding",
+    "portable",
+    "rechargeable",
+    "waterproof",
+    "noise-cancelling",
+    "ceramic",
+    "leather",
+    "cotton",
+    "linen",
+    "woollen",
+    "oak",
+    "walnut",
+    "bamboo",
+    "copper",
+    "brass",
+    "glass",
+    "plastic",
+    "electric",
+    "cordless",
+    "adjustable",
+    "inflatable",
+    "vintage",
+    "antique",
+    "used",
+    "spare",
+    "double",
+    "single",
+    "queen-size",
+    "full-length",
+    "long-sleeved",
+    "navy",
+    "dark green",
+    "pink",
+    "purple",
+    "grey",
+    "matte black",
+    "striped",
+    "extra large",
+    "tall",
+    "narrow",
+    "solar-powered",
+    "smart",
+    "digital",
+    "organic",
+    "gluten-free",
+    "smoked",
+    "roasted",
+    "frozen",
+    "fresh",
 ];
+/// Words of what is announced, reported or named, for phrases.
+const SUBJECTS: &[&str] = &[
+    "meeting",
+    "workshop",
+    "review",
+    "report",
+    "update",
+    "plan",
+    "budget",
+    "launch",
+    "login",
+    "page",
+    "error",
+    "screen",
+    "payment",
+    "invoice",
+    "summer",
+    "winter",
+    "spring",
+    "annual",
+    "weekly",
+    "monthly",
+    "project",
+    "team",
+    "customer",
+    "training",
+    "concert",
+    "festival",
+    "evening",
+    "night",
+    "market",
+    "course",
+    "guide",
+    "story",
+    "house",
+    "river",
+    "garden",
+    "sea",
+    "last",
+    "first",
+    "lost",
+    "broken",
+    "missing",
+    "crash",
+    "crashes",
+    "fails",
+    "failure",
+    "slow",
+    "export",
+    "import",
+    "upload",
+    "server",
+    "network",
+    "printer",
+    "account",
+    "password",
+    "refund",
+    "delivery",
+    "order",
+    "quarterly",
+    "planning",
+    "interview",
+    "class",
+    "lesson",
+    "exhibition",
+    "reading",
+    "city",
+    "club",
+];
+const ZIP_FORMS: &[&str] = &[
+    "5", "5", "5", "4", "6", "5-4", "A9 9AA", "AA9 9AA", "AA99 9AA", "A9A 9A9", "99-999", "9999 AA",
+];
+const COMPANY_ENDS: &[&str] = &[
+    "Ltd",
+    "Inc",
+    "GmbH",
+    "Labs",
+    "AG",
+    "Logistics",
+    "Foods",
+    "Motors",
+    "Bakery",
+    "Partners",
+    "Systems",
+    "Analytics",
+    "Robotics",
+    "Media",
+    "Books",
+    "Energy",
+    "Group",
+    "Bank",
+    "Insurance",
+    "Studio",
+    "Software",
+    "Clinic",
+    "Brothers",
+    "Brewery",
+    "Textiles",
+    "Tours",
+    "Airways",
+    "Pharma",
+    "Design",
+    "Consulting",
+    "Trading",
+    "Industries",
+    "Works",
+    "Café",
+    "Hotel",
+    "Coffee",
+    "Furniture",
+];
+const STREET_KINDS: &[&str] = &[
+    "Street",
+    "Road",
+    "Lane",
+    "Avenue",
+    "Way",
+    "Square",
+    "St",
+    "Rd",
+    "Ave",
+    "Drive",
+    "Court",
+    "Boulevard",
+    "Close",
+    "Place",
+    "Crescent",
+    "Hill",
+    "Terrace",
+    "Row",
+];
+/// Kinds of streets that stand before the name.
+const STREET_FRONTS: &[&str] =
+    &["Rue", "Rue de", "Via", "Calle", "Rua", "Avenida", "Plaza", "Piazza", "ul."];
 const MEASURES: &[&str] =
     &["boxes", "bags", "a set", "bottles", "a pair", "packs", "two rolls", "jars", "a bunch"];
 const TOPICS: &[&str] = &[
@@ -205,13 +413,9 @@ impl Kind {
             Self::Email => words.email(name),
             Self::Phone => phone(words),
             Self::Street => street(words),
-            Self::Zip => digits(words, 5),
+            Self::Zip => zip(words),
             Self::Date => return date(words),
-            Self::Time => format!(
-                "{:02}:{:02}",
-                words.rng.random_range(0..24),
-                pick(words.rng, &[&0, &15, &30, &45, &5, &10, &20])
-            ),
+            Self::Time => time(words),
             Self::Int(low, high) => {
                 let number = words.rng.random_range(low..=high);
                 let text = number.to_string();
@@ -219,18 +423,21 @@ impl Kind {
                 if (1000..1_000_000).contains(&number) && high > 10_000 && one_in(words.rng, 3) {
                     return (format!("{},{}", &text[..at], &text[at..]), json!(number));
                 }
+                if (1..100).contains(&number) && one_in(words.rng, 25) {
+                    return (in_words(number as usize), json!(number));
+                }
                 return (text, json!(number));
             }
             Self::Count => return count(words),
             Self::Decimal(high) => return decimal(words, high),
-            Self::Brand => match words.rng.random_range(0..5) {
-                0 => format!("{} {}", words.capital(), words.capital()),
-                1 => format!("{} & {}", words.capital(), words.capital()),
-                2 => format!(
-                    "{} {}",
-                    words.capital(),
-                    pick(words.rng, &["Ltd", "Inc", "GmbH", "Labs", "AG"])
-                ),
+            Self::Brand => match words.rng.random_range(0..10) {
+                0 | 1 => format!("{} {}", words.capital(), words.capital()),
+                2 => format!("{} & {}", words.capital(), words.capital()),
+                3..=5 => format!("{} {}", words.capital(), pick(words.rng, COMPANY_ENDS)),
+                6 => {
+                    let noun = capitalised(&noun(words));
+                    format!("{noun} {}", pick(words.rng, COMPANY_ENDS))
+                }
                 _ => words.capital(),
             },
             Self::Thing => thing(words),
@@ -270,6 +477,7 @@ fn phone(words: &mut Words<'_>) -> String {
         2 => format!("({}) ", digits(words, 3)),
         _ => String::new(),
     };
+    let prefix = if prefix.is_empty() && one_in(words.rng, 3) { "0".to_owned() } else { prefix };
     let between = pick(words.rng, &[" ", "-", "-", ".", ""]);
     let groups: Vec<String> = (0..words.rng.random_range(2..=4))
         .map(|_| {
@@ -281,12 +489,67 @@ fn phone(words: &mut Words<'_>) -> String {
 }
 
 fn street(words: &mut Words<'_>) -> String {
-    let number = words.rng.random_range(1..300);
-    let kind = pick(words.rng, &["Street", "Road", "Lane", "Avenue", "Way", "Square"]);
-    match words.rng.random_range(0..4) {
-        0 => format!("{} {number}", words.capital() + "strasse"),
+    let number = words.rng.random_range(1..300).to_string();
+    let number = match words.rng.random_range(0..12) {
+        0 => format!("{number}{}", pick(words.rng, &["a", "b", "c", "A", "B"])),
+        1 => format!("{number}-{}", words.rng.random_range(300..400)),
+        _ => number,
+    };
+    let kind = pick(words.rng, STREET_KINDS);
+    match words.rng.random_range(0..10) {
+        0 => format!(
+            "{} {number}",
+            words.capital() + pick(words.rng, &["strasse", "straße", "str.", "gatan", "weg"])
+        ),
         1 => format!("{} {kind} {number}", words.capital()),
+        2 => format!("{} {} {number}", pick(words.rng, STREET_FRONTS), words.capital()),
+        3 => format!("{number} {} {}", pick(words.rng, STREET_FRONTS), words.capital()),
+        4 => format!("{number} {} {kind}", capitalised(&noun(words))),
+        5 => format!("{number} {} {} {kind}", words.capital(), words.capital()),
         _ => format!("{number} {} {kind}", words.capital()),
+    }
+}
+
+/// A postal code of one of [`ZIP_FORMS`]: of as many digits, or of digits and letters where the form has 9 and A.
+fn zip(words: &mut Words<'_>) -> String {
+    let form = pick(words.rng, ZIP_FORMS);
+    if !form.contains('9') {
+        let parts: Vec<String> =
+            form.split('-').map(|length| digits(words, number_of(length))).collect();
+        return parts.join("-");
+    }
+    form.chars()
+        .map(|c| match c {
+            '9' => words.rng.random_range('0'..='9'),
+            'A' => words.rng.random_range('A'..='Z'),
+            _ => c,
+        })
+        .collect()
+}
+
+fn number_of(text: &str) -> usize {
+    text.parse().expect("the form's lengths are numbers")
+}
+
+/// A time of day, mostly of the 24 hours, otherwise as people say it. It is copied.
+fn time(words: &mut Words<'_>) -> String {
+    let minute = *pick(words.rng, &[&0, &15, &30, &45, &5, &10, &20, &50]);
+    let hour = words.rng.random_range(0..24);
+    let twelve = hour % 12 + 1;
+    let half = pick(words.rng, &["am", "pm", "pm", "a.m.", "p.m.", "AM", "PM"]);
+    match words.rng.random_range(0..20) {
+        0 | 1 => format!("{twelve} {half}"),
+        2 => format!("{twelve}{}", half.replace('.', "")),
+        3 => format!("{twelve}:{minute:02} {half}"),
+        4 => format!("{twelve}:{minute:02}{}", half.replace('.', "")),
+        5 => format!("{hour}:{minute:02}"),
+        6 if one_in(words.rng, 2) => format!("{hour}.{minute:02}"),
+        7 if one_in(words.rng, 2) => {
+            let part = pick(words.rng, &["half past", "quarter to", "quarter past"]);
+            format!("{part} {}", in_words(twelve as usize))
+        }
+        8 if one_in(words.rng, 2) => pick(words.rng, &["noon", "midnight"]).to_owned(),
+        _ => format!("{hour:02}:{minute:02}"),
     }
 }
 
@@ -299,7 +562,7 @@ fn date(words: &mut Words<'_>) -> (String, Value) {
     let day = words.rng.random_range(1..=days);
     let iso = format!("{year}-{:02}-{day:02}", month + 1);
     let short = &name[..3];
-    let text = match words.rng.random_range(0..16) {
+    let text = match words.rng.random_range(0..20) {
         0 | 1 => format!("{day} {name} {year}"),
         2 | 3 => format!("{name} {day}, {year}"),
         4 => format!("{day} {short} {year}"),
@@ -315,6 +578,17 @@ fn date(words: &mut Words<'_>) -> (String, Value) {
                 if one_in(words.rng, 2) { pick(words.rng, &days) } else { pick(words.rng, &near) };
             return copied(day.to_owned());
         }
+        11 if one_in(words.rng, 2) => return copied(format!("{name} {year}")),
+        11 => return copied(format!("the {day}{} of {name}", ordinal(day))),
+        12 if one_in(words.rng, 2) => return copied(format!("{name} {day}{}", ordinal(day))),
+        12 => {
+            let weekday = pick(words.rng, &["Monday", "Tuesday", "Friday", "Saturday", "Sunday"]);
+            return copied(format!("{weekday} {day} {name}"));
+        }
+        13 => format!("{day:02}.{:02}.{year}", month + 1),
+        // Without a day above 12, the order of day and month would be open.
+        14 if day > 12 => format!("{:02}/{day:02}/{year}", month + 1),
+        14 => format!("{year}/{:02}/{day:02}", month + 1),
         _ => iso.clone(),
     };
     (text, json!(iso))
@@ -337,12 +611,23 @@ fn ordinal(day: u32) -> &'static str {
 
 fn count(words: &mut Words<'_>) -> (String, Value) {
     if one_in(words.rng, 4) {
-        let number = words.rng.random_range(0..NUMBERS.len());
-        return (NUMBERS[number].to_owned(), json!(number + 1));
+        let high = if one_in(words.rng, 4) { 100 } else { 20 };
+        let number = words.rng.random_range(1..high);
+        return (in_words(number), json!(number));
     }
     let high = if one_in(words.rng, 3) { 999 } else { 20 };
     let number = words.rng.random_range(1..=high);
     (number.to_string(), json!(number))
+}
+
+/// A number of 1 to 99.
+fn in_words(number: usize) -> String {
+    let tens = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
+    match (number / 10, number % 10) {
+        _ if number <= NUMBERS.len() => NUMBERS[number - 1].to_owned(),
+        (ten, 0) => tens[ten - 2].to_owned(),
+        (ten, one) => format!("{}-{}", tens[ten - 2], NUMBERS[one - 1]),
+    }
 }
 
 /// A number with up to two digits after the point, at times with a sign of money before it and a
@@ -357,6 +642,10 @@ fn decimal(words: &mut Words<'_>, high: i64) -> (String, Value) {
     let number = (whole * 100 + hundredths) as f64 / 100.0;
     let text =
         if one_in(words.rng, 3) { format!("{number:.2}") } else { json!(number).to_string() };
+    if (1000..1_000_000).contains(&whole) && one_in(words.rng, 2) {
+        let at = whole.to_string().len() - 3;
+        return (format!("{},{}", &text[..at], &text[at..]), json!(number));
+    }
     (text, json!(number))
 }
 
@@ -401,10 +690,12 @@ fn phrase(words: &mut Words<'_>) -> String {
     let length = words.rng.random_range(1..=6);
     let mut phrase = Vec::new();
     for at in 0..length {
-        phrase.push(match words.rng.random_range(0..5) {
-            0 => pick(words.rng, NOUNS).to_owned(),
+        phrase.push(match words.rng.random_range(0..8) {
+            0 => pick(words.rng, &TOOL_NOUNS).to_owned(),
             1 => pick(words.rng, TOPICS).to_owned(),
-            2 if at > 0 && at + 1 < length => {
+            2 | 3 => pick(words.rng, SUBJECTS).to_owned(),
+            4 if one_in(words.rng, 4) => pick(words.rng, ADJECTIVES).to_owned(),
+            5 if at > 0 && at + 1 < length => {
                 pick(words.rng, &["the", "of", "and", "for", "in", "my", "with", "a", "to", "on"])
                     .to_owned()
             }
@@ -414,8 +705,11 @@ fn phrase(words: &mut Words<'_>) -> String {
     if one_in(words.rng, 12) {
         phrase.insert(0, format!("{}'s", words.capital()));
     }
-    let phrase = phrase.join(" ");
-    let phrase = if one_in(words.rng, 2) { capitalised(&phrase) } else { phrase };
+    let phrase = match words.rng.random_range(0..4) {
+        0 | 1 => capitalised(&phrase.join(" ")),
+        2 => phrase.iter().map(|word| capitalised(word)).collect::<Vec<_>>().join(" "),
+        _ => phrase.join(" "),
+    };
     words.recased(phrase)
 }
 
@@ -427,7 +721,11 @@ fn code(words: &mut Words<'_>) -> String {
     let letters: String =
         (0..words.rng.random_range(1..=3)).map(|_| words.rng.random_range('A'..='Z')).collect();
     let length = words.rng.random_range(2..=5);
-    match words.rng.random_range(0..4) {
+    match words.rng.random_range(0..9) {
+        3 => format!("{letters}-20{}-{}", digits(words, 2), digits(words, length)),
+        4 => format!("{letters} {}", digits(words, length)),
+        5 => format!("{}-{}", words.word().to_uppercase(), digits(words, length)),
+        6 => format!("{}{letters}", digits(words, 2)),
         0 => format!("{letters}-{}", digits(words, length)),
         1 => format!("{letters}{}", digits(words, length)),
         2 => format!("{}{}", digits(words, length), letters.to_lowercase()),
