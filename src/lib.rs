@@ -54,6 +54,7 @@
 //! | an engine with rows of `ceil(V / 32)` words of 32 bits | [`Matcher::fill_mask`] |
 //! | many sequences at a step | [`fill_masks`], on all cores |
 //! | a tree of draft tokens to verify | [`Matcher::fill_tree`] |
+//! | time between compiling and the first mask | [`precompute_masks`](precompute::precompute_masks), or a [`MaskPrecomputer`](precompute::MaskPrecomputer) that does it in the background |
 //! | no time for a mask at each step | [`Matcher::accept`] as a check of drawn tokens; [`Matcher::forced_tokens`] where there is no choice |
 //!
 //! **The end of a text.** A mask alone keeps every text completable, but a limit on tokens may cut it
@@ -197,11 +198,13 @@ pub mod error;
 pub mod grammar;
 pub mod json_schema;
 pub mod lint;
+pub mod precompute;
 pub mod regular;
 pub mod sample;
 pub mod sampling;
 pub mod strict_json;
 pub mod tools;
+mod urgency;
 pub mod vocabulary;
 
 #[cfg(feature = "model")]

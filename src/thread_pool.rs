@@ -12,13 +12,14 @@ pub(crate) fn has_threads() -> bool {
     *OWNER.get_or_init(|| this) == this
 }
 
+/// The number of this process, where a process can be made by `fork`.
 #[cfg(unix)]
-fn process() -> u32 {
+pub(crate) fn process() -> u32 {
     std::process::id()
 }
 
 /// There is no `fork`.
 #[cfg(not(unix))]
-fn process() -> u32 {
+pub(crate) fn process() -> u32 {
     0
 }

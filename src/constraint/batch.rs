@@ -8,6 +8,7 @@ use super::matcher::Matcher;
 use super::memory_pool::cores;
 use crate::error::{Error, ErrorKind, Result};
 use crate::thread_pool;
+use crate::urgency::Urgent;
 
 /// A token of a draft, and the one before it in the same draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +124,7 @@ impl Matcher {
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
+    let _urgent = Urgent::begin();
     let mut groups: BTreeMap<*const (), Vec<(&mut Matcher, &mut [u32])>> = BTreeMap::new();
     let mut known = Vec::new();
     for (matcher, row) in batch {

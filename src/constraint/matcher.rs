@@ -12,6 +12,7 @@ use crate::grammar::Temperature;
 use crate::mask::PackedMask;
 use crate::recognizer::temperatures::temperature;
 use crate::recognizer::{ACCEPT, ConfigId, Recognizer};
+use crate::urgency::Urgent;
 use crate::vocabulary::TokenMask;
 
 /// One sequence under a constraint: cheap to make, and a fork is a clone.
@@ -157,6 +158,7 @@ impl Matcher {
             return Ok(mask);
         }
         let vocabulary = memories.vocabulary();
+        let _urgent = Urgent::begin();
         memories
             .timed(|| memory.mask_builder(vocabulary).mask(here))
             .map_err(|error| with_place(&memory.recognizer, here, error))
@@ -168,6 +170,36 @@ impl Matcher {
             return Some(Arc::default());
         }
         self.memory.lock().masks.known(self.current())
+    }
+
+    /// Computes the mask here, and those after each of `bytes` that may come next, where they are not known. The number
+    /// of those that were not.
+    ///
+    /// Errors when a limit is reached.
+    pub(crate) fn learn_masks(&mut self, bytes: &[u8]) -> Result<usize> {
+        let mut learned = 0;
+        if self.known_packed_mask().is_none() {
+            self.packed_mask()?;
+            learned += 1;
+        }
+        if self.finished {
+            return Ok(learned);
+        }
+        let memories = &self.constraint.memories;
+        let here = self.current();
+        for &byte in bytes {
+            let mut memory = self.memory.lock();
+            memories.evict(&mut memory);
+            let Ok(next) = memories.timed(|| memory.recognizer.read(here, &[byte]))? else {
+                continue;
+            };
+            if memory.masks.known(next).is_none() {
+                let _urgent = Urgent::begin();
+                memories.timed(|| memory.mask_builder(memories.vocabulary()).mask(next))?;
+                learned += 1;
+            }
+        }
+        Ok(learned)
     }
 
     /// An upper bound on the tokens that complete the text, the end token not counted, and whether it

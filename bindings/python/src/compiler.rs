@@ -1,8 +1,10 @@
 //! `Compiler`: constraints of one tokenizer, with a cache.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use maskwright::constraint::ConstraintCache;
+use maskwright::precompute::MaskPrecomputer;
 use maskwright::{Error, ErrorKind};
 use pyo3::prelude::*;
 
@@ -22,9 +24,24 @@ pub(crate) struct Compiler {
     /// Compilers whose texts end with other tokens, the last used last.
     others: Mutex<Vec<(Vec<u32>, maskwright::Compiler)>>,
     cache: ConstraintCache,
+    /// For how long masks of a new constraint are computed before texts need them; zero for not at all.
+    precompute_time: Duration,
+    /// Made with the first constraint, in the process that compiles it; none where no thread could be made.
+    precomputer: OnceLock<Option<MaskPrecomputer>>,
 }
 
 impl Compiler {
+    /// Lets masks of a new constraint be computed in the background.
+    fn precompute(&self, constraint: &maskwright::Constraint) {
+        if self.precompute_time.is_zero() {
+            return;
+        }
+        let start = || MaskPrecomputer::new(self.precompute_time).ok();
+        if let Some(precomputer) = self.precomputer.get_or_init(start) {
+            precomputer.submit(constraint);
+        }
+    }
+
     /// The compiler whose texts end with the tokens of the spec, or with the tokenizer's.
     fn ending_as(&self, spec: &Spec) -> Result<maskwright::Compiler, Error> {
         let Some(stop) = &spec.stop_token_ids else { return Ok(self.base.clone()) };
@@ -67,21 +84,40 @@ impl Compiler {
 #[pymethods]
 impl Compiler {
     #[new]
-    #[pyo3(signature = (tokenizer, cache_bytes))]
-    fn new(py: Python<'_>, tokenizer: &Tokenizer, cache_bytes: usize) -> Self {
+    #[pyo3(signature = (tokenizer, cache_bytes, precompute))]
+    fn new(
+        py: Python<'_>,
+        tokenizer: &Tokenizer,
+        cache_bytes: usize,
+        precompute: f64,
+    ) -> Result<Self, NativeError> {
         let vocabulary = tokenizer.vocabulary.clone();
+        let precompute_time = seconds(precompute)?;
         let base = py.detach(|| maskwright::Compiler::new(vocabulary));
-        Self { base, others: Mutex::default(), cache: ConstraintCache::new(cache_bytes) }
+        let cache = ConstraintCache::new(cache_bytes);
+        let precomputer = OnceLock::new();
+        Ok(Self { base, others: Mutex::default(), cache, precompute_time, precomputer })
     }
 
     /// The constraint of a spec.
     fn _compile(&self, py: Python<'_>, spec: String) -> Result<Constraint, NativeError> {
         py.detach(|| {
             let read = Spec::read(&spec)?;
-            let compile = || read.compile(&self.ending_as(&read)?);
+            let compile = || {
+                let constraint = read.compile(&self.ending_as(&read)?)?;
+                self.precompute(&constraint);
+                Ok(constraint)
+            };
             let native = self.cache.get(&spec, compile)?;
             Ok(Constraint { native, spec: spec.into(), kind: read.kind })
         })
+    }
+
+    /// Waits until the masks of all new constraints are precomputed.
+    fn wait_for_masks(&self, py: Python<'_>) {
+        if let Some(Some(precomputer)) = self.precomputer.get() {
+            py.detach(|| precomputer.wait());
+        }
     }
 
     /// Checks the settings of a spec.
@@ -104,4 +140,12 @@ impl Compiler {
     fn clear_cache(&self) {
         self.cache.clear();
     }
+}
+
+/// A number of seconds that Python gave.
+pub(crate) fn seconds(number: f64) -> Result<Duration, Error> {
+    Duration::try_from_secs_f64(number).map_err(|error| {
+        Error::new(ErrorKind::Request, format!("{number} is no number of seconds: {error}"))
+            .with_help("give 0 or more, such as 0.01")
+    })
 }

@@ -97,6 +97,18 @@ impl Constraint {
         Ok((needed.tokens, needed.exact))
     }
 
+    /// Computes masks that texts will probably need, within some seconds: texts tried, masks found, and whether the
+    /// time was over first.
+    fn precompute_masks(
+        &self,
+        py: Python<'_>,
+        seconds: f64,
+    ) -> Result<(usize, usize, bool), NativeError> {
+        let time = crate::compiler::seconds(seconds)?;
+        let done = py.detach(|| maskwright::precompute::precompute_masks(&self.native, time))?;
+        Ok((done.texts, done.masks, done.out_of_time))
+    }
+
     /// Whether a text is accepted, and if not, where and why.
     fn _check<'py>(&self, py: Python<'py>, text: Vec<u8>) -> PyResult<Bound<'py, PyDict>> {
         let answer = PyDict::new(py);

@@ -624,6 +624,50 @@ def test_a_loaded_constraint_ends_as_it_did(compiler):
     assert compiler.load(constraint.spec, stop_token_ids=[99]).stop_token_ids == [99]
 
 
+def test_masks_of_a_new_constraint_come_before_they_are_needed():
+    schema = {"type": "object", "properties": {"kind": {"enum": ["small", "large"]}}, "additionalProperties": False}
+
+    def memory(precompute):
+        compiler = maskwright.Compiler(maskwright.Tokenizer.of_bytes(), precompute=precompute)
+        constraint = compiler.json_schema(schema)
+        compiler.wait_for_masks()
+        return constraint, constraint.memory_bytes
+
+    constraint, alone = memory(0)
+    _, ahead = memory(10)
+    assert ahead > alone + 1000
+    texts, masks, out_of_time = constraint.precompute_masks(10)
+    assert texts > 0 and masks > 20 and not out_of_time
+    assert constraint.precompute_masks(10)[1] == 0
+    assert constraint.precompute_masks(0) == (0, 0, True)
+    for seconds in (-1, float("nan")):
+        with pytest.raises(maskwright.Error, match="no number of seconds"):
+            constraint.precompute_masks(seconds)
+        with pytest.raises(maskwright.Error, match="no number of seconds"):
+            maskwright.Compiler(maskwright.Tokenizer.of_bytes(), precompute=seconds)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_process_compiles_without_the_thread_of_its_parent(tmp_path):
+    script = tmp_path / "fork.py"
+    script.write_text('''
+import os, signal
+import maskwright
+
+compiler = maskwright.Compiler(maskwright.Tokenizer.of_bytes(), precompute=10)
+for n in range(1, 50):
+    compiler.regex(f"a{{{n}}}")
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    matcher = compiler.regex("b+").matcher()
+    compiler.wait_for_masks()
+    os._exit(0 if matcher.allowed_tokens() == [98] else 1)
+raise SystemExit(os.waitpid(child, 0)[1])
+''')
+    assert subprocess.run([sys.executable, "-W", "ignore", str(script)], timeout=100).returncode == 0
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_batches_of_forked_processes(tmp_path):
     """A process that was forked from one which filled a batch has none of its threads, and fills alone."""

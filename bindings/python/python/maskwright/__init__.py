@@ -147,5 +147,5 @@ def _byte_compiler() -> Compiler:
     """The compiler of checks that no model takes part in."""
     global _bytes
     if _bytes is None:
-        _bytes = Compiler(Tokenizer.of_bytes())
+        _bytes = Compiler(Tokenizer.of_bytes(), precompute=0)
     return _bytes

@@ -47,7 +47,9 @@ class Compiler:
     """Compiles constraints for one tokenizer; any number of threads may use one.
 
     Equal constraints are compiled once, also when many threads ask at the same time, and kept within
-    `cache_bytes`. Settings are for all constraints; each method takes the same for one:
+    `cache_bytes`. `precompute` is the time in seconds for which a thread of the compiler at most computes masks of each
+    new constraint before texts need them; 0 is for no such thread. Settings are for all constraints; each method takes
+    the same for one:
 
     | name | value |
     |---|---|
@@ -77,13 +79,19 @@ class Compiler:
     (True, False)
     """
 
-    def __init__(self, tokenizer: Any, *, cache_bytes: int = 512 << 20, **settings: Any) -> None:
+    def __init__(
+        self, tokenizer: Any, *, cache_bytes: int = 512 << 20, precompute: float = 0.01, **settings: Any
+    ) -> None:
         self.tokenizer = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer(tokenizer)
-        self._native = _native.Compiler(self.tokenizer._native, cache_bytes)
+        self._native = _native.Compiler(self.tokenizer._native, cache_bytes, precompute)
         if "start" in settings:
             raise error("`start` is of one grammar", "give it to `Compiler.grammar`")
         self._defaults = settings
         self._native._check(spec_of("json_object", "", settings))
+
+    def wait_for_masks(self) -> None:
+        """Waits until the thread of `precompute` has done its part for all constraints compiled so far."""
+        self._native.wait_for_masks()
 
     def json_schema(self, schema: Any, **options: Any) -> Constraint:
         """JSON of a schema: a `dict` or text, a pydantic model, a dataclass, a TypedDict, or another type."""

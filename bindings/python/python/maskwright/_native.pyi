@@ -33,7 +33,8 @@ class Tokenizer:
 
 @final
 class Compiler:
-    def __new__(cls, tokenizer: Tokenizer, cache_bytes: int) -> Compiler: ...
+    def __new__(cls, tokenizer: Tokenizer, cache_bytes: int, precompute: float) -> Compiler: ...
+    def wait_for_masks(self) -> None: ...
     def _compile(self, spec: str) -> Constraint: ...
     def _check(self, spec: str) -> None: ...
     @property
@@ -66,6 +67,9 @@ class Constraint:
         """Whether its grammar names parts of the text."""
     def tokens_needed(self) -> Tuple[int, bool]:
         """An upper bound on the tokens of its shortest text, and whether it is exact."""
+    def precompute_masks(self, seconds: float) -> Tuple[int, int, bool]:
+        """Computes masks that texts will probably need, for `seconds` at most: the texts that were tried, the masks that
+        were not known before, and whether the time was over before texts ceased to bring new ones."""
     def _check(self, text: bytes) -> dict[str, Any]: ...
     def _sample(
         self, count: int, seed: int, bounds: Tuple[int, int, Optional[int]], near_misses: bool

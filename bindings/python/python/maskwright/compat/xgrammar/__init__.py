@@ -216,7 +216,7 @@ class Grammar:
 @functools.lru_cache(maxsize=None)
 def _bytes_compiler() -> _compiler.Compiler:
     """The compiler that checks sources of which no tokenizer is known yet."""
-    return _compiler.Compiler(Tokenizer.of_bytes(), cache_bytes=0)
+    return _compiler.Compiler(Tokenizer.of_bytes(), cache_bytes=0, precompute=0)
 
 
 def _from_ebnf(ebnf_string: str, root_rule_name: str) -> Grammar:
