@@ -102,15 +102,15 @@ pub fn example(seed: u64, index: u64, split: Split, course: Course) -> Example {
 fn draw(words: &mut Words<'_>, course: Course) -> Example {
     let draft = match course {
         Course::Full => match words.rng.random_range(0..100) {
-            0 | 1 => unnamed(recall::repeat(words)),
-            2..=4 => unnamed(recall::pairs(words, 5)),
-            5..=8 => tools::request(words),
-            9..=17 => new_tools::request(words),
-            18..=37 => templates::conversation(words, 1).remove(0),
-            38..=42 => unnamed(notes::note(words)),
-            43..=73 => templated(words),
-            74..=76 => unnamed(several(words)),
-            77..=79 => unnamed(introduction(words)),
+            0 => unnamed(recall::repeat(words)),
+            1 | 2 => unnamed(recall::pairs(words, 5)),
+            3..=5 => tools::request(words),
+            6..=13 => new_tools::request(words),
+            14..=33 => templates::conversation(words, 1).remove(0),
+            34..=36 => unnamed(notes::note(words)),
+            37..=80 => templated(words),
+            81 | 82 => unnamed(several(words)),
+            83 | 84 => unnamed(introduction(words)),
             _ => {
                 let named = one_in(words.rng, 2);
                 record(words, named, Missing::Seldom)
