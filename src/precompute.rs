@@ -62,8 +62,8 @@ pub struct Precomputed {
     pub out_of_time: bool,
 }
 
-/// Computes masks that the constraint's texts will probably need, for as long as `time` at most, and less
-/// where random texts no longer need new ones. They are kept with the constraint, within its
+/// Computes masks that the constraint's texts will probably need, for as long as `time` at most, and as one mask may
+/// take ([`Limits::time_per_mask`](crate::Limits::time_per_mask)), and less where random texts no longer need new ones. They are kept with the constraint, within its
 /// [`Limits::cache_bytes`](crate::Limits::cache_bytes).
 ///
 /// Gives way to masks that other threads compute or write meanwhile; waiting for them is a part of the time.
@@ -72,6 +72,8 @@ pub struct Precomputed {
 /// Errors if a limit of the constraint is reached.
 pub fn precompute_masks(constraint: &Constraint, time: Duration) -> Result<Precomputed> {
     let mut done = Precomputed::default();
+    // So that no mask is known which a text could not have had.
+    let time = constraint.limits().time_per_mask.map_or(time, |limit| limit.min(time));
     let began = Instant::now();
     let result = deadline::within(LimitName::TimePerConstraint, Some(time), || {
         learn_along_texts(constraint, &mut done)
@@ -249,6 +251,7 @@ impl MaskPrecomputer {
 mod tests {
     use super::*;
     use crate::constraint::Compiler;
+    use crate::limits::Limits;
     use crate::vocabulary::Vocabulary;
 
     const SCHEMA: &str = r#"{"type": "object", "properties": {
@@ -310,6 +313,14 @@ mod tests {
     fn no_time_is_out_of_time() {
         let constraint = compiler().json_schema_str(SCHEMA).unwrap();
         let done = precompute_masks(&constraint, Duration::ZERO).unwrap();
+        assert_eq!(done, Precomputed { texts: 0, masks: 0, out_of_time: true });
+    }
+
+    #[test]
+    fn no_mask_takes_longer_than_it_may() {
+        let limits = Limits { time_per_mask: Some(Duration::ZERO), ..Limits::default() };
+        let constraint = compiler().with_limits(limits).json_schema_str(SCHEMA).unwrap();
+        let done = precompute_masks(&constraint, Duration::from_secs(60)).unwrap();
         assert_eq!(done, Precomputed { texts: 0, masks: 0, out_of_time: true });
     }
 
