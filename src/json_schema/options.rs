@@ -163,6 +163,9 @@ pub struct Options {
     pub escapes: Option<String>,
     /// Whether `\uXXXX` stands for characters alone that must be escaped and may not be in their short form.
     pub(crate) long_escapes_where_needed: bool,
+    /// Whether only objects are written, whatever else the schema accepts: arguments of tools. Styles other than JSON
+    /// write no other values anyway.
+    pub(crate) objects_only: bool,
     /// Digits that a number may have on each side of its point. The default, 20, holds every
     /// 64-bit integer and every double as `json.dumps` writes them. Values that the schema lists
     /// (`const`, `enum`) are not bound by it.
@@ -204,6 +207,9 @@ impl Options {
     }
 }
 
+/// The document `{"type": "object"}`, as it is supplied to schemas whose objects alone are written.
+pub(crate) const OBJECTS_URI: &str = "maskwright:objects";
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -216,6 +222,7 @@ impl Default for Options {
             excludes: Vec::new(),
             escapes: None,
             long_escapes_where_needed: false,
+            objects_only: false,
             digits: DIGITS,
             formats: true,
             draft: None,

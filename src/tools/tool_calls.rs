@@ -181,6 +181,7 @@ impl ToolCalls {
                     let name = format!("tool `{}`", tool.name());
                     let mut of_tool = options.clone();
                     of_tool.strictness = tool.strictness().unwrap_or(options.strictness);
+                    of_tool.objects_only = !is_plainly_object(tool.parameters());
                     let schema = match tool.input() {
                         None => writer.schema(&name, tool.parameters(), &of_tool)?,
                         Some(input) => {
@@ -216,6 +217,11 @@ impl ToolCalls {
     pub fn compile(&self, compiler: &Compiler) -> Result<Constraint> {
         compiler.compile(self.write(compiler)?)
     }
+}
+
+/// Whether a schema has the type of objects at its root. Beside a reference, older drafts heed no other keyword.
+fn is_plainly_object(schema: &Value) -> bool {
+    schema.get("type").is_some_and(|kind| kind == "object") && schema.get("$ref").is_none()
 }
 
 /// Name of a tool and the rule of its arguments.

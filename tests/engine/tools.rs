@@ -370,6 +370,40 @@ fn tools_come_from_json_and_from_types() {
     assert!(error.to_string().contains("[TOOL_CALLS]"), "{error}");
 }
 
+/// Arguments are an object, whatever else the schema of the parameters would accept.
+#[test]
+fn arguments_are_an_object() {
+    let constraint = |parameters: serde_json::Value, format| {
+        let tool = Tool::new("f", parameters).unwrap();
+        let calls = ToolCalls::new(vec![tool], ToolFormat::named(format).unwrap());
+        calls.with_choice(ToolChoice::Required).compile(&compiler())
+    };
+    let city = json!({"properties": {"city": {"type": "string"}}});
+    let by_reference = json!({"$ref": "#/$defs/city", "$defs": {"city": city}});
+    let mut older = by_reference.clone();
+    older["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+    older["type"] = json!("object"); // not heeded beside a reference
+    let nullable = json!({"type": ["object", "null"]});
+    let any_of = json!({"anyOf": [{"type": "object"}, {"type": "integer"}]});
+    for parameters in [json!({}), json!(true), city, by_reference, older, nullable, any_of] {
+        for (format, open, close) in
+            [("json", "[", "]"), ("qwen", "<tool_call>\n", "\n</tool_call>")]
+        {
+            let constraint = constraint(parameters.clone(), format).unwrap();
+            let accepts = |arguments: &str| {
+                let call = format!("{open}{{\"name\": \"f\", \"arguments\": {arguments}}}{close}");
+                accepts(&constraint, &call)
+            };
+            assert!(accepts("{}") && accepts("{\"city\": \"Oslo\"}"), "{parameters} {format}");
+            for other in ["5", "[1]", "null", "\"x\""] {
+                assert!(!accepts(other), "{parameters} {format} {other}");
+            }
+        }
+    }
+    let error = constraint(json!({"type": "array"}), "json").unwrap_err().to_string();
+    assert!(error.contains("tool `f`") && error.contains("arguments are an object"), "{error}");
+}
+
 #[test]
 fn a_strict_tool_takes_no_other_arguments() {
     let tool = |strict: &str| {

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use crate::error::{Error, Result};
 use crate::grammar::{Grammar, GrammarBuilder};
 use crate::json_schema::document::closing;
 use crate::json_schema::document::references::References;
 use crate::json_schema::guidance;
-use crate::json_schema::options::{Options, Spelling, Strictness, Whitespace};
+use crate::json_schema::options::{OBJECTS_URI, Options, Spelling, Strictness, Whitespace};
 use crate::json_schema::punctuation::separators;
 use crate::json_schema::schema::Schema;
 use crate::json_schema::set::Sets;
@@ -34,6 +36,8 @@ impl SchemaHole {
         if let Some(style) = options.style.notation() {
             let spelled = schema.document.supply_value(&style.uri(), &style.spelled);
             spelled.map_err(|error| error.in_file(style.uri()))?;
+        } else if options.objects_only {
+            schema.document.supply_value(OBJECTS_URI, &json!({"type": "object"}))?;
         }
         let mut options = guidance::apply(&schema.document, options.clone())?;
         if options.style.notation().is_some_and(|style| style.is_python()) {

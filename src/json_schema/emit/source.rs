@@ -82,6 +82,11 @@ fn unspelled(document: &Document, options: &Options) -> Error {
         let error = document.error(ErrorKind::Unsatisfiable, document.root(), message);
         return error.with_help("exclude less");
     }
+    if options.objects_only && options.style.notation().is_none() {
+        let message = "arguments are an object, and the schema accepts none";
+        let error = document.error(ErrorKind::Unsatisfiable, document.root(), message);
+        return error.with_help("write parameters as `{\"type\": \"object\", \"properties\": …}`");
+    }
     let style = options.style.name();
     let message = format!("the style `{style}` can write no value that the schema accepts");
     let error = document.error(ErrorKind::Unsatisfiable, document.root(), message);

@@ -17,7 +17,7 @@ use crate::json_schema::document::references::{DynamicScope, References};
 use crate::json_schema::document::{Document, Value, ValueId, hints};
 use crate::json_schema::layout::Layout;
 use crate::json_schema::number::{NumberSet, Numbers};
-use crate::json_schema::options::{DIGITS, Options};
+use crate::json_schema::options::{DIGITS, OBJECTS_URI, Options};
 use crate::json_schema::punctuation::Punctuation;
 use crate::json_schema::set::written_items::WrittenItems;
 use crate::json_schema::string::StringSets;
@@ -277,11 +277,15 @@ impl<'d> Sets<'d> {
     /// texts be written, and the arguments that their style can spell.
     pub(crate) fn root(&mut self) -> Result<Set> {
         let mut all = vec![self.schema(self.document.root())?];
-        if let Some(style) = self.options.style.notation() {
-            let uri = style.uri();
-            let spelled = self.document.supplied().find(|(known, _)| *known == uri);
-            if let Some((_, spelled)) = spelled {
-                all.push(self.schema(spelled)?);
+        let bound = match self.options.style.notation() {
+            Some(style) => Some(style.uri()),
+            None if self.options.objects_only => Some(OBJECTS_URI.into()),
+            None => None,
+        };
+        if let Some(uri) = bound {
+            let schema = self.document.supplied().find(|(known, _)| *known == uri);
+            if let Some((_, schema)) = schema {
+                all.push(self.schema(schema)?);
             }
         }
         if self.options.restricts_texts() {
