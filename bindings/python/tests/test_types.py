@@ -130,3 +130,17 @@ def _valid(model, text):
     except pydantic.ValidationError:
         return False
     return True
+
+
+def test_classes_of_a_function_whose_annotations_are_texts():
+    @dataclasses.dataclass
+    class Node:
+        next: "typing.Optional[Node]" = None
+
+    assert check(Node, '{"next": {"next": null}}') and not check(Node, '{"next": 1}')
+
+    class Place(typing.TypedDict):
+        city: "Town"  # noqa: F821
+
+    with pytest.raises(Error, match="an annotation of `Place` cannot be read: name 'Town' is not defined"):
+        type_schema(Place)

@@ -145,7 +145,7 @@ class _Writer:
                 ]
                 return self._object(of, [field.name for field in fields], required)
             if hasattr(of, "__required_keys__"):  # TypedDict
-                hints = typing.get_type_hints(of, include_extras=True)
+                hints = _hints(of)
                 # Where annotations are texts, `__required_keys__` knows nothing of those that say it themselves.
                 required = [name for name in hints if _is_required(hints[name], name in of.__required_keys__)]
                 return self._object(of, list(hints), required)
@@ -185,7 +185,7 @@ class _Writer:
                 name += "_"
             self._names[of] = name
             self.definitions[name] = {}  # known from here on, for types that hold themselves
-            hints = typing.get_type_hints(of, include_extras=True)
+            hints = _hints(of)
             self.definitions[name] = {
                 "type": "object",
                 "properties": {member: self.schema(hints[member]) for member in members},
@@ -193,6 +193,18 @@ class _Writer:
                 "additionalProperties": False,
             }
         return {"$ref": f"#/$defs/{name}"}
+
+
+def _hints(of: type) -> Dict[str, Any]:
+    """The annotations of a class, which may name it even where it is defined in a function."""
+    try:
+        return typing.get_type_hints(of, localns={of.__name__: of}, include_extras=True)
+    except NameError as failure:
+        raise error(
+            f"an annotation of `{of.__name__}` cannot be read: {failure}",
+            "define what it names in the module, or leave out `from __future__ import annotations`",
+            "schema",
+        ) from None
 
 
 def _is_required(hint: Any, unless_said: bool) -> bool:
