@@ -51,6 +51,7 @@ mod settings;
 pub use batch::{DraftToken, fill_masks};
 pub use captures::Capture;
 pub use compiled::Constraint;
+pub(crate) use compiled::WeakConstraint;
 pub use compiler::Compiler;
 pub use constraint_cache::{ConstraintCache, ConstraintCacheStats};
 pub use expected::Expected;

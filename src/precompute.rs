@@ -26,25 +26,26 @@
 //!
 //! Masks and texts are the same whether or not anything was precomputed.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{mem, thread};
 
-use crate::constraint::{Constraint, Matcher};
+use crate::constraint::{Constraint, Matcher, WeakConstraint};
 use crate::deadline;
 use crate::error::{Error, ErrorKind, LimitName, Result};
 use crate::sample::{Bounds, Texts};
 use crate::thread_pool;
-use crate::urgency;
+use crate::urgency::{self, Turn};
 use crate::vocabulary::Trie;
 
 /// Texts in a row that bring no new mask before the rest is taken for known.
 const MAX_FRUITLESS_TEXTS: usize = 6;
 /// A bound on texts, for constraints whose texts bring new masks for ever.
 const MAX_TEXTS: usize = 200;
-/// Bytes that are tried beside the text's next token, one of each kind of which states seldom tell the members apart.
-/// A text that heads for something new takes the shortest way, and writes `0` for a number.
+/// Bytes whose masks are computed beside those of the text, wherever they may come next: a digit and letters. A text that
+/// heads for something new takes the shortest way, and writes the number `0`, after which others go on differently.
 const PROBES: &[u8] = b"1aA";
 /// Bytes of a text at most, and where every text has more.
 const MAX_BYTES: [usize; 2] = [400, 8_000];
@@ -62,38 +63,48 @@ pub struct Precomputed {
     pub out_of_time: bool,
 }
 
-/// Computes masks that the constraint's texts will probably need, for as long as `time` at most, and as one mask may
-/// take ([`Limits::time_per_mask`](crate::Limits::time_per_mask)), and less where random texts no longer need new ones. They are kept with the constraint, within its
-/// [`Limits::cache_bytes`](crate::Limits::cache_bytes).
+/// Computes masks that the constraint's texts will probably need, for as long as `time` at most.
 ///
-/// Gives way to masks that other threads compute or write meanwhile; waiting for them is a part of the time.
-/// Texts are cut into the longest tokens, as models mostly do. Those with special tokens are not drawn.
+/// It ends earlier where random texts no longer need new masks, and where a quarter of what a limit of the constraint
+/// ([`Limits`](crate::Limits)) allows is used, which leaves the rest to the texts. All of it together takes no longer than
+/// one mask may ([`Limits::time_per_mask`](crate::Limits::time_per_mask)), so that no mask is known which a text could not
+/// have had. The first sixteen texts side by side share these masks; more of them have further memories, which begin
+/// empty.
 ///
-/// Errors if a limit of the constraint is reached.
+/// Gives way to masks that other threads compute or write meanwhile, and to other precomputations; waiting for them is
+/// a part of the time. Texts are cut into the longest tokens, as models mostly do. Those with special tokens are not
+/// drawn.
+///
+/// Errors if a limit of the constraint other than time is reached.
 pub fn precompute_masks(constraint: &Constraint, time: Duration) -> Result<Precomputed> {
     let mut done = Precomputed::default();
-    // So that no mask is known which a text could not have had.
     let time = constraint.limits().time_per_mask.map_or(time, |limit| limit.min(time));
     let began = Instant::now();
     let result = deadline::within(LimitName::TimePerConstraint, Some(time), || {
         learn_along_texts(constraint, &mut done)
     });
+    done.out_of_time = began.elapsed() >= time;
     match result {
-        Err(_) if began.elapsed() >= time => done.out_of_time = true,
-        result => result?,
+        Err(_) if done.out_of_time => Ok(done),
+        result => result.map(|()| done),
     }
-    Ok(done)
 }
 
 fn learn_along_texts(constraint: &Constraint, done: &mut Precomputed) -> Result<()> {
+    let turn = Turn::take()?;
     let mut matcher = constraint.matcher();
-    done.masks += matcher.learn_masks(PROBES)?;
+    done.masks += usize::from(matcher.learn_mask()?);
+    drop(turn);
     let Some(mut texts) = bounded_texts(constraint)? else { return Ok(()) };
     let mut fruitless = 0;
     while fruitless < MAX_FRUITLESS_TEXTS && done.texts < MAX_TEXTS {
         let before = done.masks;
-        urgency::give_way();
+        let turn = Turn::take()?;
+        if matcher.has_well_filled_memory() {
+            break;
+        }
         let text = texts.draw()?;
+        drop(turn);
         learn_along(&mut matcher, &text, &mut done.masks)?;
         done.texts += 1;
         fruitless = if done.masks == before { fruitless + 1 } else { 0 };
@@ -104,22 +115,23 @@ fn learn_along_texts(constraint: &Constraint, done: &mut Precomputed) -> Result<
 /// Texts of a usual length, or longer ones where there are no others; `None` where there are none of these either,
 /// or all have special tokens.
 fn bounded_texts(constraint: &Constraint) -> Result<Option<Texts>> {
-    let unless_unfit = |error: Error| match error.kind() {
-        ErrorKind::Request => Ok(None),
-        _ => Err(error),
-    };
+    let _turn = Turn::take()?;
+    let Some(mut texts) = unless_unfit(Texts::new(constraint, 0))? else { return Ok(None) };
     for max_bytes in MAX_BYTES {
-        let bounds = Bounds { max_bytes, ..Bounds::default() };
-        let texts = Texts::new(constraint, 0).and_then(|texts| {
-            let mut texts = texts.within(bounds);
-            texts.draw()?;
-            Ok(Some(texts))
-        });
-        if let Some(texts) = texts.or_else(unless_unfit)? {
+        texts = texts.within(Bounds { max_bytes, ..Bounds::default() });
+        if unless_unfit(texts.draw())?.is_some() {
             return Ok(Some(texts));
         }
     }
     Ok(None)
+}
+
+/// `None` where the constraint has no text as it is asked for.
+fn unless_unfit<T>(found: Result<T>) -> Result<Option<T>> {
+    match found {
+        Err(error) if error.kind() == ErrorKind::Request => Ok(None),
+        found => found.map(Some),
+    }
 }
 
 /// Looks up the masks along a text in the longest tokens, and leaves the matcher at its start. Ends early where no
@@ -128,12 +140,17 @@ fn learn_along(matcher: &mut Matcher, text: &[u8], masks: &mut usize) -> Result<
     let vocabulary = Arc::clone(matcher.constraint().vocabulary());
     let mut at = 0;
     while let Some((token, end)) = longest_token(vocabulary.trie(), text, at) {
+        let turn = Turn::take()?;
         match matcher.accept(token) {
             Err(error) if error.kind() == ErrorKind::Rejected => break,
             result => result?,
         }
-        urgency::give_way();
-        *masks += matcher.learn_masks(PROBES)?;
+        *masks += usize::from(matcher.learn_mask()?);
+        drop(turn);
+        for &byte in PROBES {
+            let _turn = Turn::take()?;
+            *masks += usize::from(matcher.learn_mask_after(byte)?);
+        }
         at = end;
     }
     matcher.rollback(matcher.steps())
@@ -143,15 +160,28 @@ fn learn_along(matcher: &mut Matcher, text: &[u8], masks: &mut usize) -> Result<
 fn longest_token(trie: &Trie, text: &[u8], at: usize) -> Option<(u32, usize)> {
     let mut longest = None;
     trie.tokens_from(at, |at| text.get(at).copied(), &mut |token, end| {
-        longest = Some((token, end))
+        longest = Some((token, end));
     });
     longest
 }
 
+/// Waits until no thread of this process works on masks ahead of their need, and lets none begin.
+///
+/// For a thread that is about to `fork`: the child has only this thread, and a lock that another one held would stay
+/// locked there. Call [`resume_after_fork`] in both processes. The Python package does so by itself.
+pub fn pause_for_fork() {
+    urgency::pause_for_fork();
+}
+
+/// Lets work on masks ahead of their need go on after a fork, in the parent and in the child.
+pub fn resume_after_fork(is_child: bool) {
+    urgency::resume_after_fork(is_child);
+}
+
 /// A thread that computes masks of new constraints in the order in which they are [given](Self::submit).
 ///
-/// It ends when the precomputer is dropped. A process that was forked from its maker has no such thread:
-/// nothing is precomputed there.
+/// It ends when the precomputer is dropped, after the constraint that it is at. A process that was forked from its maker
+/// has no such thread: nothing is precomputed there. Before a fork, see [`pause_for_fork`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -166,14 +196,15 @@ fn longest_token(trie: &Trie, text: &[u8], at: usize) -> Option<(u32, usize)> {
 /// let constraint = compiler.regex("[0-9]{4}")?;
 /// precomputer.submit(&constraint);
 /// // The prompt is read meanwhile.
-/// precomputer.wait();
+/// assert!(precomputer.wait(Duration::from_secs(60)));
 /// let mut row = [0; 8];
 /// assert!(constraint.matcher().fill_known_mask(&mut row, None)?);
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct MaskPrecomputer {
-    sender: SyncSender<Constraint>,
+    /// Absent while it is dropped.
+    sender: Option<SyncSender<Queued>>,
     unfinished: Arc<Unfinished>,
     /// The process that the thread belongs to.
     process: u32,
@@ -184,6 +215,8 @@ pub struct MaskPrecomputer {
 struct Unfinished {
     count: Mutex<usize>,
     less: Condvar,
+    /// Whether the precomputer is gone, and the rest need not be done.
+    is_closed: AtomicBool,
 }
 
 impl Unfinished {
@@ -191,10 +224,18 @@ impl Unfinished {
         // A number is never half changed.
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn count_down(&self) {
-        *self.lock() -= 1;
-        self.less.notify_all();
+/// A constraint that waits, unless nobody has it any more; counted as unfinished until it is dropped.
+struct Queued {
+    constraint: WeakConstraint,
+    unfinished: Arc<Unfinished>,
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        *self.unfinished.lock() -= 1;
+        self.unfinished.less.notify_all();
     }
 }
 
@@ -203,15 +244,17 @@ impl MaskPrecomputer {
     ///
     /// Errors if no thread can be made.
     pub fn new(time_per_constraint: Duration) -> Result<Self> {
-        let (sender, receiver) = sync_channel::<Constraint>(MAX_WAITING);
+        let (sender, receiver) = sync_channel::<Queued>(MAX_WAITING);
         let unfinished = Arc::new(Unfinished::default());
-        let weak = Arc::downgrade(&unfinished);
         let work = move || {
-            for constraint in receiver {
-                let Some(unfinished) = weak.upgrade() else { break };
-                // A limit that is reached here is met again by the text that reaches it, and told there.
-                let _ = precompute_masks(&constraint, time_per_constraint);
-                unfinished.count_down();
+            for queued in receiver {
+                if queued.unfinished.is_closed.load(Ordering::Relaxed) {
+                    break;
+                }
+                if let Some(constraint) = queued.constraint.upgrade() {
+                    // A limit that is reached here is met again by the text that reaches it, and told there.
+                    let _ = precompute_masks(&constraint, time_per_constraint);
+                }
             }
         };
         let thread = thread::Builder::new().name("maskwright-precompute".to_owned()).spawn(work);
@@ -219,30 +262,46 @@ impl MaskPrecomputer {
             Error::new(ErrorKind::Io, format!("the thread for masks cannot be made: {error}"))
                 .with_help("work without a precomputer, or raise the limit on threads")
         })?;
-        Ok(Self { sender, unfinished, process: thread_pool::process() })
+        Ok(Self { sender: Some(sender), unfinished, process: thread_pool::process() })
     }
 
     /// Puts a constraint at the end of the queue, without waiting. One that finds 1,024 others there is passed
-    /// over: its masks are computed where texts need them.
+    /// over: its masks are computed where texts need them. The queue keeps no constraint that nobody else has.
     pub fn submit(&self, constraint: &Constraint) {
-        // The lock's holder may not have been copied by a fork.
-        if thread_pool::process() != self.process {
+        let Some(sender) = self.sender.as_ref().filter(|_| self.is_of_this_process()) else {
             return;
-        }
+        };
         *self.unfinished.lock() += 1;
-        if self.sender.try_send(constraint.clone()).is_err() {
-            self.unfinished.count_down();
-        }
+        let unfinished = Arc::clone(&self.unfinished);
+        let queued = Queued { constraint: constraint.downgrade(), unfinished };
+        // What is not taken is dropped, and no longer counted.
+        let _ = sender.try_send(queued);
     }
 
-    /// Waits until all that was submitted is done. Returns at once in a forked process.
-    pub fn wait(&self) {
-        if thread_pool::process() != self.process {
-            return;
+    /// Waits until nothing is left to do, for `time` at most. Whether it is so; in a forked process nothing is.
+    pub fn wait(&self, time: Duration) -> bool {
+        if !self.is_of_this_process() {
+            return true;
         }
         let unfinished = self.unfinished.lock();
-        let done = self.unfinished.less.wait_while(unfinished, |count| *count > 0);
-        drop(done.unwrap_or_else(PoisonError::into_inner));
+        let less = &self.unfinished.less;
+        let waited = less.wait_timeout_while(unfinished, time, |count| *count > 0);
+        let (count, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        *count == 0
+    }
+
+    fn is_of_this_process(&self) -> bool {
+        thread_pool::process() == self.process
+    }
+}
+
+impl Drop for MaskPrecomputer {
+    fn drop(&mut self) {
+        self.unfinished.is_closed.store(true, Ordering::Relaxed);
+        if !self.is_of_this_process() {
+            // The channel's locks may be held by a thread that is not in this process.
+            mem::forget(self.sender.take());
+        }
     }
 }
 
@@ -266,13 +325,13 @@ mod tests {
         Compiler::new(Vocabulary::from_tokens(tokens, &[(261, "<end>")], &[261]).unwrap())
     }
 
-    /// The share of the masks along a text, in the longest tokens, that are known.
+    /// How many of the masks along a text, in the longest tokens, are known, and how many there are.
     fn known_along(constraint: &Constraint, text: &str) -> (usize, usize) {
         let mut matcher = constraint.matcher();
         let trie = constraint.vocabulary().trie();
         let (mut known, mut all, mut at) = (0, 0, 0);
         loop {
-            known += 1 - matcher.learn_masks(b"").unwrap();
+            known += usize::from(!matcher.learn_mask().unwrap());
             all += 1;
             let Some((token, end)) = longest_token(trie, text.as_bytes(), at) else { break };
             matcher.accept(token).unwrap();
@@ -334,6 +393,34 @@ mod tests {
         assert_eq!(precompute_masks(&longer, Duration::from_secs(60)).unwrap().masks, 1);
     }
 
+    /// A chain of rules takes as many rounds of distances as it has rules.
+    #[test]
+    fn a_long_chain_of_rules_keeps_the_time() {
+        let rules = (0..3000).map(|n| format!("r{n} ::= \"(\" r{} \")\"\n", n + 1));
+        let grammar = format!("root ::= r0\n{}r3000 ::= \"x\"\n", rules.collect::<String>());
+        let constraint = compiler().gbnf(&grammar).unwrap();
+        let time = Duration::from_millis(1);
+        assert!(precompute_masks(&constraint, time).unwrap().out_of_time);
+    }
+
+    /// Most of what limits allow is left to texts.
+    #[test]
+    fn a_memory_is_not_filled() {
+        let properties = (0..100).map(|n| format!(r#""p{n}": {{"enum": ["{n}", [{n}], {{}}]}}"#));
+        let schema =
+            format!(r#"{{"properties": {{{}}}}}"#, properties.collect::<Vec<_>>().join(", "));
+        let all = compiler().json_schema_str(&schema).unwrap();
+        let masks = precompute_masks(&all, Duration::from_secs(60)).unwrap().masks;
+        for limits in [
+            Limits { grammar_size: 4_000, ..Limits::default() },
+            Limits { cache_bytes: 100_000, ..Limits::default() },
+        ] {
+            let bounded = compiler().with_limits(limits).json_schema_str(&schema).unwrap();
+            let done = precompute_masks(&bounded, Duration::from_secs(60)).unwrap();
+            assert!(done.masks < masks / 2, "{done:?} of {masks}");
+        }
+    }
+
     #[test]
     fn a_thread_does_what_is_submitted() {
         let compiler = compiler();
@@ -341,11 +428,13 @@ mod tests {
         let constraints: Vec<_> =
             (1..20).map(|n| compiler.regex(&format!("x{{{n}}}")).unwrap()).collect();
         constraints.iter().for_each(|constraint| precomputer.submit(constraint));
-        precomputer.wait();
+        assert!(precomputer.wait(Duration::from_secs(60)));
         for constraint in &constraints {
             assert_eq!(known_along(constraint, "x"), (2, 2));
         }
-        // With nothing to wait for.
-        precomputer.wait();
+        // With nothing to wait for; with a constraint that is gone.
+        assert!(precomputer.wait(Duration::ZERO));
+        precomputer.submit(&compiler.regex("y{9}").unwrap());
+        assert!(precomputer.wait(Duration::from_secs(60)));
     }
 }

@@ -1,7 +1,7 @@
 //! Compiled constraints.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::captures::CaptureParser;
 use super::memory::MemoryHandle;
@@ -45,6 +45,21 @@ impl Constraint {
     /// About how many bytes its memory takes now.
     pub fn cache_bytes(&self) -> usize {
         self.memories.memory_bytes()
+    }
+}
+
+/// A constraint that may be gone, without its captures.
+pub(crate) struct WeakConstraint(Weak<MemoryPool>);
+
+impl Constraint {
+    pub(crate) fn downgrade(&self) -> WeakConstraint {
+        WeakConstraint(Arc::downgrade(&self.memories))
+    }
+}
+
+impl WeakConstraint {
+    pub(crate) fn upgrade(&self) -> Option<Constraint> {
+        Some(Constraint { memories: self.0.upgrade()?, captures: None })
     }
 }
 

@@ -172,34 +172,40 @@ impl Matcher {
         self.memory.lock().masks.known(self.current())
     }
 
-    /// Computes the mask here, and those after each of `bytes` that may come next, where they are not known. The number
-    /// of those that were not.
+    /// Computes the mask here if it is not known, for nobody who waits. Whether it was not.
     ///
     /// Errors when a limit is reached.
-    pub(crate) fn learn_masks(&mut self, bytes: &[u8]) -> Result<usize> {
-        let mut learned = 0;
-        if self.known_packed_mask().is_none() {
-            self.packed_mask()?;
-            learned += 1;
-        }
+    pub(crate) fn learn_mask(&self) -> Result<bool> {
         if self.finished {
-            return Ok(learned);
+            return Ok(false);
+        }
+        self.learn_mask_of(&mut self.memory.lock(), self.current())
+    }
+
+    /// The same for the mask after a byte, if that may come next.
+    pub(crate) fn learn_mask_after(&self, byte: u8) -> Result<bool> {
+        if self.finished {
+            return Ok(false);
         }
         let memories = &self.constraint.memories;
-        let here = self.current();
-        for &byte in bytes {
-            let mut memory = self.memory.lock();
-            memories.evict(&mut memory);
-            let Ok(next) = memories.timed(|| memory.recognizer.read(here, &[byte]))? else {
-                continue;
-            };
-            if memory.masks.known(next).is_none() {
-                let _urgent = Urgent::begin();
-                memories.timed(|| memory.mask_builder(memories.vocabulary()).mask(next))?;
-                learned += 1;
-            }
+        let mut memory = self.memory.lock();
+        let next = memories.timed(|| memory.recognizer.read(self.current(), &[byte]))?;
+        next.map_or(Ok(false), |next| self.learn_mask_of(&mut memory, next))
+    }
+
+    fn learn_mask_of(&self, memory: &mut Memory, at: ConfigId) -> Result<bool> {
+        let memories = &self.constraint.memories;
+        memories.evict(memory);
+        if memory.masks.known(at).is_some() {
+            return Ok(false);
         }
-        Ok(learned)
+        memories.timed(|| memory.mask_builder(memories.vocabulary()).mask(at))?;
+        Ok(true)
+    }
+
+    /// Whether its memory has learned so much that what can wait should be left to the texts that need it.
+    pub(crate) fn has_well_filled_memory(&self) -> bool {
+        self.constraint.memories.is_well_filled(&self.memory)
     }
 
     /// An upper bound on the tokens that complete the text, the end token not counted, and whether it

@@ -12,6 +12,7 @@ use crate::json_schema::SchemaSource;
 use crate::mask::{MaskBuilder, MaskCache};
 use crate::recognizer::{ConfigId, Program, Recognizer};
 use crate::regular::Languages;
+use crate::urgency::Urgent;
 use crate::vocabulary::Vocabulary;
 
 /// A recognizer with the masks and completions of its configurations.
@@ -75,6 +76,8 @@ pub(crate) struct MemoryHandle {
     pub(crate) initial_bytes: usize,
     /// The states of terminals in the memory as it was compiled.
     pub(super) initial_states: usize,
+    /// The points of the program in the memory as it was compiled.
+    pub(super) initial_points: usize,
 }
 
 impl MemoryHandle {
@@ -91,7 +94,11 @@ impl MemoryHandle {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Memory> {
         // Every operation leaves it consistent, even one that panics between two others.
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = self.try_lock().unwrap_or_else(|| {
+            // Said before waiting, so that work ahead of its need leaves the lock.
+            let _urgent = Urgent::begin();
+            self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        });
         memory.recognizer.languages.budget.begin_task();
         memory
     }
@@ -145,8 +152,16 @@ impl MemoryTemplate {
         let memory = Memory { recognizer, masks, completions: CompletionCache::default() };
         let (initial_bytes, initial_states) =
             (memory.memory_bytes(), memory.recognizer.languages.len());
+        let initial_points = memory.recognizer.program.len();
         let memory = Arc::new(Mutex::new(memory));
         let known_bytes = Arc::new(AtomicUsize::new(initial_bytes));
-        Ok(MemoryHandle { memory, known_bytes, start, initial_bytes, initial_states })
+        Ok(MemoryHandle {
+            memory,
+            known_bytes,
+            start,
+            initial_bytes,
+            initial_states,
+            initial_points,
+        })
     }
 }

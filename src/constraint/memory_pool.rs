@@ -84,14 +84,37 @@ impl MemoryPool {
     }
 
     /// Whether one of so many memories has learned so much that the next text begins with a fresh one:
-    /// it uses more than its share of `cache_bytes`, or more than half of the `language_states` that
-    /// compiling left. Not while a matcher is at work on it, since others wait for the answer.
+    /// it uses more than its share of `cache_bytes`, or more than half of the `language_states` or of the
+    /// `grammar_size` that compiling left. Not while a matcher is at work on it, since others wait for the answer.
     fn is_outgrown(&self, handle: &MemoryHandle, memories: usize) -> bool {
-        let limits = self.limits();
         let Some(memory) = handle.try_lock() else { return false };
-        let states = memory.recognizer.languages.len() - handle.initial_states;
-        memory.memory_bytes() > (limits.cache_bytes / memories).saturating_add(handle.initial_bytes)
-            || states > limits.language_states.saturating_sub(handle.initial_states) / 2
+        self.has_learned(handle, &memory, self.limits().cache_bytes / memories, 2)
+    }
+
+    /// Whether a memory has learned so much that what can wait is left to the texts that need it: they should
+    /// find most of what the limits allow.
+    pub(super) fn is_well_filled(&self, handle: &MemoryHandle) -> bool {
+        let memory = handle.lock();
+        self.has_learned(handle, &memory, self.limits().cache_bytes / (4 * cores()), 4)
+    }
+
+    /// Whether a memory has learned more than so many bytes, or more than a part of the states or points that compiling
+    /// left.
+    fn has_learned(
+        &self,
+        handle: &MemoryHandle,
+        memory: &Memory,
+        bytes: usize,
+        part: usize,
+    ) -> bool {
+        let limits = self.limits();
+        let is_more = |now: usize, initial: usize, limit: usize| {
+            now.saturating_sub(initial) > limit.saturating_sub(initial) / part
+        };
+        let (states, points) = (memory.recognizer.languages.len(), memory.recognizer.program.len());
+        memory.memory_bytes() > bytes.saturating_add(handle.initial_bytes)
+            || is_more(states, handle.initial_states, limits.language_states)
+            || is_more(points, handle.initial_points, limits.grammar_size)
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<MemoryHandle>> {

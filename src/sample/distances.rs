@@ -23,12 +23,15 @@ use rustc_hash::FxHashMap;
 
 use super::program_view::{Instruction, ProgramView};
 use super::visits::Visits;
+use crate::deadline;
 use crate::error::Result;
 use crate::regular::{Language, lengths, witness_length};
 
 /// The distance where no text leads there, or where there is no bound.
 pub(super) const INFINITE: u32 = u32::MAX;
 
+/// Points of a round that take about a microsecond.
+const POINTS_PER_CHECK: usize = 32;
 /// Rounds after which an upper bound that still grows is taken to have none.
 const MAX_GROWING_ROUNDS: usize = 60;
 
@@ -106,7 +109,17 @@ impl Distances {
 
     /// Computes the distances of points that were made since the last update; with `visits` those
     /// to new things, too.
+    ///
+    /// Errors when the time of the operation is over; the next update then computes all of them.
     pub(super) fn update(&mut self, program: &ProgramView, visits: Option<&Visits>) -> Result<()> {
+        let updated = self.update_points(program, visits);
+        if updated.is_err() {
+            *self = Self::default();
+        }
+        updated
+    }
+
+    fn update_points(&mut self, program: &ProgramView, visits: Option<&Visits>) -> Result<()> {
         let (known, now) = (self.instructions.len(), program.len());
         if known == now {
             return Ok(());
@@ -135,11 +148,12 @@ impl Distances {
         let (instructions, lengths) = (&self.instructions, &self.least_lengths);
         lower_until_stable(&mut self.least, from, |point, least| {
             least_of(program, &instructions[point], least, lengths)
-        });
+        })?;
         lower_until_stable(&mut self.depth, from, |point, depth| {
             depth_of(program, &instructions[point], depth)
-        });
+        })?;
         for round in 0.. {
+            check_round(now - from)?;
             let mut changed = false;
             for point in from..now {
                 let instruction = &self.instructions[point];
@@ -172,15 +186,27 @@ impl Distances {
             INFINITE => INFINITE,
             _ if is_new[point] => 0,
             _ => goal_of(program, &self.instructions[point], point as u32, goal, least, visits),
-        });
-        Ok(())
+        })
     }
+}
+
+/// Counts a round over so many points towards the deadline, and errors when that is over.
+fn check_round(points: usize) -> Result<()> {
+    deadline::spend(points / POINTS_PER_CHECK + 1);
+    deadline::check()
 }
 
 /// Lowers the numbers of the points from `from` on until none changes; `number` computes the number
 /// of a point from all numbers.
-fn lower_until_stable(numbers: &mut [u32], from: usize, number: impl Fn(usize, &[u32]) -> u32) {
+///
+/// Errors when the time of the operation is over: a chain of rules takes as many rounds as it has rules.
+fn lower_until_stable(
+    numbers: &mut [u32],
+    from: usize,
+    number: impl Fn(usize, &[u32]) -> u32,
+) -> Result<()> {
     loop {
+        check_round(numbers.len() - from)?;
         let mut changed = false;
         for point in from..numbers.len() {
             let found = number(point, numbers);
@@ -190,7 +216,7 @@ fn lower_until_stable(numbers: &mut [u32], from: usize, number: impl Fn(usize, &
             }
         }
         if !changed {
-            return;
+            return Ok(());
         }
     }
 }

@@ -114,10 +114,13 @@ impl Compiler {
     }
 
     /// Waits until the masks of all new constraints are precomputed.
-    fn wait_for_masks(&self, py: Python<'_>) {
-        if let Some(Some(precomputer)) = self.precomputer.get() {
-            py.detach(|| precomputer.wait());
+    fn wait_for_masks(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(Some(precomputer)) = self.precomputer.get() else { return Ok(()) };
+        // So that an interrupt is heard.
+        while !py.detach(|| precomputer.wait(Duration::from_millis(50))) {
+            py.check_signals()?;
         }
+        Ok(())
     }
 
     /// Checks the settings of a spec.
@@ -148,4 +151,16 @@ pub(crate) fn seconds(number: f64) -> Result<Duration, Error> {
         Error::new(ErrorKind::Request, format!("{number} is no number of seconds: {error}"))
             .with_help("give 0 or more, such as 0.01")
     })
+}
+
+/// Waits until no thread works on masks ahead of their need, and lets none begin.
+#[pyfunction(name = "_pause_for_fork")]
+pub(crate) fn pause_for_fork() {
+    maskwright::precompute::pause_for_fork();
+}
+
+/// Lets that work go on, in the parent or in the child of a fork.
+#[pyfunction(name = "_resume_after_fork")]
+pub(crate) fn resume_after_fork(is_child: bool) {
+    maskwright::precompute::resume_after_fork(is_child);
 }

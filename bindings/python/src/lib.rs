@@ -26,6 +26,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<constraint::Constraint>()?;
     module.add_class::<matcher::Matcher>()?;
     module.add_function(wrap_pyfunction!(batch::fill_masks, module)?)?;
+    module.add_function(wrap_pyfunction!(compiler::pause_for_fork, module)?)?;
+    module.add_function(wrap_pyfunction!(compiler::resume_after_fork, module)?)?;
     module.add_function(wrap_pyfunction!(constraint::lint, module)?)?;
     module.add_function(wrap_pyfunction!(spec::tool_formats, module)?)?;
     Ok(())

@@ -640,6 +640,10 @@ def test_masks_of_a_new_constraint_come_before_they_are_needed():
     assert texts > 0 and masks > 20 and not out_of_time
     assert constraint.precompute_masks(10)[1] == 0
     assert constraint.precompute_masks(0) == (0, 0, True)
+    started = threading.Thread(target=constraint.precompute_masks, args=(0.001,))
+    started.start()
+    started.join(60)
+    assert not started.is_alive()
     for seconds in (-1, float("nan")):
         with pytest.raises(maskwright.Error, match="no number of seconds"):
             constraint.precompute_masks(seconds)
@@ -654,16 +658,24 @@ def test_a_forked_process_compiles_without_the_thread_of_its_parent(tmp_path):
 import os, signal
 import maskwright
 
-compiler = maskwright.Compiler(maskwright.Tokenizer.of_bytes(), precompute=10)
-for n in range(1, 50):
-    compiler.regex(f"a{{{n}}}")
-child = os.fork()
-if child == 0:
-    signal.alarm(60)
-    matcher = compiler.regex("b+").matcher()
-    compiler.wait_for_masks()
-    os._exit(0 if matcher.allowed_tokens() == [98] else 1)
-raise SystemExit(os.waitpid(child, 0)[1])
+properties = {f"p{n}": {"type": "string", "pattern": "^[a-z]{1,9}$"} for n in range(20)}
+for attempt in range(20):
+    # The thread is at work, now in one constraint, now in another.
+    compiler = maskwright.Compiler(maskwright.Tokenizer.of_bytes(), precompute=10)
+    constraints = [compiler.json_schema({"properties": properties, "title": str(n)}) for n in range(9)]
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        matcher = compiler.regex("b+").matcher()
+        compiler.wait_for_masks()
+        expected = constraints[0].matcher().allowed_tokens()
+        same = all(constraint.matcher().allowed_tokens() == expected for constraint in constraints)
+        own = maskwright.Compiler(maskwright.Tokenizer.of_bytes(), precompute=10).regex("a{9}")
+        done = own.precompute_masks(10)
+        os._exit(0 if matcher.allowed_tokens() == [98] and same and not done[2] else 1)
+    status = os.waitpid(child, 0)[1]
+    if status:
+        raise SystemExit(status)
 ''')
     assert subprocess.run([sys.executable, "-W", "ignore", str(script)], timeout=100).returncode == 0
 

@@ -19,6 +19,8 @@ True
 from __future__ import annotations
 
 import operator
+import os
+from functools import partial
 from typing import Any, List, Mapping, Optional, Sequence, Union
 
 from . import _native
@@ -51,6 +53,14 @@ __all__ = [
 
 #: Names of the formats of tool calls, and of the grammars that come with the package.
 TOOL_FORMATS, GRAMMARS = _native._names()
+
+if hasattr(os, "register_at_fork"):
+    # A child process has the forking thread alone: no other may be at work on masks, and hold a lock, meanwhile.
+    os.register_at_fork(
+        before=_native._pause_for_fork,
+        after_in_parent=partial(_native._resume_after_fork, False),
+        after_in_child=partial(_native._resume_after_fork, True),
+    )
 
 
 def allocate_bitmask(rows: int, tokenizer: Union[Tokenizer, int]) -> Any:
