@@ -212,8 +212,9 @@ def accuracy(net, held_out, options):
         first = 0
         for lesson in taken:
             answer = lesson["answer"]
-            here = right[first : first + answer["end"] - answer["start"]]
-            first += len(here)
+            # The answer ends the lesson; tokens before it may count, too.
+            first += sum(weight > 0 for weight in lesson["weights"])
+            here = right[first - (answer["end"] - answer["start"]) : first]
             for value in lesson["values"]:
                 start, end = value["start"] - answer["start"], value["end"] - answer["start"]
                 right_values += all(here[start:end])

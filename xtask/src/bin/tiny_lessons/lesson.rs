@@ -27,6 +27,9 @@ const LONGEST: usize = 400;
 const LAYOUT_WEIGHT: f32 = 0.3;
 /// Weight of the name of a tool that is called: one choice, on which all arguments hang.
 const TOOL_NAME_WEIGHT: f32 = 4.0;
+/// Weight of a request after a list of tools: which words ask for which tool is learnt from all of them, not from the
+/// choice alone. Small, since words of a request are hard to foretell, and so weigh much by themselves.
+const REQUEST_WEIGHT: f32 = 0.03;
 /// Weight of keys that nothing in the prompt asks for: the constraint will force them.
 const FREE_KEY_WEIGHT: f32 = 0.1;
 
@@ -67,7 +70,8 @@ impl Lesson {
         }
         for example in examples {
             lesson.push(&[encoder.special(USER)], 0.0);
-            lesson.push(&encoder.encode(&example.prompt)?, 0.0);
+            let weight = if tools.is_empty() { 0.0 } else { REQUEST_WEIGHT };
+            lesson.push(&encoder.encode(&example.prompt)?, weight);
             lesson.push(&[encoder.special(ASSISTANT)], 0.0);
             lesson.values.clear();
             let start = lesson.tokens.len();
