@@ -325,7 +325,7 @@ mod tests {
         Compiler::new(Vocabulary::from_tokens(tokens, &[(261, "<end>")], &[261]).unwrap())
     }
 
-    /// How many of the masks along a text, in the longest tokens, are known, and how many there are.
+    /// The number of masks along a text, in the longest tokens, that are known, and of all.
     fn known_along(constraint: &Constraint, text: &str) -> (usize, usize) {
         let mut matcher = constraint.matcher();
         let trie = constraint.vocabulary().trie();

@@ -270,12 +270,12 @@ fn arguments_are_all_that_schemas_say() {
         }
     }
     // Schemas with identifiers of their own do not disturb each other.
-    let named = |value: i32| json!({"$id": "https://example.org/s", "$ref": "#/$defs/x", "$defs": {"x": {"const": value}}});
+    let named = |value: i32| json!({"$id": "https://example.org/s", "$ref": "#/$defs/x", "$defs": {"x": {"const": {"v": value}}}});
     let tools = [Tool::new("one", named(1)).unwrap(), Tool::new("two", named(2)).unwrap()];
     let calls =
         ToolCalls::new(tools, ToolFormat::named("json").unwrap()).compile(&compiler()).unwrap();
-    assert!(accepts(&calls, "[{\"name\": \"two\", \"arguments\": 2}]"));
-    assert!(!accepts(&calls, "[{\"name\": \"two\", \"arguments\": 1}]"));
+    assert!(accepts(&calls, "[{\"name\": \"two\", \"arguments\": {\"v\": 2}}]"));
+    assert!(!accepts(&calls, "[{\"name\": \"two\", \"arguments\": {\"v\": 1}}]"));
     // What is wrong is reported with the tool's name and its place.
     let bad = Tool::new("t", json!({"properties": {"x": {"type": "strin"}}})).unwrap();
     let error =

@@ -472,8 +472,8 @@ fn the_scores_of_tinys_beams_are_their_texts_probabilities() {
         model.tokenizer().encode_prompt(&text, false).unwrap()
     };
     let beams = engine.generate_ranked(&request).unwrap();
-    // Other tokens of a better text may have taken the place of the last one.
-    assert!(matches!(beams.len(), 3..=4), "{}", beams.len());
+    // Other tokens of better texts may have taken the places of the last ones.
+    assert!(matches!(beams.len(), 2..=4), "{}", beams.len());
     for beam in &beams {
         let model = engine.model();
         let (mut cache, mut matcher) = (model.new_cache().unwrap(), constraint.matcher());
