@@ -19,7 +19,7 @@
 //! assert!(!constraint.matcher().fill_known_mask(&mut row, None)?);
 //!
 //! let precomputed = precompute_masks(&constraint, Duration::from_secs(1))?;
-//! assert!(precomputed.masks >= 8 && !precomputed.out_of_time);
+//! assert!(precomputed.masks >= 7 && !precomputed.out_of_time);
 //! assert!(constraint.matcher().fill_known_mask(&mut row, None)?);
 //! # Ok::<(), maskwright::Error>(())
 //! ```
