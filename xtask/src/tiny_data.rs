@@ -28,6 +28,7 @@ pub use answer::{Part, Piece};
 use answer::{Style, pieces};
 use concept::{Fact, Kind};
 use prose::{Told, tell};
+pub use templates::fixed_texts;
 use topics::{TOPICS, Topic};
 use words::{Rng, Split, Words, mentions_held_out, one_in, pick};
 
@@ -68,23 +69,12 @@ pub enum Course {
     NewTools,
     /// Records that are asked for facts which their text does not tell.
     Missing,
+    /// Sentences of `xtask/data`.
+    Sentences,
+    /// Calls of tools of `xtask/data`, one of up to four.
+    Calls,
     /// The sentence that the project's documentation shows, about others.
     Introduction,
-}
-
-/// Requests of one conversation, whose tools are told with the first one: number `index` of `seed`.
-pub fn tool_conversation(seed: u64, index: u64, split: Split, requests: usize) -> Vec<Example> {
-    let mut rng = Rng::seed_from_u64(seed);
-    rng.set_stream(index);
-    loop {
-        let words = &mut Words { rng: &mut rng, split };
-        let drafts = templates::conversation(words, requests);
-        let examples: Vec<Example> =
-            drafts.into_iter().map(|draft| written(draft, Style::Spaced)).collect();
-        if !examples.iter().any(Example::mentions_held_out) {
-            return examples;
-        }
-    }
 }
 
 /// Example number `index` of `seed`.
@@ -106,11 +96,11 @@ fn draw(words: &mut Words<'_>, course: Course) -> Example {
             1 | 2 => unnamed(recall::pairs(words, 5)),
             3..=5 => tools::request(words),
             6..=13 => new_tools::request(words),
-            14..=33 => templates::conversation(words, 1).remove(0),
-            34..=36 => unnamed(notes::note(words)),
-            37..=80 => templated(words),
-            81 | 82 => unnamed(several(words)),
-            83 | 84 => unnamed(introduction(words)),
+            14..=48 => templates::request(words),
+            49..=51 => unnamed(notes::note(words)),
+            52..=78 => templated(words),
+            79 => unnamed(several(words)),
+            80 => unnamed(introduction(words)),
             _ => {
                 let named = one_in(words.rng, 2);
                 record(words, named, Missing::Seldom)
@@ -120,6 +110,8 @@ fn draw(words: &mut Words<'_>, course: Course) -> Example {
         Course::Missing => record(words, false, Missing::Often),
         Course::Tools => tools::request(words),
         Course::NewTools => new_tools::request(words),
+        Course::Sentences => templated(words),
+        Course::Calls => templates::request(words),
         Course::Introduction => unnamed(introduction(words)),
     };
     let style = match words.rng.random_range(0..100) {
@@ -397,21 +389,31 @@ fn tool_object(name: &str, description: &str, properties: Map<String, Value>) ->
     })
 }
 
-/// The tools as lessons tell them in a system turn, a line each: "name(key, key): description".
-pub fn tool_list(tools: &[Value]) -> String {
-    let mut text = String::new();
-    for tool in tools {
+/// The tools as lessons tell them in a system turn, a line each: "name(key, key): description = name". Each is its line
+/// and whether it is called.
+pub fn tool_lines(example: &Example) -> Vec<(String, bool)> {
+    let mut called = Vec::new();
+    names(&example.answer, &mut called);
+    let line = |tool: &Value| {
         let function = &tool["function"];
         let keys: Vec<&str> = function["parameters"]["properties"]
             .as_object()
             .map(|properties| properties.keys().map(String::as_str).collect())
             .unwrap_or_default();
-        text += function["name"].as_str().unwrap_or_default();
-        text += &format!("({})", keys.join(", "));
-        match function["description"].as_str() {
-            None | Some("") => text.push('\n'),
-            Some(description) => text += &format!(": {description}\n"),
-        }
+        let name = function["name"].as_str().unwrap_or_default();
+        let told = match function["description"].as_str() {
+            None | Some("") => String::new(),
+            Some(description) => format!(": {description}"),
+        };
+        (format!("{name}({}){told} = {name}", keys.join(", ")), called.contains(&name))
+    };
+    example.tools.iter().map(line).collect()
+}
+
+/// The names of what is called.
+fn names<'a>(answer: &'a Value, found: &mut Vec<&'a str>) {
+    match answer {
+        Value::Array(calls) => calls.iter().for_each(|call| names(call, found)),
+        call => found.extend(call["name"].as_str()),
     }
-    text
 }

@@ -10,13 +10,15 @@ use serde_json::Value;
 use xtask::tiny_data::words::{HELD_OUT, Rng, Split, Words, mentions_held_out, split_of};
 use xtask::tiny_data::{Course, Example, example};
 
-const COURSES: [Course; 7] = [
+const COURSES: [Course; 9] = [
     Course::Full,
     Course::Records { named: false },
     Course::Records { named: true },
     Course::Tools,
     Course::NewTools,
     Course::Missing,
+    Course::Sentences,
+    Course::Calls,
     Course::Introduction,
 ];
 
@@ -103,15 +105,18 @@ fn nearly_all_strings_are_copied_from_the_prompt() {
 #[test]
 fn the_chat_template_tells_tools_as_training_does() {
     use maskwright::model::{Message, Model, ModelOptions};
+    use xtask::tiny_data::tool_lines;
     let model = Model::load(&ModelOptions::default()).expect("the embedded model loads");
     let template = model.chat_template().expect("it has a chat template");
     for at in 0..50 {
-        let Example { prompt, tools, .. } = example(5, at, Split::Train, Course::NewTools);
-        let tools_told = xtask::tiny_data::tool_list(&tools);
+        let example = example(5, at, Split::Train, Course::NewTools);
+        let lines = tool_lines(&example).into_iter().map(|(line, _)| line + "\n");
+        let tools_told: String = lines.collect();
+        let Example { prompt, tools, .. } = example;
         let tools = Value::Array(tools);
         let message = Message::new("user", prompt.as_str());
         let rendered = template.render(&[message], true, Some(&tools)).expect("it renders");
-        let trained = format!("<|bos|><|system|>{tools_told}<|user|>{prompt}<|assistant|>");
+        let trained = format!("<|bos|><|user|>{prompt}<|system|>{tools_told}<|assistant|>");
         assert_eq!(rendered, trained);
     }
 }

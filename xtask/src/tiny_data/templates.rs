@@ -12,7 +12,7 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use serde_json::{Map, Value, json};
 
 use super::concept::{Kind, spelling};
-use super::words::{Words, capitalised, one_in};
+use super::words::{Split, Words, capitalised, one_in, pick};
 use super::{Draft, tool_object};
 
 static SENTENCES: LazyLock<Vec<Vec<Part>>> = LazyLock::new(|| {
@@ -28,6 +28,8 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
 
 /// The tools before and after a tool in the file that are told as its relatives.
 const RELATIVES: usize = 8;
+/// One sentence, and one tool that is called, of so many is of the held-out split.
+const HELD_OUT_ONE_OF: usize = 50;
 
 enum Part {
     Text(String),
@@ -141,6 +143,15 @@ impl Slot {
         spelling(words, key)
     }
 
+    /// Its keys, and what it says if it is a choice.
+    fn fixed_texts(&self) -> Vec<&str> {
+        let keys = self.keys.iter().map(String::as_str);
+        match &self.values {
+            Values::Kind(_) => keys.collect(),
+            Values::Choice(of) => keys.chain(of.iter().map(|(said, _)| said.as_str())).collect(),
+        }
+    }
+
     /// The text's words, and the value in JSON.
     fn draw(&self, words: &mut Words<'_>, name: Option<&str>) -> (String, Value) {
         match &self.values {
@@ -150,9 +161,37 @@ impl Slot {
     }
 }
 
+/// The number of a text, of so many, that is of the split.
+fn draw_index(words: &mut Words<'_>, count: usize) -> usize {
+    loop {
+        let index = words.rng.random_range(0..count);
+        let is_held_out = index % HELD_OUT_ONE_OF == HELD_OUT_ONE_OF - 1;
+        if is_held_out == (words.split == Split::HeldOut) {
+            return index;
+        }
+    }
+}
+
+/// Pieces of the sentences and tools: all that they say beside the values in their slots.
+pub fn fixed_texts() -> impl Iterator<Item = &'static str> {
+    let sentences = SENTENCES.iter().flatten().flat_map(|part| match part {
+        Part::Text(text) => vec![text.as_str()],
+        Part::Slot(slot) => slot.fixed_texts(),
+    });
+    let tools = TOOLS.iter().flat_map(|tool| {
+        let told = tool.names.iter().map(String::as_str).chain([tool.description.as_str()]);
+        // A request is `text {key} text {key} text`.
+        let requests = tool.requests.iter().flat_map(|request| {
+            request.split('{').map(|text| text.split_once('}').map_or(text, |(_, text)| text))
+        });
+        told.chain(tool.parameters.iter().flat_map(Slot::fixed_texts)).chain(requests)
+    });
+    sentences.chain(tools)
+}
+
 /// A sentence and the facts that it tells, or some of them.
 pub fn sentence(words: &mut Words<'_>) -> (String, Map<String, Value>) {
-    let template = SENTENCES.choose(words.rng).expect("there are sentences");
+    let template = &SENTENCES[draw_index(words, SENTENCES.len())];
     let mut text = String::new();
     let mut facts: Vec<(String, Value)> = Vec::new();
     let mut name: Option<String> = None;
@@ -186,14 +225,14 @@ pub fn sentence(words: &mut Words<'_>) -> (String, Map<String, Value>) {
     (capitalised(&text), facts.into_iter().collect())
 }
 
-/// Requests, and the calls that answer them, of the tools that the model is told of before the first one.
-pub fn conversation(words: &mut Words<'_>, requests: usize) -> Vec<Draft> {
-    let called = words.rng.random_range(0..TOOLS.len());
-    let mut told = vec![ToldTool::new(words, &TOOLS[called])];
+/// A request, the tools that the model is told of, and the call of one of them.
+pub fn request(words: &mut Words<'_>) -> Draft {
+    let called = draw_index(words, TOOLS.len());
+    let tool = ToldTool::new(words, &TOOLS[called]);
+    let (prompt, call) = tool.call(words);
+    let mut told = vec![tool];
     let beside_relatives = one_in(words.rng, 3);
-    // Of one tool, only one call is to be learnt.
-    let others = if requests == 1 { 0..=3 } else { 1..=4 };
-    for _ in 0..words.rng.random_range(others) {
+    for _ in 0..words.rng.random_range(0..=4) {
         let other = if beside_relatives {
             // The file has tools of one subject side by side.
             let first = called.saturating_sub(RELATIVES);
@@ -209,14 +248,8 @@ pub fn conversation(words: &mut Words<'_>, requests: usize) -> Vec<Draft> {
             told.insert(at, other);
         }
     }
-    let mut tools: Vec<Value> = told.iter().map(|tool| tool.object.clone()).collect();
-    let mut drafts = Vec::with_capacity(requests);
-    for _ in 0..requests {
-        let (prompt, call) = told.choose(words.rng).expect("a tool is told").call(words);
-        let (usual, tools) = (Vec::new(), std::mem::take(&mut tools));
-        drafts.push(Draft { prompt, answer: json!([call]), named: false, usual, tools });
-    }
-    drafts
+    let tools = told.into_iter().map(|tool| tool.object).collect();
+    Draft { prompt, answer: json!([call]), named: false, usual: Vec::new(), tools }
 }
 
 /// A tool as the model is told of it.
@@ -264,6 +297,36 @@ impl ToldTool {
                 arguments.insert(key.clone(), value);
             }
         }
+        if one_in(words.rng, 3) {
+            text = self.told_in_own_words(words, &text);
+        }
         (capitalised(&text), json!({ "name": self.name, "arguments": arguments }))
+    }
+
+    /// The request beside words of the tool's description or of one of its names: the requests of the file mostly
+    /// avoid these, but people mostly say them.
+    fn told_in_own_words(&self, words: &mut Words<'_>, request: &str) -> String {
+        let own = if one_in(words.rng, 2) {
+            self.template.description.clone()
+        } else {
+            self.template.names.choose(words.rng).expect("a tool has a name").replace('_', " ")
+        };
+        let keeps_all = one_in(words.rng, 2);
+        let kept: Vec<String> = own
+            .split_whitespace()
+            .filter(|_| keeps_all || !one_in(words.rng, 3))
+            .map(str::to_lowercase)
+            .collect();
+        let forms = [
+            "{own}: {request}",
+            "I want to {own}. {request}",
+            "Please {own}. {request}",
+            "Can you {own}? {request}",
+            "{request} ({own})",
+            "{request} Just {own}.",
+            "{request} I need you to {own}.",
+            "{own}, {request}",
+        ];
+        pick(words.rng, &forms).replace("{request}", request).replace("{own}", &kept.join(" "))
     }
 }

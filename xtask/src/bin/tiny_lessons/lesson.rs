@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::tokenizer::{ASSISTANT, BOS, END, Encoder, SYSTEM, USER};
 use xtask::tiny_data::words::{Rng, Split, pick};
-use xtask::tiny_data::{Course, Example, Part, example, tool_conversation, tool_list};
+use xtask::tiny_data::{Course, Example, Part, example, tool_lines};
 
 /// A conversation in tokens; each token's weight is that of predicting it.
 #[derive(Serialize)]
@@ -18,6 +18,16 @@ pub struct Lesson {
     pub values: Vec<Range<usize>>,
     /// Where the last answer stands, its end token included.
     pub answer: Range<usize>,
+    /// Beside the text itself: after the line of each tool, whether that tool is called. The choice of a name needs
+    /// to know it, and learns from one token of an answer; here it learns from every tool.
+    pub marks: Vec<Mark>,
+}
+
+/// A token to predict at a place where another one stands.
+#[derive(Serialize)]
+pub struct Mark {
+    pub place: usize,
+    pub token: u32,
 }
 
 /// Longer lessons are dropped: they are few, and slow.
@@ -27,15 +37,8 @@ const LONGEST: usize = 400;
 const LAYOUT_WEIGHT: f32 = 0.3;
 /// Weight of the name of a tool that is called: one choice, on which all arguments hang.
 const TOOL_NAME_WEIGHT: f32 = 4.0;
-/// Weight of a request after a list of tools: which words ask for which tool is learnt from all of them, not from the
-/// choice alone. Small, since words of a request are hard to foretell, and so weigh much by themselves.
-const REQUEST_WEIGHT: f32 = 0.03;
 /// Weight of keys that nothing in the prompt asks for: the constraint will force them.
 const FREE_KEY_WEIGHT: f32 = 0.1;
-
-/// Percentage of the lessons that are several requests beside the same tools: of the text that is read, most goes to
-/// choosing among them.
-const TOOL_CONVERSATIONS: u32 = 20;
 
 const SYSTEM_PROMPTS: &[&str] = &[
     "You are a helpful assistant.",
@@ -54,24 +57,32 @@ impl Lesson {
         system: Option<&str>,
         examples: &[Example],
     ) -> tokenizers::Result<Self> {
-        let mut lesson =
-            Self { tokens: Vec::new(), weights: Vec::new(), values: Vec::new(), answer: 0..0 };
+        let mut lesson = Self {
+            tokens: Vec::new(),
+            weights: Vec::new(),
+            values: Vec::new(),
+            answer: 0..0,
+            marks: Vec::new(),
+        };
         lesson.push(&[encoder.special(BOS)], 0.0);
-        let tools = examples.iter().flat_map(|example| &example.tools).cloned().collect::<Vec<_>>();
-        let names: Vec<String> =
-            tools.iter().map(|tool| tool["function"]["name"].to_string()).collect();
-        if !tools.is_empty() {
-            lesson.push(&[encoder.special(SYSTEM)], 0.0);
-            lesson.push(&encoder.encode(&tool_list(&tools))?, 0.0);
-        }
         if let Some(system) = system {
             lesson.push(&[encoder.special(SYSTEM)], 0.0);
             lesson.push(&encoder.encode(system)?, 0.0);
         }
         for example in examples {
             lesson.push(&[encoder.special(USER)], 0.0);
-            let weight = if tools.is_empty() { 0.0 } else { REQUEST_WEIGHT };
-            lesson.push(&encoder.encode(&example.prompt)?, weight);
+            lesson.push(&encoder.encode(&example.prompt)?, 0.0);
+            if !example.tools.is_empty() {
+                lesson.push(&[encoder.special(SYSTEM)], 0.0);
+            }
+            for (line, is_called) in tool_lines(example) {
+                lesson.push(&encoder.encode(&line)?, 0.0);
+                let token = encoder.encode(if is_called { "true" } else { "false" })?[0];
+                lesson.marks.push(Mark { place: lesson.tokens.len(), token });
+                lesson.push(&encoder.encode("\n")?, 0.0);
+            }
+            let names: Vec<String> =
+                example.tools.iter().map(|tool| tool["function"]["name"].to_string()).collect();
             lesson.push(&[encoder.special(ASSISTANT)], 0.0);
             lesson.values.clear();
             let start = lesson.tokens.len();
@@ -112,12 +123,6 @@ pub fn training(encoder: &Encoder, seed: u64, index: u64) -> tokenizers::Result<
     let mut rng = Rng::seed_from_u64(seed ^ 0x7e11_5011);
     rng.set_stream(index);
     let full = |seed| example(seed, index, Split::Train, Course::Full);
-    if rng.random_range(0..100) < TOOL_CONVERSATIONS {
-        let requests = rng.random_range(2..=4);
-        let examples = tool_conversation(seed, index, Split::Train, requests);
-        let lesson = Lesson::new(encoder, None, &examples)?;
-        return Ok((lesson.tokens.len() <= LONGEST).then_some(lesson));
-    }
     let mut examples = vec![full(seed)];
     let mut system = None;
     match rng.random_range(0..100) {

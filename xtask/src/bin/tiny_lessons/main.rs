@@ -25,7 +25,7 @@ use tokenizers::Tokenizer;
 use lesson::{Lesson, training};
 use tokenizer::Encoder;
 use xtask::tiny_data::words::Split;
-use xtask::tiny_data::{Course, example};
+use xtask::tiny_data::{Course, example, fixed_texts};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -45,8 +45,11 @@ struct Options {
     /// Held-out examples of a course, which training never sees, instead of lessons.
     #[arg(long)]
     held_out: Option<HeldOut>,
-    /// Tokens of a vocabulary that is trained.
+    /// Bytes, special tokens and merges of a vocabulary that is trained.
     #[arg(long, default_value_t = 768)]
+    pieces: usize,
+    /// Tokens in all: those that the folder's tokenizer lacks are added, whole words.
+    #[arg(long, default_value_t = 7000)]
     vocabulary: usize,
 }
 
@@ -58,6 +61,8 @@ enum HeldOut {
     Missing,
     Tools,
     NewTools,
+    Sentences,
+    Calls,
 }
 
 /// Examples that the tokenizer is learnt from.
@@ -79,6 +84,8 @@ fn main() -> Result<()> {
                     HeldOut::Missing => Course::Missing,
                     HeldOut::Tools => Course::Tools,
                     HeldOut::NewTools => Course::NewTools,
+                    HeldOut::Sentences => Course::Sentences,
+                    HeldOut::Calls => Course::Calls,
                 };
                 let example = example(HELD_OUT_SEED, index, Split::HeldOut, course);
                 Some(Lesson::new(&encoder, None, &[example])?)
@@ -94,7 +101,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The folder's tokenizer, trained first if there is none.
+/// The folder's tokenizer, trained first if there is none, and with words added if it is smaller than it is to be.
 fn encoder(options: &Options) -> Result<Encoder> {
     let path = options.folder.join("tokenizer.json");
     if !path.exists() {
@@ -104,10 +111,19 @@ fn encoder(options: &Options) -> Result<Encoder> {
             texts.push(example.prompt);
             texts.push(example.pieces.into_iter().map(|piece| piece.text).collect());
         }
-        tokenizer::train(&texts, options.vocabulary)?.save(&path, false)?;
+        tokenizer::train(&texts, options.pieces)?.save(&path, false)?;
     }
+    let tokenizer = Tokenizer::from_file(&path)?;
+    let size = tokenizer.get_vocab_size(true);
+    let tokenizer = if size < options.vocabulary {
+        let with_words = tokenizer::with_words(&tokenizer, fixed_texts(), options.vocabulary)?;
+        with_words.save(&path, false)?;
+        with_words
+    } else {
+        tokenizer
+    };
     write_json(&options.folder.join("tokenizer_config.json"), &tokenizer::config())?;
-    Encoder::new(Tokenizer::from_file(path)?)
+    Encoder::new(tokenizer)
 }
 
 fn write_json(path: &Path, value: &serde_json::Value) -> Result<()> {

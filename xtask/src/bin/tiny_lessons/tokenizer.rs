@@ -1,8 +1,9 @@
-//! The tokenizer: byte-level BPE that merges letters with letters only.
+//! The tokenizer: byte-level BPE that merges letters with letters only, and common words as tokens of their own.
 //!
 //! A word must become the same tokens wherever it stands, after a blank or after a quote: copying
 //! is then a matter of repeating tokens. So words are split off before anything else, and digits,
-//! blanks and punctuation are tokens of their own.
+//! blanks and punctuation are tokens of their own. What a word means can be said by the embedding of a token
+//! only if the word is one.
 
 use std::collections::HashMap;
 
@@ -12,7 +13,8 @@ use tokenizers::models::bpe::{BPE, BpeTrainer};
 use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{
-    AddedToken, DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper,
+    AddedToken, DecoderWrapper, NormalizerWrapper, OffsetReferential, OffsetType,
+    PostProcessorWrapper, PreTokenizedString, PreTokenizer, PreTokenizerWrapper,
     SplitDelimiterBehavior, Tokenizer, TokenizerImpl,
 };
 
@@ -27,8 +29,8 @@ pub const END: &str = "<|end|>";
 /// All of them, in the order of their numbers.
 pub const SPECIAL: [&str; 5] = [BOS, SYSTEM, USER, ASSISTANT, END];
 
-/// A word, or a single character that is no letter.
-const WORD: &str = r"[A-Za-z]+|[^A-Za-z]";
+/// A word, which ends before a capital letter as in `startDate`, or a single character that is no letter.
+const WORD: &str = r"[A-Z]?[a-z]+|[A-Z]+|[^A-Za-z]";
 
 type Result<T> = tokenizers::Result<T>;
 
@@ -58,20 +60,47 @@ pub fn train(texts: &[String], size: usize) -> Result<Tokenizer> {
     Ok(tokenizer.into())
 }
 
-/// The chat template of the model.
+/// The tokenizer with the commonest words of `texts` as tokens, so that it has `size` tokens in all. A word that is a token
+/// is never made of others.
+pub fn with_words<'a>(
+    tokenizer: &Tokenizer,
+    texts: impl Iterator<Item = &'a str>,
+    size: usize,
+) -> Result<Tokenizer> {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for text in texts {
+        let mut words = PreTokenizedString::from(text);
+        if let Some(pre_tokenizer) = tokenizer.get_pre_tokenizer() {
+            pre_tokenizer.pre_tokenize(&mut words)?;
+        }
+        for (word, ..) in words.get_splits(OffsetReferential::Original, OffsetType::Byte) {
+            let is_word = word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_alphabetic());
+            if is_word && tokenizer.token_to_id(word).is_none() {
+                *counts.entry(word.to_owned()).or_default() += 1;
+            }
+        }
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by(|(word, count), (other, others)| others.cmp(count).then(word.cmp(other)));
+    let mut written: Value = serde_json::from_str(&tokenizer.to_string(false)?)?;
+    let first = tokenizer.get_vocab_size(true);
+    let model = &mut written["model"];
+    model["ignore_merges"] = json!(true);
+    for (id, (word, _)) in (first..size).zip(counts) {
+        model["vocab"][word] = json!(id);
+    }
+    Tokenizer::from_bytes(serde_json::to_vec(&written)?)
+}
+
+/// The chat template of the model. Tools are told after the request, so that what is computed of them knows it.
 const CHAT_TEMPLATE: &str = "\
 {{- '<|bos|>' }}\
-{%- if tools %}\
-{{- '<|system|>' }}\
-{%- for tool in tools %}\
-{%- set parameters = tool.function.parameters or {} %}\
-{{- tool.function.name ~ '(' ~ ((parameters.properties or {}) | join(', ')) ~ ')' }}\
-{%- if tool.function.description %}\
-{{- ': ' ~ tool.function.description }}\
+{%- set last = namespace(request=(messages | length) - 1) %}\
+{%- for message in messages %}\
+{%- if message.role != 'assistant' %}\
+{%- set last.request = loop.index0 %}\
 {%- endif %}\
-{{- '\\n' }}\
 {%- endfor %}\
-{%- endif %}\
 {%- for message in messages %}\
 {%- if message.role == 'assistant' %}\
 {{- '<|assistant|>' ~ (message.content or '') }}\
@@ -85,6 +114,17 @@ const CHAT_TEMPLATE: &str = "\
 {{- '<|system|>' ~ message.content }}\
 {%- else %}\
 {{- '<|user|>' ~ message.content }}\
+{%- endif %}\
+{%- if tools and loop.index0 == last.request %}\
+{{- '<|system|>' }}\
+{%- for tool in tools %}\
+{%- set parameters = tool.function.parameters or {} %}\
+{{- tool.function.name ~ '(' ~ ((parameters.properties or {}) | join(', ')) ~ ')' }}\
+{%- if tool.function.description %}\
+{{- ': ' ~ tool.function.description }}\
+{%- endif %}\
+{{- ' = ' ~ tool.function.name ~ '\\n' }}\
+{%- endfor %}\
 {%- endif %}\
 {%- endfor %}\
 {%- if add_generation_prompt %}\
