@@ -10,11 +10,12 @@ The folder then holds the model (`config.json`, `model.safetensors`, `tokenizer.
 `accuracy.csv` and `loss.svg`.
 The same seed gives the same text in the same order; training that is resumed goes on with other text.
 
-The network is a Llama. The embedding of a token is a row of its own and, if the token is a word, a linear map of the word's GloVe
-vector (Pennington et al. 2014; public domain), which is trained for all words at once: words that are alike in
-meaning begin alike, and stay so where the text does not tell them apart. The folder's weights are their sum. The matrices are trained by Muon (Jordan 2024, scaled as in Liu et al. 2025), the
-embeddings and norms by AdamW. Weights are kept in float32; `--dtype bfloat16` computes products in bfloat16, which is
-three times faster where the processor has instructions for it (`avx512_bf16`), and three times slower where it has none.
+The network is a Llama. The embedding of a token is a row of its own and, if the token is a word, a linear map of the
+word's GloVe vector (Pennington et al. 2014; public domain), which is trained for all words at once: words that are
+alike in meaning begin alike, and stay so where the text does not tell them apart. The folder has their sum.
+The matrices are trained by Muon (Jordan 2024, scaled as in Liu et al. 2025), the embeddings and norms by AdamW.
+Weights are kept in float32; `--dtype bfloat16` computes products in bfloat16, which is three times faster where the
+processor has instructions for it (`avx512_bf16`), and three times slower where it has none.
 """
 
 import argparse
@@ -199,7 +200,8 @@ def lessons(program, arguments):
 
 
 def batches(some, tokens_at_most, with_marks=False):
-    """The lessons in rows of similar lengths: tokens, positions that count, their targets and weights."""
+    """The lessons in rows of similar lengths: tokens, positions that count, their targets and weights; with the marks of
+    tools, too, if these are to be learnt and not only the text."""
     some = sorted(some, key=lambda lesson: len(lesson["tokens"]))
     while some:
         longest = len(some[-1]["tokens"]) - 1
