@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
+use serde_json::{Map, Value};
 
 use maskwright::engine::{Engine, Event, FinishReason, Request};
 use maskwright::error::{Error, ErrorKind, Result};
@@ -79,6 +80,8 @@ struct Chat {
     engine: Engine,
     compiler: Compiler,
     constraint: Option<Constraint>,
+    /// Variables that tell the chat template of it.
+    template_variables: Map<String, Value>,
     messages: Vec<Message>,
     /// Messages at the start that are never dropped.
     fixed: usize,
@@ -122,11 +125,21 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     args.sampling.params(&defaults)?;
     let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
     let constraint = args.constraint.compile(&compiler)?;
+    let template_variables = args.constraint.template_variables(&engine);
     let messages: Vec<Message> =
         args.system.iter().map(|text| Message::new("system", text)).collect();
     let fixed = messages.len();
-    let mut chat =
-        Chat { engine, compiler, constraint, messages, fixed, answers: 0, defaults, args };
+    let mut chat = Chat {
+        engine,
+        compiler,
+        constraint,
+        template_variables,
+        messages,
+        fixed,
+        answers: 0,
+        defaults,
+        args,
+    };
     let mut lines = LineReader::open()?;
     if lines.is_terminal() {
         output::note(HELP);
@@ -143,25 +156,29 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
             ChatInput::Exit => return Ok(Outcome::Success),
             ChatInput::Help => output::note(HELP),
             ChatInput::Reset => chat.messages.truncate(chat.fixed),
-            ChatInput::Free => chat.constraint = None,
-            ChatInput::Constraint(options) => match chat.compile(options) {
-                Ok(constraint) => chat.constraint = constraint,
+            ChatInput::Free => (chat.constraint, chat.template_variables) = (None, Map::new()),
+            ChatInput::Constraint(options) => {
                 // A conversation goes on after a slip of the hand.
-                Err(error) => output::note(&format!("error: {error}")),
-            },
+                if let Err(error) = chat.constrain(options) {
+                    output::note(&format!("error: {error}"));
+                }
+            }
             ChatInput::Message(text) => chat.answer(text)?,
         }
     }
 }
 
 impl Chat {
-    fn compile(&self, options: &str) -> Result<Option<Constraint>> {
+    /// Sets the constraint of the answers from here on.
+    fn constrain(&mut self, options: &str) -> Result<()> {
         let turn = Turn::try_parse_from(shell_words(options)?).map_err(|error| {
             let text = error.to_string();
             let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
             Error::new(ErrorKind::Request, line).with_help("see `maskwright chat --help`")
         })?;
-        turn.constraint.compile(&self.compiler)
+        self.constraint = turn.constraint.compile(&self.compiler)?;
+        self.template_variables = turn.constraint.template_variables(&self.engine);
+        Ok(())
     }
 
     /// Answers a message, and remembers both.
@@ -174,6 +191,7 @@ impl Chat {
         self.answers += 1;
         let request = Request {
             constraint: self.constraint.clone(),
+            template_variables: self.template_variables.clone(),
             sampling,
             ..Request::chat(self.messages.clone())
         };
@@ -227,7 +245,8 @@ impl Chat {
         let room = room.max(model.context_length() / 2);
         loop {
             let names = self.args.generation.special_names();
-            let fits = match model.encode_chat(&self.messages, None, names) {
+            let (messages, variables) = (&self.messages, &self.template_variables);
+            let fits = match model.encode_chat_with(messages, None, variables, names) {
                 Ok(prompt) => prompt.len() <= room,
                 Err(error) if error.kind() == ErrorKind::Context => false,
                 Err(error) => return Err(error),

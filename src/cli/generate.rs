@@ -89,6 +89,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         sampling,
         trace: args.trace.is_some(),
         faithfulness: args.output == OutputFormat::Json,
+        template_variables: args.constraint.template_variables(&engine),
         ..Request::text(&prompt)
     };
     // Several texts are listed whole.

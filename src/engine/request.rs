@@ -50,7 +50,8 @@ pub struct Request {
     /// OpenAI's list of tool objects, for the chat template to describe to the model.
     pub tools: Option<Value>,
     /// More variables for the chat template, such as `enable_thinking`
-    /// ([`ChatTemplate::render_with`](crate::model::ChatTemplate::render_with)).
+    /// ([`ChatTemplate::render_with`](crate::model::ChatTemplate::render_with)) or the schema of the answer
+    /// ([`ChatTemplate::tell_schema`](crate::model::ChatTemplate::tell_schema)).
     pub template_variables: serde_json::Map<String, Value>,
     /// The constraint that the text satisfies, compiled for the engine's vocabulary; `None` for
     /// free text.

@@ -51,6 +51,9 @@ const TOOL_CALLS: &str = "tool_calls";
 /// The variable with the tools.
 const TOOLS: &str = "tools";
 
+/// The variable with a JSON Schema of the answer.
+const JSON_SCHEMA: &str = "json_schema";
+
 /// The variable with what the model is to answer from.
 const DOCUMENTS: &str = "documents";
 
@@ -205,6 +208,28 @@ impl ChatTemplate {
     /// The text of the template, in which tags of a family of models can be looked for.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Adds a JSON Schema of the answer to the variables for the template, as `json_schema`, where the template has that
+    /// name and the variables do not. That of the embedded model tells it; templates of most models do not.
+    ///
+    /// ```
+    /// use maskwright::model::{ChatTemplate, Message};
+    /// use serde_json::{Map, json};
+    ///
+    /// let text = "{{ messages[0].content }} Answer with {{ json_schema.required | join(' and ') }}.";
+    /// let template = ChatTemplate::new(text, &[])?;
+    /// let mut variables = Map::new();
+    /// template.tell_schema(&json!({"required": ["name", "age"]}), &mut variables);
+    /// let messages = [Message::new("user", "Who is Grace?")];
+    /// let prompt = template.render_with(&messages, true, None, &variables)?;
+    /// assert_eq!(prompt, "Who is Grace? Answer with name and age.");
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn tell_schema(&self, schema: &Json, variables: &mut Map<String, Json>) {
+        if self.text.contains(JSON_SCHEMA) {
+            variables.entry(JSON_SCHEMA).or_insert_with(|| schema.clone());
+        }
     }
 
     /// Whether one of the templates tells of tools; if not, they are told in the text of a message.

@@ -87,10 +87,13 @@ fn compile(
         tools,
         reasoning,
         constraint_key,
-        template_variables,
+        mut template_variables,
         generation,
         ..
     } = chat;
+    if let (Some(schema), Ok(template)) = (format.schema(), app.engine.model().chat_template()) {
+        template.tell_schema(&schema, &mut template_variables);
+    }
     let prompt = Prompt::Chat(messages);
     let mut request = Request {
         parse_special: app.parse_special,

@@ -270,6 +270,29 @@ fn the_best_texts_are_the_choices() {
     assert!(answer["choices"][0].get("faithfulness").is_none());
 }
 
+/// A template that asks for the schema of the answer is told it, unless the request says another.
+#[test]
+fn the_schema_reaches_the_chat_template() {
+    let template =
+        "{{ messages[0].content }}{{ (json_schema or {}).required | default([]) | join('+') }}>";
+    let address = serve_with("http-schemas", template);
+    let length = |format: Value, variables: Value| {
+        let messages = json!([{ "role": "user", "content": "x" }]);
+        let fields = json!({ "messages": messages, "response_format": format, "max_tokens": 64,
+            "chat_template_kwargs": variables });
+        let answer = chat(address, "http-schemas", fields);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.json()["usage"]["prompt_tokens"].as_u64().unwrap()
+    };
+    let schema = json!({ "type": "object", "required": ["a", "bc"], "additionalProperties": false,
+        "properties": { "a": { "enum": [1] }, "bc": { "enum": [2] } } });
+    let format = json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": schema } });
+    assert_eq!(length(json!({ "type": "text" }), json!({})), 2);
+    assert_eq!(length(format.clone(), json!({})), "xa+bc>".len() as u64);
+    let other = json!({ "json_schema": { "required": ["d"] } });
+    assert_eq!(length(format, other), "xd>".len() as u64);
+}
+
 /// Names of speakers are for the chat template, and so are the messages of all roles.
 #[test]
 fn names_reach_the_chat_template() {

@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 use maskwright::constraint::{Formula, GrammarLayout, GrammarOptions};
 use maskwright::ebnf::{self, Dialect};
+use maskwright::engine::Engine;
 use maskwright::error::{Error, ErrorKind, Result};
 use maskwright::grammar::Grammar;
 use maskwright::json_schema::{Options, PropertyOrder, Schema, Spelling, Whitespace};
@@ -481,6 +484,24 @@ impl ConstraintArgs {
         Some(PathBuf::from(given)).filter(|file| file.exists())
     }
 
+    /// Variables that tell the chat template of the constraint: its schema, if the template reads one
+    /// ([`ChatTemplate::tell_schema`](maskwright::model::ChatTemplate::tell_schema)). One from standard input or a
+    /// pipe cannot be read twice, and is not told.
+    pub(crate) fn template_variables(&self, engine: &Engine) -> Map<String, Value> {
+        let mut variables = Map::new();
+        let is_lasting = |given: &&str| is_inline(given) || Path::new(given).is_file();
+        let given = self.choice.schema.as_deref().filter(is_lasting);
+        let text = given.and_then(|given| read_schema(given).ok()).map(|(text, _)| text);
+        let parse = |text: String| {
+            serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(&text)).ok()
+        };
+        let schema = text.and_then(parse);
+        if let (Some(schema), Ok(template)) = (schema, engine.model().chat_template()) {
+            template.tell_schema(&schema, &mut variables);
+        }
+        variables
+    }
+
     /// Whether the constraint is read from standard input.
     pub(crate) fn reads_stdin(&self) -> bool {
         let ConstraintChoice { schema, grammar, quote, formula, structural_tag, .. } = &self.choice;
@@ -498,7 +519,7 @@ impl ConstraintArgs {
     }
 
     /// The schema as a value, where the constraint is one, for messages about it.
-    pub(crate) fn schema_value(&self) -> Option<serde_json::Value> {
+    pub(crate) fn schema_value(&self) -> Option<Value> {
         let (text, _) = read_schema(self.choice.schema.as_deref()?).ok()?;
         serde_json::from_str(&text).ok()
     }

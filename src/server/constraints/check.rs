@@ -40,7 +40,7 @@ pub(super) fn answer(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
     // There is one, or it was refused above.
     let Some(constraint) = format.compile(&compiler)? else { return Ok(Value::Null) };
     let schema = format.schema();
-    let mut check = TextCheck::new(&constraint).with_schema(schema.as_ref());
+    let mut check = TextCheck::new(&constraint).with_schema(schema.as_deref());
     if in_tokens {
         check = check.in_tokens(compiler.vocabulary().trie());
     }

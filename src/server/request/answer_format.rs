@@ -6,6 +6,7 @@ mod ecma_patterns;
 mod field_values;
 mod grammar_constraint;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -61,10 +62,10 @@ impl AnswerFormat {
     }
 
     /// The schema, where the constraint is one.
-    pub(crate) fn schema(&self) -> Option<Value> {
+    pub(crate) fn schema(&self) -> Option<Cow<'_, Value>> {
         match &self.constraint {
-            AnswerConstraint::Schema(schema) => Some(schema.clone()),
-            AnswerConstraint::JsonObject => Some(json!({ "type": "object" })),
+            AnswerConstraint::Schema(schema) => Some(Cow::Borrowed(schema)),
+            AnswerConstraint::JsonObject => Some(Cow::Owned(json!({ "type": "object" }))),
             _ => None,
         }
     }
