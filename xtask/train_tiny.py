@@ -44,8 +44,6 @@ LAST_RATE = 0.02
 WEIGHT_DECAY = 0.05
 CHECKPOINT_EVERY = 250
 HELD_OUT_LESSONS = 128
-# Weight of predicting, of a tool, whether it is called.
-MARK_WEIGHT = 2.0
 COURSES = ["unnamed", "named", "missing", "tools", "new-tools", "sentences", "calls"]
 # The shares of a new word's first embedding, of the spread of the others: what is its own, and what its vector says.
 OWN_SHARE = 0.5
@@ -200,8 +198,8 @@ def lessons(program, arguments):
 
 
 def batches(some, tokens_at_most, with_marks=False):
-    """The lessons in rows of similar lengths: tokens, positions that count, their targets and weights; with the marks of
-    tools, too, if these are to be learnt and not only the text."""
+    """The lessons in rows of similar lengths: tokens, positions that count, their targets and weights; with the
+    marks, too, if these are to be learnt and not only the text."""
     some = sorted(some, key=lambda lesson: len(lesson["tokens"]))
     while some:
         longest = len(some[-1]["tokens"]) - 1
@@ -221,7 +219,7 @@ def batches(some, tokens_at_most, with_marks=False):
             for mark in lesson["marks"] if with_marks else []:
                 at.append(row * length + mark["place"] - 1)
                 targets.append(mark["token"])
-                weights.append(MARK_WEIGHT)
+                weights.append(mark["weight"])
         yield taken, tokens, torch.tensor(at), torch.tensor(targets), torch.tensor(weights)
 
 
@@ -415,7 +413,7 @@ def main():
         some = list(itertools.islice(text, options.lessons))
         if len(some) < options.lessons:
             raise SystemExit(f"{options.program} ended: its error stands above")
-        total = sum(sum(lesson["weights"]) + MARK_WEIGHT * len(lesson["marks"]) for lesson in some)
+        total = sum(sum(lesson["weights"]) + sum(mark["weight"] for mark in lesson["marks"]) for lesson in some)
         tokens = sum(len(lesson["tokens"]) for lesson in some)
         loss_sum = 0.0
         for _, rows, at, targets, weights in batches(some, options.tokens, with_marks=True):

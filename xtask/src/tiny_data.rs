@@ -45,6 +45,8 @@ pub struct Example {
     pub usual: Vec<(String, &'static str)>,
     /// The tools that the model is told of, as OpenAI's API writes them.
     pub tools: Vec<Value>,
+    /// A JSON Schema of the answer, which the model can be told of.
+    pub schema: Value,
 }
 
 /// A prompt and its answer before the answer is written out.
@@ -54,6 +56,8 @@ struct Draft {
     named: bool,
     usual: Vec<(String, &'static str)>,
     tools: Vec<Value>,
+    /// The schemas of fields whose values do not say all: enumerations, and types of what is null.
+    fields: Map<String, Value>,
 }
 
 /// The kind of example to draw.
@@ -93,12 +97,12 @@ fn draw(words: &mut Words<'_>, course: Course) -> Example {
     let draft = match course {
         Course::Full => match words.rng.random_range(0..100) {
             0 => unnamed(recall::repeat(words)),
-            1 | 2 => unnamed(recall::pairs(words, 5)),
-            3..=5 => tools::request(words),
-            6..=13 => new_tools::request(words),
-            14..=48 => templates::request(words),
-            49..=51 => unnamed(notes::note(words)),
-            52..=78 => templated(words),
+            1 => unnamed(recall::pairs(words, 5)),
+            2 | 3 => tools::request(words),
+            4..=11 => new_tools::request(words),
+            12..=45 => templates::request(words),
+            46 | 47 => unnamed(notes::note(words)),
+            48..=78 => templated(words),
             79 => unnamed(several(words)),
             80 => unnamed(introduction(words)),
             _ => {
@@ -125,9 +129,10 @@ fn draw(words: &mut Words<'_>, course: Course) -> Example {
 }
 
 fn written(draft: Draft, style: Style) -> Example {
-    let Draft { prompt, answer, named, usual, tools } = draft;
+    let Draft { prompt, answer, named, usual, tools, fields } = draft;
     let pieces = pieces(&answer, style);
-    Example { prompt, answer, pieces, named, usual, tools }
+    let schema = schema_of(&answer, &fields);
+    Example { prompt, answer, pieces, named, usual, tools, schema }
 }
 
 impl Example {
@@ -138,7 +143,8 @@ impl Example {
 }
 
 fn unnamed((prompt, answer): (String, Value)) -> Draft {
-    Draft { prompt, answer, named: false, usual: Vec::new(), tools: Vec::new() }
+    let (usual, tools, fields) = (Vec::new(), Vec::new(), Map::new());
+    Draft { prompt, answer, named: false, usual, tools, fields }
 }
 
 /// A name, an age, a city and an address in one sentence.
@@ -167,6 +173,7 @@ fn add_missing(
     topic: &Topic,
     told: &[Fact],
     fields: &mut Map<String, Value>,
+    schemas: &mut Map<String, Value>,
 ) {
     let absent = topic.facts.choose(words.rng).expect("a topic has facts").0;
     // A told fact of the same key or kind would be a fair answer.
@@ -177,6 +184,7 @@ fn add_missing(
     if !is_told && !fields.contains_key(absent.keys[0]) {
         let at = words.rng.random_range(0..=fields.len());
         fields.shift_insert(at, absent.keys[0].to_owned(), Value::Null);
+        schemas.insert(absent.keys[0].to_owned(), absent.kind.schema());
     }
 }
 
@@ -197,12 +205,15 @@ fn record(words: &mut Words<'_>, named: bool, missing: Missing) -> Draft {
         let keep = words.rng.random_range(1..=asked.len());
         asked.truncate(keep);
     }
-    let mut fields = Map::new();
+    let (mut fields, mut schemas) = (Map::new(), Map::new());
     let mut usual = Vec::new();
     for fact in &asked {
         let key = key_for(words, fact, &told);
         if !fields.contains_key(&key) {
             let value = asked_value(words, fact);
+            if let Kind::Choice(_) = fact.concept.kind {
+                schemas.insert(key.clone(), fact.concept.kind.schema());
+            }
             usual.push((key.clone(), fact.concept.keys[0]));
             fields.insert(key, value);
         }
@@ -216,41 +227,27 @@ fn record(words: &mut Words<'_>, named: bool, missing: Missing) -> Draft {
         Missing::Seldom => 0,
     };
     for _ in 0..absent {
-        add_missing(words, topic, &told, &mut fields);
+        add_missing(words, topic, &told, &mut fields, &mut schemas);
     }
     if named {
         let prompt = ask_for(words, &text, &fields);
         let answer = Value::Object(fields);
-        return Draft { prompt, answer, named, usual, tools: Vec::new() };
+        return Draft { prompt, answer, named, usual, tools: Vec::new(), fields: schemas };
     }
     let answer = nested(words, topic, fields);
-    Draft { prompt: text, answer, named, usual, tools: Vec::new() }
+    Draft { prompt: text, answer, named, usual, tools: Vec::new(), fields: schemas }
 }
 
 /// A sentence of [`templates`]; at times it is asked for a fact that it does not tell.
 fn templated(words: &mut Words<'_>) -> Draft {
-    let (mut text, mut fields) = templates::sentence(words);
+    let (mut text, fields, schemas) = templates::sentence(words);
     if one_in(words.rng, 8) {
         text = format!("{text} {}", prose::beside_the_point(words));
     }
-    if one_in(words.rng, 8) {
-        let topic = topic(words);
-        let absent = topic.facts.choose(words.rng).expect("a topic has facts").0;
-        // A key that could ask for what is told would be a fair answer.
-        let is_rare =
-            matches!(absent.kind, Kind::Email | Kind::Phone | Kind::Int(..) | Kind::Decimal(_));
-        let is_told = match absent.kind {
-            Kind::Email => text.contains('@'),
-            _ => text.contains(|c: char| c.is_ascii_digit()),
-        };
-        if is_rare && !is_told && !fields.contains_key(absent.keys[0]) {
-            let at = words.rng.random_range(0..=fields.len());
-            fields.shift_insert(at, absent.keys[0].to_owned(), Value::Null);
-        }
-    }
     let named = one_in(words.rng, 4);
     let prompt = if named { ask_for(words, &text, &fields) } else { text };
-    Draft { prompt, answer: Value::Object(fields), named, usual: Vec::new(), tools: Vec::new() }
+    let (usual, tools, answer) = (Vec::new(), Vec::new(), Value::Object(fields));
+    Draft { prompt, answer, named, usual, tools, fields: schemas }
 }
 
 /// A key that, among the facts told, asks for this one only.
@@ -389,31 +386,119 @@ fn tool_object(name: &str, description: &str, properties: Map<String, Value>) ->
     })
 }
 
-/// The tools as lessons tell them in a system turn, a line each: "name(key, key): description = name". Each is its line
-/// and whether it is called.
-pub fn tool_lines(example: &Example) -> Vec<(String, bool)> {
-    let mut called = Vec::new();
-    names(&example.answer, &mut called);
-    let line = |tool: &Value| {
-        let function = &tool["function"];
-        let keys: Vec<&str> = function["parameters"]["properties"]
-            .as_object()
-            .map(|properties| properties.keys().map(String::as_str).collect())
-            .unwrap_or_default();
-        let name = function["name"].as_str().unwrap_or_default();
-        let told = match function["description"].as_str() {
-            None | Some("") => String::new(),
-            Some(description) => format!(": {description}"),
-        };
-        (format!("{name}({}){told} = {name}", keys.join(", ")), called.contains(&name))
-    };
-    example.tools.iter().map(line).collect()
+/// A schema of such answers, which says of the keys in `fields` what it says there.
+fn schema_of(answer: &Value, fields: &Map<String, Value>) -> Value {
+    match answer {
+        Value::Object(members) => {
+            let properties: Map<String, Value> = members
+                .iter()
+                .map(|(key, value)| match fields.get(key) {
+                    Some(schema) => (key.clone(), schema.clone()),
+                    None => (key.clone(), schema_of(value, fields)),
+                })
+                .collect();
+            json!({ "type": "object", "properties": properties })
+        }
+        Value::Array(items) => {
+            let items = items.first().map_or(json!({}), |item| schema_of(item, fields));
+            json!({ "type": "array", "items": items })
+        }
+        value => json!({ "type": json_type(value) }),
+    }
 }
 
-/// The names of what is called.
-fn names<'a>(answer: &'a Value, found: &mut Vec<&'a str>) {
+/// A line in which the chat template tells a tool, or the schema of the answer.
+pub struct ToldLine {
+    pub parts: Vec<ToldPart>,
+    /// Of a tool, whether it is called.
+    pub is_called: Option<bool>,
+}
+
+/// A stretch of a line.
+pub struct ToldPart {
+    pub text: String,
+    /// If it ends with what tells a field of the answer: the field's value, null if the answer has none.
+    pub value: Option<Value>,
+}
+
+/// The lines of the tools: "name(key type, key choice/choice): description = name".
+pub fn tool_lines(tools: &[Value], answer: &Value) -> Vec<ToldLine> {
+    let line = |tool: &Value| {
+        let function = &tool["function"];
+        let name = function["name"].as_str().unwrap_or_default();
+        let arguments = arguments_of(answer, name);
+        let mut writer = ToldWriter { parts: vec![], text: name.to_owned() };
+        writer.shape(&function["parameters"], arguments);
+        writer.text += &match function["description"].as_str() {
+            None | Some("") => format!(" = {name}"),
+            Some(description) => format!(": {description} = {name}"),
+        };
+        writer.end(None);
+        ToldLine { parts: writer.parts, is_called: Some(arguments.is_some()) }
+    };
+    tools.iter().map(line).collect()
+}
+
+/// The line of an answer's schema: "answer(key type, key choice/choice, key(key, key))"; none where it has no fields.
+pub fn schema_line(schema: &Value, answer: &Value) -> Option<ToldLine> {
+    if schema["properties"].is_null() && schema["items"]["properties"].is_null() {
+        return None;
+    }
+    let mut writer = ToldWriter { parts: vec![], text: "answer".to_owned() };
+    writer.shape(schema, Some(answer));
+    writer.end(None);
+    Some(ToldLine { parts: writer.parts, is_called: None })
+}
+
+struct ToldWriter {
+    parts: Vec<ToldPart>,
+    /// The text after them.
+    text: String,
+}
+
+impl ToldWriter {
+    fn end(&mut self, value: Option<Value>) {
+        self.parts.push(ToldPart { text: std::mem::take(&mut self.text), value });
+    }
+
+    /// Tells a schema behind the key of such a value.
+    fn shape(&mut self, schema: &Value, value: Option<&Value>) {
+        if let Some(choices) = schema["enum"].as_array() {
+            let choices: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
+            self.text += &format!(" {}", choices.join("/"));
+            return;
+        }
+        match schema["type"].as_str() {
+            None | Some("object" | "string" | "null") => {}
+            Some(other) => self.text += &format!(" {other}"),
+        }
+        let (schema, value) = match value {
+            Some(Value::Array(items)) => (&schema["items"], items.first()),
+            _ if !schema["items"].is_null() => (&schema["items"], None),
+            value => (schema, value),
+        };
+        let Some(properties) = schema["properties"].as_object() else { return };
+        self.text.push('(');
+        for (at, (key, field)) in properties.iter().enumerate() {
+            self.text += if at > 0 { ", " } else { "" };
+            self.text += key;
+            let inner = value.map(|value| &value[key.as_str()]);
+            self.shape(field, inner);
+            if let Some(inner) = inner
+                && field["properties"].is_null()
+                && field["items"]["properties"].is_null()
+            {
+                self.end(Some(inner.clone()));
+            }
+        }
+        self.text.push(')');
+    }
+}
+
+/// The arguments of the first call of the tool.
+fn arguments_of<'a>(answer: &'a Value, name: &str) -> Option<&'a Value> {
     match answer {
-        Value::Array(calls) => calls.iter().for_each(|call| names(call, found)),
-        call => found.extend(call["name"].as_str()),
+        Value::Array(calls) => calls.iter().find_map(|call| arguments_of(call, name)),
+        call => (call["name"].as_str() == Some(name)).then(|| &call["arguments"]),
     }
 }

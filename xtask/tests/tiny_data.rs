@@ -103,20 +103,27 @@ fn nearly_all_strings_are_copied_from_the_prompt() {
 
 #[cfg(feature = "model")]
 #[test]
-fn the_chat_template_tells_tools_as_training_does() {
+fn the_chat_template_tells_tools_and_schemas_as_training_does() {
     use maskwright::model::{Message, Model, ModelOptions};
-    use xtask::tiny_data::tool_lines;
+    use xtask::tiny_data::{ToldLine, schema_line, tool_lines};
+    let text = |line: ToldLine| -> String {
+        line.parts.into_iter().map(|part| part.text).chain(["\n".to_owned()]).collect()
+    };
     let model = Model::load(&ModelOptions::default()).expect("the embedded model loads");
     let template = model.chat_template().expect("it has a chat template");
-    for at in 0..50 {
-        let example = example(5, at, Split::Train, Course::NewTools);
-        let lines = tool_lines(&example).into_iter().map(|(line, _)| line + "\n");
-        let tools_told: String = lines.collect();
-        let Example { prompt, tools, .. } = example;
-        let tools = Value::Array(tools);
+    for example in examples(Split::Train, 50) {
+        let Example { prompt, tools, answer, schema, .. } = &example;
+        let mut told: String = tool_lines(tools, answer).into_iter().map(text).collect();
+        if tools.is_empty() {
+            told.extend(schema_line(schema, answer).map(text));
+        }
+        let told = if told.is_empty() { told } else { format!("<|system|>{told}") };
+        let tools = (!tools.is_empty()).then(|| Value::Array(tools.clone()));
         let message = Message::new("user", prompt.as_str());
-        let rendered = template.render(&[message], true, Some(&tools)).expect("it renders");
-        let trained = format!("<|bos|><|user|>{prompt}<|system|>{tools_told}<|assistant|>");
-        assert_eq!(rendered, trained);
+        let variables = [("json_schema".to_owned(), schema.clone())].into_iter().collect();
+        let rendered = template
+            .render_with(&[message], true, tools.as_ref(), &variables)
+            .expect("the template renders");
+        assert_eq!(rendered, format!("<|bos|><|user|>{prompt}{told}<|assistant|>"));
     }
 }

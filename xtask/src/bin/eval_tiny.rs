@@ -16,10 +16,11 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use maskwright::model::{ModelOptions, ModelSource};
-use maskwright::{Compiler, Constraint, Engine, Request, Result, SamplingParams};
+use maskwright::{Compiler, Constraint, Engine, Error, ErrorKind, Request, Result, SamplingParams};
 use serde_json::{Map, Value, json};
 use xtask::tiny_data::words::Split;
 use xtask::tiny_data::{Course, Example, example};
@@ -36,6 +37,15 @@ struct Options {
     /// Print each answer that is not right.
     #[arg(long)]
     wrong: bool,
+    /// Sentences to measure instead, in a file like `xtask/data/tiny_sentences.json`.
+    #[arg(long)]
+    sentences: Option<PathBuf>,
+    /// Tools and requests to measure instead, in a file like `xtask/data/tiny_tools.json`.
+    #[arg(long)]
+    tools: Option<PathBuf>,
+    /// Do not tell the model the schema.
+    #[arg(long)]
+    untold: bool,
 }
 
 /// The seed of the prompts: another than training's and than that of its measurements.
@@ -50,6 +60,15 @@ fn main() -> Result<()> {
     let engine =
         Engine::load(&ModelOptions { source: options.model.clone(), ..Default::default() })?;
     let compiler = Compiler::new(engine.vocabulary().clone());
+    if let Some(path) = &options.sentences {
+        measure_sentences(&options, &engine, &compiler, &file(path)?)?;
+    }
+    if let Some(path) = &options.tools {
+        measure_tools(&options, &engine, &compiler, &file(path)?)?;
+    }
+    if options.sentences.is_some() || options.tools.is_some() {
+        return Ok(());
+    }
     for (title, course) in [
         ("The sentence of the documentation, about others", Course::Introduction),
         ("Records, fields named in the prompt", Course::Records { named: true }),
@@ -62,42 +81,82 @@ fn main() -> Result<()> {
         for index in 0..options.examples {
             let example = example(SEED, index, Split::HeldOut, course);
             let null = if course == Course::Missing { Null::Anywhere } else { Null::AsAnswered };
-            measure(&options, &engine, &compiler, &example, null, &mut table)?;
+            let answer = measure(&options, &engine, &compiler, &example, null)?;
+            table.add(&example, &answer, Way::Constrained);
             if example.named {
-                table.add(&example, &decode(&engine, &example, None)?, Way::Free);
+                table.add(&example, &decode(&engine, &example, None, None)?, Way::Free);
             }
         }
         println!("\n{title}\n\n{}", table.markdown());
     }
+    let sentences = list(include_str!("../../data/tiny_sentences.json"))?;
+    measure_sentences(&options, &engine, &compiler, &sentences)?;
+    let tools = list(include_str!("../../data/tiny_tools.json"))?;
+    measure_tools(&options, &engine, &compiler, &tools)
+}
+
+fn file(path: &Path) -> Result<Vec<Value>> {
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|error| {
+        Error::new(ErrorKind::Request, format!("cannot read {}: {error}", path.display()))
+    })?;
+    list(&text)
+}
+
+fn list(text: &str) -> Result<Vec<Value>> {
+    let list = serde_json::from_str(text);
+    list.map_err(|error| Error::new(ErrorKind::Request, error.to_string()))
+}
+
+/// Prints a table of sentences by kind.
+fn measure_sentences(
+    options: &Options,
+    engine: &Engine,
+    compiler: &Compiler,
+    sentences: &[Value],
+) -> Result<()> {
     let mut kinds: BTreeMap<String, Table> = BTreeMap::new();
-    for (kind, example) in sentences()? {
+    for sentence in sentences {
+        let text = |key: &str| sentence[key].as_str().unwrap_or_default().to_owned();
+        let (kind, example) =
+            (text("kind"), by_hand(text("text"), sentence["answer"].clone(), Vec::new()));
         let null = if kind == "missing" { Null::Anywhere } else { Null::AsAnswered };
+        let answer = measure(options, engine, compiler, &example, null)?;
         for kind in [kind, "all kinds".to_owned()] {
-            let table = kinds.entry(kind).or_default();
-            measure(&options, &engine, &compiler, &example, null, table)?;
+            kinds.entry(kind).or_default().add(&example, &answer, Way::Constrained);
         }
     }
     println!("\nSentences written by hand\n\n| kind | fields | answers |\n|---|---:|---:|");
     for (kind, table) in &kinds {
         println!("| {kind} | {} | {} |", of(table.fields_in_all()), of(table.answers[0]));
     }
+    Ok(())
+}
+
+/// Prints a table of the arguments of requests for tools, each told between two others.
+fn measure_tools(
+    options: &Options,
+    engine: &Engine,
+    compiler: &Compiler,
+    tools: &[Value],
+) -> Result<()> {
     let mut table = Table::default();
-    for example in tool_requests()? {
-        measure(&options, &engine, &compiler, &example, Null::AsAnswered, &mut table)?;
+    for example in tool_requests(tools) {
+        let answer = measure(options, engine, compiler, &example, Null::AsAnswered)?;
+        table.add(&example, &answer, Way::Constrained);
     }
     println!("\nCalls of tools written by hand, one of three\n\n{}", table.markdown());
     Ok(())
 }
 
-/// Decodes under the answer's schema and counts what is right.
+/// The answer, decoded under the schema of the right one.
 fn measure(
     options: &Options,
     engine: &Engine,
     compiler: &Compiler,
     example: &Example,
     null: Null,
-    table: &mut Table,
-) -> Result<()> {
+) -> Result<String> {
     let schema = match (example.tools.is_empty(), &example.answer) {
         (true, answer) => schema(answer, null),
         (false, Value::Array(_)) => {
@@ -106,12 +165,13 @@ fn measure(
         (false, Value::Object(fields)) if is_call(fields) => call_of(&example.tools),
         (false, answer) => schema(answer, null),
     };
-    let constrained = decode(engine, example, Some(compiler.json_schema(&schema)?))?;
-    table.add(example, &constrained, Way::Constrained);
+    let constraint = compiler.json_schema(&schema)?;
+    let told = (!options.untold).then_some(schema);
+    let constrained = decode(engine, example, Some(constraint), told)?;
     if options.wrong && read(&constrained).as_ref() != Some(&example.answer) {
         println!("{}\n  want {}\n  have {constrained}\n", example.prompt, example.answer);
     }
-    Ok(())
+    Ok(constrained)
 }
 
 /// A call of one of the tools.
@@ -133,23 +193,8 @@ fn call_of(tools: &[Value]) -> Value {
     json!({ "anyOf": calls })
 }
 
-/// The sentences of `xtask/data/tiny_sentences.json`, each with its kind.
-fn sentences() -> Result<Vec<(String, Example)>> {
-    let list: Vec<Value> = serde_json::from_str(include_str!("../../data/tiny_sentences.json"))
-        .expect("the file of sentences is JSON");
-    Ok(list
-        .into_iter()
-        .map(|sentence| {
-            let text = |key: &str| sentence[key].as_str().unwrap_or_default().to_owned();
-            (text("kind"), by_hand(text("text"), sentence["answer"].clone(), Vec::new()))
-        })
-        .collect())
-}
-
-/// The requests of `xtask/data/tiny_tools.json`, each with its tool between two others.
-fn tool_requests() -> Result<Vec<Example>> {
-    let list: Vec<Value> = serde_json::from_str(include_str!("../../data/tiny_tools.json"))
-        .expect("the file of tools is JSON");
+/// The requests for tools, each with its tool between two others.
+fn tool_requests(list: &[Value]) -> Vec<Example> {
     let mut examples = Vec::new();
     for (at, entry) in list.iter().enumerate() {
         let tools: Vec<Value> = [list.len() - 1, 0, 1]
@@ -163,11 +208,19 @@ fn tool_requests() -> Result<Vec<Example>> {
             examples.push(by_hand(text, answer, tools.clone()));
         }
     }
-    Ok(examples)
+    examples
 }
 
 fn by_hand(prompt: String, answer: Value, tools: Vec<Value>) -> Example {
-    Example { prompt, answer, pieces: Vec::new(), named: false, usual: Vec::new(), tools }
+    Example {
+        prompt,
+        answer,
+        pieces: Vec::new(),
+        named: false,
+        usual: Vec::new(),
+        tools,
+        schema: Value::Null,
+    }
 }
 
 /// The fields that a schema allows to be null.
@@ -180,9 +233,18 @@ enum Null {
 }
 
 /// The likeliest answer to the prompt: of all, or of those that the schema allows.
-fn decode(engine: &Engine, example: &Example, constraint: Option<Constraint>) -> Result<String> {
+fn decode(
+    engine: &Engine,
+    example: &Example,
+    constraint: Option<Constraint>,
+    told: Option<Value>,
+) -> Result<String> {
     let request = Request {
         constraint,
+        template_variables: told
+            .map(|schema| ("json_schema".to_owned(), schema))
+            .into_iter()
+            .collect(),
         tools: (!example.tools.is_empty()).then(|| Value::Array(example.tools.clone())),
         sampling: SamplingParams::greedy(),
         max_tokens: LONGEST,
@@ -271,7 +333,8 @@ impl Table {
             let usual = example.usual.iter().find(|(name, _)| name == key);
             let row = self.fields.entry(usual.map_or(key, |(_, usual)| usual).to_owned());
             let cell = &mut row.or_default()[way as usize];
-            let right = have.as_ref().and_then(|have| have.pointer(&pointer)) == Some(value);
+            let have = have.as_ref().and_then(|have| have.pointer(&pointer));
+            let right = have.is_some_and(|have| is_same(have, value));
             *cell = (cell.0 + usize::from(right), cell.1 + 1);
         }
         let right = have.as_ref() == Some(&example.answer);
@@ -302,6 +365,14 @@ impl Table {
         lines.push(row("**all fields**", &all));
         lines.push(row("**whole answers**", &self.answers));
         lines.join("\n")
+    }
+}
+
+/// Whether two values are equal: numbers are, however they are written.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one.as_f64(), other.as_f64()) {
+        (Some(one), Some(other)) => (one - other).abs() < f64::EPSILON,
+        _ => one == other,
     }
 }
 

@@ -3,7 +3,7 @@
 use rand::RngExt;
 use serde_json::{Value, json};
 
-use super::words::{TOOL_NOUNS, Words, capitalised, one_in, pick};
+use super::words::{BRANDS, PHRASES, PLACES, THINGS, TOOL_NOUNS, Words, capitalised, one_in, pick};
 
 /// One kind of fact about a subject. `{}` in a wording stands for the value.
 pub struct Concept {
@@ -221,6 +221,9 @@ const SUBJECTS: &[&str] = &[
 const ZIP_FORMS: &[&str] = &[
     "5", "5", "5", "4", "6", "5-4", "A9 9AA", "AA9 9AA", "AA99 9AA", "A9A 9A9", "99-999", "9999 AA",
 ];
+/// Of a hundred things, names of companies, phrases and streets, how many are lines of a list. The others are put together,
+/// mostly of made-up words.
+const LISTED_PERCENT: u32 = 65;
 const COMPANY_ENDS: &[&str] = &[
     "Ltd",
     "Inc",
@@ -403,7 +406,49 @@ fn camel_case(key: &str) -> String {
     words.next().unwrap_or_default().to_owned() + &words.map(capitalised).collect::<String>()
 }
 
+/// Most values that a schema lists one by one.
+const MAX_ENUM_VALUES: usize = 8;
+
+/// A JSON Schema of some values of one type, each with what the text says for it. Strings are an enumeration, unless they
+/// are names that the text says as they are, or many.
+pub fn choice_schema<'a>(choices: impl Iterator<Item = (&'a str, Value)>) -> Value {
+    let (mut distinct, mut are_names): (Vec<Value>, bool) = (Vec::new(), true);
+    for (said, value) in choices {
+        are_names &= value == said;
+        if !distinct.contains(&value) {
+            distinct.push(value);
+        }
+    }
+    are_names &= distinct
+        .iter()
+        .any(|value| value.as_str().is_some_and(|text| text.contains(|c: char| c.is_uppercase())));
+    match distinct.first() {
+        Some(Value::String(_)) if are_names || distinct.len() > MAX_ENUM_VALUES => {
+            json!({ "type": "string" })
+        }
+        Some(Value::String(_)) => json!({ "type": "string", "enum": distinct }),
+        first => json!({ "type": first.map_or("string", super::json_type) }),
+    }
+}
+
 impl Kind {
+    /// A JSON Schema of its values.
+    pub fn schema(self) -> Value {
+        let name = match self {
+            Self::Int(..) | Self::Count => "integer",
+            Self::Decimal(_) => "number",
+            Self::Flag => "boolean",
+            Self::Names | Self::Things | Self::Topics => {
+                return json!({ "type": "array", "items": { "type": "string" } });
+            }
+            Self::Choice(of) => {
+                return choice_schema(of.iter().map(|(said, value)| (*said, json!(value))));
+            }
+            _ => "string",
+        };
+        json!({ "type": name })
+    }
+
     /// A value: what the text says, and what JSON has.
     pub fn draw(self, words: &mut Words<'_>, name: Option<&str>) -> (String, Value) {
         let text = match self {
@@ -423,13 +468,14 @@ impl Kind {
                 if (1000..1_000_000).contains(&number) && high > 10_000 && one_in(words.rng, 3) {
                     return (format!("{},{}", &text[..at], &text[at..]), json!(number));
                 }
-                if (1..100).contains(&number) && one_in(words.rng, 25) {
+                if (0..100).contains(&number) && one_in(words.rng, 12) {
                     return (in_words(number as usize), json!(number));
                 }
                 return (text, json!(number));
             }
             Self::Count => return count(words),
             Self::Decimal(high) => return decimal(words, high),
+            Self::Brand if words.rng.random_range(0..100) < LISTED_PERCENT => words.line(&BRANDS),
             Self::Brand => match words.rng.random_range(0..10) {
                 0 | 1 => format!("{} {}", words.capital(), words.capital()),
                 2 => format!("{} & {}", words.capital(), words.capital()),
@@ -495,6 +541,14 @@ fn street(words: &mut Words<'_>) -> String {
         1 => format!("{number}-{}", words.rng.random_range(300..400)),
         _ => number,
     };
+    if words.rng.random_range(0..100) < LISTED_PERCENT {
+        let place = words.line(&PLACES);
+        return match words.rng.random_range(0..5) {
+            0 => place,
+            1 => format!("{place} {number}"),
+            _ => format!("{number} {place}"),
+        };
+    }
     let kind = pick(words.rng, STREET_KINDS);
     match words.rng.random_range(0..10) {
         0 => format!(
@@ -566,8 +620,14 @@ fn date(words: &mut Words<'_>) -> (String, Value) {
         0 | 1 => format!("{day} {name} {year}"),
         2 | 3 => format!("{name} {day}, {year}"),
         4 => format!("{day} {short} {year}"),
+        5 if one_in(words.rng, 2) => format!("the {day}{} of {name} {year}", ordinal(day)),
         5 => format!("{day}{} of {name} {year}", ordinal(day)),
+        6 if one_in(words.rng, 2) => format!("{name} {day}{} {year}", ordinal(day)),
         6 => format!("{name} {day}{}, {year}", ordinal(day)),
+        7 if one_in(words.rng, 2) => {
+            let weekday = pick(words.rng, &["Monday", "Tuesday", "Thursday", "Friday", "Saturday"]);
+            format!("{weekday}{} {day} {name} {year}", pick(words.rng, &["", ",", " the"]))
+        }
         7 => format!("{short} {day}, {year}"),
         8 => return copied(format!("{name} {day}")),
         9 => return copied(format!("{day} {name}")),
@@ -624,6 +684,7 @@ fn count(words: &mut Words<'_>) -> (String, Value) {
 fn in_words(number: usize) -> String {
     let tens = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
     match (number / 10, number % 10) {
+        (0, 0) => "zero".to_owned(),
         _ if number <= NUMBERS.len() => NUMBERS[number - 1].to_owned(),
         (ten, 0) => tens[ten - 2].to_owned(),
         (ten, one) => format!("{}-{}", tens[ten - 2], NUMBERS[one - 1]),
@@ -651,6 +712,14 @@ fn decimal(words: &mut Words<'_>, high: i64) -> (String, Value) {
 
 /// A thing of one to four words. Most are made up, so that only the words around it say where it ends.
 fn thing(words: &mut Words<'_>) -> String {
+    if words.rng.random_range(0..100) < LISTED_PERCENT {
+        let thing = words.line(&THINGS);
+        return match words.rng.random_range(0..12) {
+            0 => format!("{} {thing}", pick(words.rng, ADJECTIVES)),
+            1 => capitalised(&thing),
+            _ => thing,
+        };
+    }
     let noun = noun(words);
     let noun = if one_in(words.rng, 4) { plural(noun) } else { noun };
     match words.rng.random_range(0..12) {
@@ -687,6 +756,10 @@ fn topic(words: &mut Words<'_>) -> String {
 }
 
 fn phrase(words: &mut Words<'_>) -> String {
+    if words.rng.random_range(0..100) < LISTED_PERCENT {
+        let phrase = words.line(&PHRASES);
+        return words.recased(phrase);
+    }
     let length = words.rng.random_range(1..=6);
     let mut phrase = Vec::new();
     for at in 0..length {

@@ -312,6 +312,8 @@ static VERBS: LazyLock<Vec<(&str, Vec<&str>)>> = LazyLock::new(|| {
 struct Parameter {
     key: String,
     value: Value,
+    /// The JSON Schema of its values.
+    schema: Value,
     /// Its mention in a request.
     said: String,
     /// Its value in a request; empty for what is true or false.
@@ -354,6 +356,7 @@ pub fn request(words: &mut Words<'_>) -> Draft {
         named: false,
         usual: Vec::new(),
         tools: tools.iter().map(told).collect(),
+        fields: Map::new(),
     }
 }
 
@@ -404,7 +407,8 @@ fn parameter(words: &mut Words<'_>) -> Parameter {
         let value = one_in(words.rng, 2);
         let said = if value { yes } else { no };
         let (key, said, text) = (key.to_owned(), said.to_owned(), String::new());
-        return Parameter { key, value: json!(value), said, text };
+        let (value, schema) = (json!(value), Kind::Flag.schema());
+        return Parameter { key, value, schema, said, text };
     }
     if one_in(words.rng, 4) {
         let key = if one_in(words.rng, 5) {
@@ -422,18 +426,19 @@ fn parameter(words: &mut Words<'_>) -> Parameter {
             Kind::Name,
             Kind::Phrase,
         ];
-        let (text, value) = kinds[words.rng.random_range(0..kinds.len())].draw(words, None);
+        let kind = kinds[words.rng.random_range(0..kinds.len())];
+        let (text, value) = kind.draw(words, None);
         let said = pick(words.rng, MADE_UP_FORMS)
             .replace("{key}", &key.replace('_', " "))
             .replace("{}", &text);
-        return Parameter { key, value, said, text };
+        return Parameter { key, value, schema: kind.schema(), said, text };
     }
     let usual = USUAL.choose(words.rng).expect("there are usual parameters");
     let (text, value) = usual.kind.draw(words, None);
     let key = pick(words.rng, usual.keys).to_owned();
     let said =
         pick(words.rng, usual.forms).replace("{key}", &key.replace('_', " ")).replace("{}", &text);
-    Parameter { key, value, said, text }
+    Parameter { key, value, schema: usual.kind.schema(), said, text }
 }
 
 /// A request for the tool, and the call. A parameter that the request does not mention is not in it.
@@ -495,16 +500,7 @@ fn told(tool: &NewTool) -> Value {
     let properties: Map<String, Value> = tool
         .parameters
         .iter()
-        .map(|parameter| {
-            let schema = match &parameter.value {
-                Value::Bool(_) => json!({ "type": "boolean" }),
-                Value::Array(_) => json!({ "type": "array", "items": { "type": "string" } }),
-                Value::Number(number) if number.is_i64() => json!({ "type": "integer" }),
-                Value::Number(_) => json!({ "type": "number" }),
-                _ => json!({ "type": "string" }),
-            };
-            (parameter.key.clone(), schema)
-        })
+        .map(|parameter| (parameter.key.clone(), parameter.schema.clone()))
         .collect();
     super::tool_object(&tool.name, &tool.description, properties)
 }

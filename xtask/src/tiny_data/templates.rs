@@ -11,7 +11,7 @@ use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
 use serde_json::{Map, Value, json};
 
-use super::concept::{Kind, spelling};
+use super::concept::{Kind, choice_schema, spelling};
 use super::words::{Split, Words, capitalised, one_in, pick};
 use super::{Draft, tool_object};
 
@@ -152,6 +152,16 @@ impl Slot {
         }
     }
 
+    /// A JSON Schema of its values.
+    fn schema(&self) -> Value {
+        match &self.values {
+            Values::Kind(kind) => kind.schema(),
+            Values::Choice(of) => {
+                choice_schema(of.iter().map(|(said, value)| (said.as_str(), value.clone())))
+            }
+        }
+    }
+
     /// The text's words, and the value in JSON.
     fn draw(&self, words: &mut Words<'_>, name: Option<&str>) -> (String, Value) {
         match &self.values {
@@ -189,11 +199,12 @@ pub fn fixed_texts() -> impl Iterator<Item = &'static str> {
     sentences.chain(tools)
 }
 
-/// A sentence and the facts that it tells, or some of them.
-pub fn sentence(words: &mut Words<'_>) -> (String, Map<String, Value>) {
+/// A sentence, the facts that it tells, or some of them, and the schema of each.
+pub fn sentence(words: &mut Words<'_>) -> (String, Map<String, Value>, Map<String, Value>) {
     let template = &SENTENCES[draw_index(words, SENTENCES.len())];
     let mut text = String::new();
     let mut facts: Vec<(String, Value)> = Vec::new();
+    let mut schemas = Map::new();
     let mut name: Option<String> = None;
     for part in template {
         let slot = match part {
@@ -212,6 +223,7 @@ pub fn sentence(words: &mut Words<'_>) -> (String, Map<String, Value>) {
         let is_taken = |key: &str| facts.iter().any(|(other, _)| other == key);
         let key = if is_taken(&key) { slot.keys[0].clone() } else { key };
         if !is_taken(&key) {
+            schemas.insert(key.clone(), slot.schema());
             facts.push((key, value));
         }
     }
@@ -222,7 +234,63 @@ pub fn sentence(words: &mut Words<'_>) -> (String, Map<String, Value>) {
         let keep = words.rng.random_range(1..=facts.len());
         facts.truncate(keep);
     }
-    (capitalised(&text), facts.into_iter().collect())
+    if one_in(words.rng, 4) {
+        for _ in 0..words.rng.random_range(1..=2) {
+            add_missing(words, template, &text, &mut facts, &mut schemas);
+        }
+    }
+    (capitalised(&text), facts.into_iter().collect(), schemas)
+}
+
+/// Asks for a fact of another sentence that this one does not tell, and so is null.
+fn add_missing(
+    words: &mut Words<'_>,
+    template: &[Part],
+    text: &str,
+    facts: &mut Vec<(String, Value)>,
+    schemas: &mut Map<String, Value>,
+) {
+    let other = &SENTENCES[draw_index(words, SENTENCES.len())];
+    let slots: Vec<&Slot> = other
+        .iter()
+        .filter_map(|part| match part {
+            Part::Slot(slot) => Some(slot),
+            Part::Text(_) => None,
+        })
+        .collect();
+    let Some(slot) = slots.choose(words.rng) else { return };
+    let Values::Kind(kind) = slot.values else { return };
+    let Some(topic) = question(kind) else { return };
+    // A fact of the same kind, or under the same key, would be a fair answer.
+    let is_told = template.iter().any(|part| match part {
+        Part::Slot(told) => {
+            told.keys.iter().any(|key| slot.keys.contains(key))
+                || matches!(told.values, Values::Kind(kind) if question(kind) == Some(topic))
+        }
+        Part::Text(_) => false,
+    });
+    let is_told = is_told || topic == "how many" && text.contains(|c: char| c.is_ascii_digit());
+    let key = slot.key(words);
+    if !is_told && facts.iter().all(|(other, _)| *other != key) {
+        let at = words.rng.random_range(0..=facts.len());
+        schemas.insert(key.clone(), kind.schema());
+        facts.insert(at, (key, Value::Null));
+    }
+}
+
+/// The question that a value of the kind answers; none for kinds that answer many.
+fn question(kind: Kind) -> Option<&'static str> {
+    Some(match kind {
+        Kind::Name | Kind::Names | Kind::Brand => "who",
+        Kind::City | Kind::Country | Kind::Street | Kind::Zip => "where",
+        Kind::Date | Kind::Time => "when",
+        Kind::Int(..) | Kind::Count | Kind::Decimal(_) => "how many",
+        Kind::Email => "which address",
+        Kind::Phone => "which phone",
+        Kind::Code | Kind::Symbol => "which code",
+        Kind::File => "which file",
+        _ => return None,
+    })
 }
 
 /// A request, the tools that the model is told of, and the call of one of them.
@@ -249,7 +317,8 @@ pub fn request(words: &mut Words<'_>) -> Draft {
         }
     }
     let tools = told.into_iter().map(|tool| tool.object).collect();
-    Draft { prompt, answer: json!([call]), named: false, usual: Vec::new(), tools }
+    let (answer, usual, fields) = (json!([call]), Vec::new(), Map::new());
+    Draft { prompt, answer, named: false, usual, tools, fields }
 }
 
 /// A tool as the model is told of it.
@@ -269,8 +338,7 @@ impl ToldTool {
         for parameter in &template.parameters {
             let key = parameter.key(words);
             let key = if keys.contains(&key) { parameter.keys[0].clone() } else { key };
-            let value = parameter.draw(words, None).1;
-            properties.insert(key.clone(), json!({ "type": super::json_type(&value) }));
+            properties.insert(key.clone(), parameter.schema());
             keys.push(key);
         }
         let name = if one_in(words.rng, 2) {

@@ -283,7 +283,8 @@ pub fn request(words: &mut Words<'_>) -> Draft {
     } else {
         tools.clear();
     }
-    Draft { prompt: text, answer, named: false, usual: Vec::new(), tools }
+    let (usual, fields) = (Vec::new(), Map::new());
+    Draft { prompt: text, answer, named: false, usual, tools, fields }
 }
 
 /// A request, its call, and the tool as OpenAI's API writes it.
@@ -297,7 +298,7 @@ fn one_call(words: &mut Words<'_>, is_told: bool) -> (String, Value, Value) {
             if one_in(words.rng, 3) { concept.key(words) } else { concept.keys[0].to_owned() };
         let fact = concept.fact(words, None);
         if !properties.contains_key(&key) {
-            properties.insert(key.clone(), json!({ "type": super::json_type(&fact.value) }));
+            properties.insert(key.clone(), concept.kind.schema());
         }
         if text.contains(&slot) && !arguments.contains_key(&key) {
             text = text.replace(&slot, &fact.text);

@@ -1,6 +1,7 @@
-//! Names, places and addresses: mostly made up, so that there is nothing to learn by heart.
+//! Names, places and addresses: partly made up, so that there is nothing to learn by heart, and partly of words as they
+//! are, so that strange letters do not tell where a value begins and ends.
 //!
-//! Every word belongs to exactly one [`Split`], decided by its hash: a word of the held-out half is
+//! Every made-up word and every line of a list belongs to exactly one [`Split`], decided by its hash: one of the held-out half is
 //! never written into the training text, neither from a list nor by chance. The words of
 //! [`HELD_OUT`] belong to neither.
 
@@ -51,153 +52,42 @@ pub fn one_in(rng: &mut Rng, n: u32) -> bool {
     rng.random_range(0..n) == 0
 }
 
+/// The lines of a file of `xtask/data`, of which each belongs to one split.
+pub struct Lines {
+    train: Vec<&'static str>,
+    held_out: Vec<&'static str>,
+}
+
+impl Lines {
+    fn new(text: &'static str) -> Self {
+        let lines = text.lines().filter(|line| !mentions_held_out(line));
+        let (train, held_out) = lines.partition(|line| split_of(line) == Split::Train);
+        Self { train, held_out }
+    }
+}
+
+static GIVEN_NAMES: LazyLock<Lines> =
+    LazyLock::new(|| Lines::new(include_str!("../../data/tiny_given_names.txt")));
+static FAMILY_NAMES: LazyLock<Lines> =
+    LazyLock::new(|| Lines::new(include_str!("../../data/tiny_family_names.txt")));
+static CITIES: LazyLock<Lines> =
+    LazyLock::new(|| Lines::new(include_str!("../../data/tiny_cities.txt")));
+/// Streets, squares, stations and parts of towns.
+pub static PLACES: LazyLock<Lines> =
+    LazyLock::new(|| Lines::new(include_str!("../../data/tiny_places.txt")));
+/// Companies, venues, teams and titles.
+pub static BRANDS: LazyLock<Lines> =
+    LazyLock::new(|| Lines::new(include_str!("../../data/tiny_brands.txt")));
+/// Things that people order, lose, sell, repair and report: a few words each.
+pub static THINGS: LazyLock<Lines> =
+    LazyLock::new(|| Lines::new(include_str!("../../data/tiny_things.txt")));
+/// Subjects, messages, reasons and remarks.
+pub static PHRASES: LazyLock<Lines> =
+    LazyLock::new(|| Lines::new(include_str!("../../data/tiny_phrases.txt")));
+
 /// Things that tools are about, some of them for sale: a line each.
 pub static TOOL_NOUNS: LazyLock<Vec<&str>> =
     LazyLock::new(|| include_str!("../../data/tiny_nouns.txt").lines().collect());
-
-const FIRST: &[&str] = &[
-    "Mira",
-    "Jonas",
-    "Elena",
-    "Omar",
-    "Priya",
-    "Lucas",
-    "Sofia",
-    "Henry",
-    "Yuki",
-    "Carlos",
-    "Nina",
-    "Peter",
-    "Amina",
-    "David",
-    "Laura",
-    "Ivan",
-    "Maria",
-    "Thomas",
-    "Chloe",
-    "Ahmed",
-    "Julia",
-    "Mark",
-    "Ines",
-    "Felix",
-    "Rosa",
-    "Samuel",
-    "Helen",
-    "George",
-    "Tara",
-    "Victor",
-    "Emma",
-    "Paul",
-    "Lena",
-    "Marco",
-    "Olga",
-    "Simon",
-    "Fatima",
-    "Robert",
-    "Clara",
-    "Hugo",
-    "Ruth",
-    "Edgar",
-    "Bianca",
-    "Karl",
-    "Noor",
-    "Oscar",
-    "Petra",
-    "Quentin",
-    "Rita",
-    "Stefan",
-    "Uma",
-    "Walter",
-    "Xenia",
-    "Yusuf",
-    "Zoe",
-    "Anna",
-    "Ben",
-    "Kate",
-    "John",
-    "Jane",
-    "Alice",
-    "Bob",
-    "Marie",
-    "Linus",
-    "Dennis",
-    "Barbara",
-    "Donald",
-    "Edsger",
-    "Katherine",
-    "Margaret",
-    "Hedy",
-    "Charles",
-];
-
-const LAST: &[&str] = &[
-    "Keller", "Novak", "Silva", "Tanaka", "Okafor", "Schmidt", "Rossi", "Dubois", "Larsen",
-    "Moreau", "Petrov", "Haddad", "Nguyen", "Kowalski", "Fischer", "Lopez", "Walker", "Bauer",
-    "Jensen", "Ortega", "Sharma", "Costa", "Weber", "Ito", "Brown", "Miller", "Garcia", "Martin",
-    "Clark", "Young", "King", "Wright", "Hill", "Green", "Baker", "Carter", "Turner", "Parker",
-    "Collins", "Murphy", "Cook", "Rogers", "Reed", "Bell", "Ward", "Cox", "Smith", "Jones", "Lee",
-    "Curie", "Newton", "Babbage", "Knuth", "Dijkstra", "Hamilton", "Johnson", "Torvalds", "Liskov",
-];
-
-const CITIES: &[&str] = &[
-    "Oslo",
-    "Lima",
-    "Kyoto",
-    "Porto",
-    "Vienna",
-    "Dublin",
-    "Madrid",
-    "Warsaw",
-    "Athens",
-    "Cairo",
-    "Seoul",
-    "Boston",
-    "Chicago",
-    "Denver",
-    "Toronto",
-    "Sydney",
-    "Mumbai",
-    "Nairobi",
-    "Lagos",
-    "Bogota",
-    "Prague",
-    "Zurich",
-    "Geneva",
-    "Milan",
-    "Rome",
-    "Naples",
-    "Seville",
-    "Bergen",
-    "Turku",
-    "Riga",
-    "Vilnius",
-    "Lyon",
-    "Nantes",
-    "Ghent",
-    "Leiden",
-    "Bremen",
-    "Dresden",
-    "Munich",
-    "Graz",
-    "Austin",
-    "Portland",
-    "Seattle",
-    "Dallas",
-    "Miami",
-    "Quito",
-    "Tokyo",
-    "Osaka",
-    "Hanoi",
-    "Delhi",
-    "Paris",
-    "Berlin",
-    "Cambridge",
-    "Oxford",
-    "Manchester",
-    "Edinburgh",
-    "Helsinki",
-    "Stockholm",
-];
 
 const COUNTRIES: &[&str] = &[
     "Norway", "Peru", "Japan", "Portugal", "Austria", "Ireland", "Spain", "Poland", "Greece",
@@ -364,17 +254,34 @@ impl Words<'_> {
         if ours.is_empty() { self.capital() } else { pick(self.rng, &ours).to_owned() }
     }
 
+    /// A line of our split.
+    pub fn line(&mut self, lines: &Lines) -> String {
+        let ours = match self.split {
+            Split::Train => &lines.train,
+            Split::HeldOut => &lines.held_out,
+        };
+        pick(self.rng, ours).to_owned()
+    }
+
+    /// A line of our split, or so often a made-up capitalised word.
+    fn line_or_word(&mut self, lines: &Lines, made_up_percent: u32) -> String {
+        if self.rng.random_range(0..100) < made_up_percent {
+            return self.capital();
+        }
+        self.line(lines)
+    }
+
     fn given_name(&mut self) -> String {
-        if one_in(self.rng, 14) { self.foreign() } else { self.listed(FIRST, 60) }
+        if one_in(self.rng, 14) { self.foreign() } else { self.line_or_word(&GIVEN_NAMES, 30) }
     }
 
     fn family_name(&mut self) -> String {
         if one_in(self.rng, 14) {
             return self.foreign();
         }
-        let last = self.listed(LAST, 65);
+        let last = self.line_or_word(&FAMILY_NAMES, 35);
         match self.rng.random_range(0..40) {
-            0 => format!("{last}-{}", self.listed(LAST, 65)),
+            0 => format!("{last}-{}", self.line_or_word(&FAMILY_NAMES, 35)),
             1 => format!("O'{last}"),
             2 => format!("Mc{last}"),
             3 => format!("{last}son"),
@@ -431,7 +338,7 @@ impl Words<'_> {
             3 if one_in(self.rng, 2) => format!("{}-{}", self.capital(), self.capital()),
             4 if one_in(self.rng, 2) => self.foreign(),
             _ => {
-                let city = self.listed(CITIES, 60);
+                let city = self.line_or_word(&CITIES, 40);
                 self.recased(city)
             }
         }

@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use rand::{RngExt, SeedableRng};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::tokenizer::{ASSISTANT, BOS, END, Encoder, SYSTEM, USER};
 use xtask::tiny_data::words::{Rng, Split, pick};
-use xtask::tiny_data::{Course, Example, Part, example, tool_lines};
+use xtask::tiny_data::{Course, Example, Part, ToldLine, example, schema_line, tool_lines};
 
 /// A conversation in tokens; each token's weight is that of predicting it.
 #[derive(Serialize)]
@@ -18,16 +19,18 @@ pub struct Lesson {
     pub values: Vec<Range<usize>>,
     /// Where the last answer stands, its end token included.
     pub answer: Range<usize>,
-    /// Beside the text itself: after the line of each tool, whether that tool is called. The choice of a name needs
-    /// to know it, and learns from one token of an answer; here it learns from every tool.
+    /// Beside the text itself: what the model should know of the answer when it has read what is asked for.
     pub marks: Vec<Mark>,
 }
 
-/// A token to predict at a place where another one stands.
+/// A token to predict at a place where another one stands: after the line of a tool `true` or `false`, whether that
+/// tool is called; after a field that is told the first token of its value, and one further on the last.
+/// The answer needs to know these, and learns each from one of its tokens; here it learns from every tool and field.
 #[derive(Serialize)]
 pub struct Mark {
     pub place: usize,
     pub token: u32,
+    pub weight: f32,
 }
 
 /// Longer lessons are dropped: they are few, and slow.
@@ -39,6 +42,10 @@ const LAYOUT_WEIGHT: f32 = 0.3;
 const TOOL_NAME_WEIGHT: f32 = 4.0;
 /// Weight of keys that nothing in the prompt asks for: the constraint will force them.
 const FREE_KEY_WEIGHT: f32 = 0.1;
+/// Weight of predicting, of a tool, whether it is called.
+const CALLED_WEIGHT: f32 = 2.0;
+/// Weight of predicting an end of a value before the answer.
+const VALUE_MARK_WEIGHT: f32 = 0.5;
 
 const SYSTEM_PROMPTS: &[&str] = &[
     "You are a helpful assistant.",
@@ -51,11 +58,13 @@ const SYSTEM_PROMPTS: &[&str] = &[
 ];
 
 impl Lesson {
-    /// The examples as turns of one conversation, after an instruction if there is one.
+    /// The examples as turns of one conversation, after an instruction if there is one. The schema is told after
+    /// the last, unless it has tools.
     pub fn new(
         encoder: &Encoder,
         system: Option<&str>,
         examples: &[Example],
+        is_schema_told: bool,
     ) -> tokenizers::Result<Self> {
         let mut lesson = Self {
             tokens: Vec::new(),
@@ -69,17 +78,18 @@ impl Lesson {
             lesson.push(&[encoder.special(SYSTEM)], 0.0);
             lesson.push(&encoder.encode(system)?, 0.0);
         }
-        for example in examples {
+        for (at, example) in examples.iter().enumerate() {
             lesson.push(&[encoder.special(USER)], 0.0);
             lesson.push(&encoder.encode(&example.prompt)?, 0.0);
-            if !example.tools.is_empty() {
+            let mut lines = tool_lines(&example.tools, &example.answer);
+            if is_schema_told && at + 1 == examples.len() && lines.is_empty() {
+                lines.extend(schema_line(&example.schema, &example.answer));
+            }
+            if !lines.is_empty() {
                 lesson.push(&[encoder.special(SYSTEM)], 0.0);
             }
-            for (line, is_called) in tool_lines(example) {
-                lesson.push(&encoder.encode(&line)?, 0.0);
-                let token = encoder.encode(if is_called { "true" } else { "false" })?[0];
-                lesson.marks.push(Mark { place: lesson.tokens.len(), token });
-                lesson.push(&encoder.encode("\n")?, 0.0);
+            for line in lines {
+                lesson.push_line(encoder, &line)?;
             }
             let names: Vec<String> =
                 example.tools.iter().map(|tool| tool["function"]["name"].to_string()).collect();
@@ -111,9 +121,60 @@ impl Lesson {
         Ok(lesson)
     }
 
+    fn push_line(&mut self, encoder: &Encoder, line: &ToldLine) -> tokenizers::Result<()> {
+        for part in &line.parts {
+            self.push(&encoder.encode(&part.text)?, 0.0);
+            if let Some(value) = &part.value {
+                let (first, last) = ends(encoder, value)?;
+                let place = self.tokens.len();
+                for (place, token) in [(place, first), (place + 1, last)] {
+                    self.marks.push(Mark { place, token, weight: VALUE_MARK_WEIGHT });
+                }
+            }
+        }
+        if let Some(is_called) = line.is_called {
+            let token = encoder.encode(if is_called { "true" } else { "false" })?[0];
+            self.marks.push(Mark { place: self.tokens.len(), token, weight: CALLED_WEIGHT });
+        }
+        self.push(&encoder.encode("\n")?, 0.0);
+        Ok(())
+    }
+
     fn push(&mut self, tokens: &[u32], weight: f32) {
         self.tokens.extend_from_slice(tokens);
         self.weights.resize(self.tokens.len(), weight);
+    }
+}
+
+/// The first and the last token of what a value says, between its quotes if it is a string or an array of them.
+fn ends(encoder: &Encoder, value: &Value) -> tokenizers::Result<(u32, u32)> {
+    let (first, last) = match value {
+        Value::Array(items) => (items.first(), items.last()),
+        value => (Some(value), Some(value)),
+    };
+    let tokens = |value: Option<&Value>| {
+        let text = match value {
+            Some(Value::String(text)) if !text.is_empty() => text.clone(),
+            value => value.unwrap_or(&Value::Null).to_string(),
+        };
+        encoder.encode(&text)
+    };
+    // No text is without tokens.
+    Ok((tokens(first)?[0], tokens(last)?.last().copied().unwrap_or_default()))
+}
+
+/// Takes a keyword out of a schema.
+fn remove_keyword(schema: &mut Value, keyword: &str) {
+    match schema {
+        Value::Object(members) => {
+            // An object is the schema of a field with that name.
+            if members.get(keyword).is_some_and(|value| !value.is_object()) {
+                members.remove(keyword);
+            }
+            members.values_mut().for_each(|member| remove_keyword(member, keyword));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| remove_keyword(item, keyword)),
+        _ => {}
     }
 }
 
@@ -132,6 +193,21 @@ pub fn training(encoder: &Encoder, seed: u64, index: u64) -> tokenizers::Result<
         }
         _ => {}
     }
-    let lesson = Lesson::new(encoder, system, &examples)?;
+    // People's schemas at times say less.
+    let left_out = match rng.random_range(0..20) {
+        0..=2 => Some("type"),
+        3..=5 => Some("enum"),
+        _ => None,
+    };
+    if let Some(keyword) = left_out {
+        for example in &mut examples {
+            remove_keyword(&mut example.schema, keyword);
+            for tool in &mut example.tools {
+                remove_keyword(&mut tool["function"]["parameters"], keyword);
+            }
+        }
+    }
+    let is_schema_told = rng.random_range(0..5) > 0;
+    let lesson = Lesson::new(encoder, system, &examples, is_schema_told)?;
     Ok((lesson.tokens.len() <= LONGEST).then_some(lesson))
 }

@@ -88,7 +88,7 @@ fn main() -> Result<()> {
                     HeldOut::Calls => Course::Calls,
                 };
                 let example = example(HELD_OUT_SEED, index, Split::HeldOut, course);
-                Some(Lesson::new(&encoder, None, &[example])?)
+                Some(Lesson::new(&encoder, None, &[example], true)?)
             }
         };
         let Some(lesson) = lesson else { continue };

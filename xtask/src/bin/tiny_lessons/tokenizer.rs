@@ -92,8 +92,27 @@ pub fn with_words<'a>(
     Tokenizer::from_bytes(serde_json::to_vec(&written)?)
 }
 
-/// The chat template of the model. Tools are told after the request, so that what is computed of them knows it.
+/// The chat template of the model. Tools, or else the fields of the answer, are told after the request, so that what is
+/// computed of them knows it.
 const CHAT_TEMPLATE: &str = "\
+{%- macro shape(schema) %}\
+{%- set types = schema.anyOf | map(attribute='type') | list if schema.anyOf else schema.type %}\
+{%- if schema.enum %}\
+{{- ' ' ~ (schema.enum | select('string') | join('/')) }}\
+{%- else %}\
+{%- for type in ([types] if types is string else (types or [])) %}\
+{%- if type and type not in ['object', 'string', 'null'] %}{{- ' ' ~ type }}{%- endif %}\
+{%- endfor %}\
+{%- set holder = schema['items'] or schema %}\
+{%- if holder.properties is mapping %}\
+{{- '(' }}\
+{%- for key, field in holder.properties | items %}\
+{{- ', ' if not loop.first else '' }}{{- key }}{{- shape(field) }}\
+{%- endfor %}\
+{{- ')' }}\
+{%- endif %}\
+{%- endif %}\
+{%- endmacro %}\
 {{- '<|bos|>' }}\
 {%- set last = namespace(request=(messages | length) - 1) %}\
 {%- for message in messages %}\
@@ -115,16 +134,20 @@ const CHAT_TEMPLATE: &str = "\
 {%- else %}\
 {{- '<|user|>' ~ message.content }}\
 {%- endif %}\
-{%- if tools and loop.index0 == last.request %}\
+{%- if loop.index0 == last.request %}\
+{%- if tools %}\
 {{- '<|system|>' }}\
 {%- for tool in tools %}\
-{%- set parameters = tool.function.parameters or {} %}\
-{{- tool.function.name ~ '(' ~ ((parameters.properties or {}) | join(', ')) ~ ')' }}\
+{{- tool.function.name ~ shape(tool.function.parameters or {'properties': {}}) }}\
 {%- if tool.function.description %}\
 {{- ': ' ~ tool.function.description }}\
 {%- endif %}\
 {{- ' = ' ~ tool.function.name ~ '\\n' }}\
 {%- endfor %}\
+{%- elif json_schema and (json_schema.properties or (json_schema['items'] or {}).properties) \
+and (json_schema | tojson | length) <= 4000 %}\
+{{- '<|system|>answer' ~ shape(json_schema) ~ '\\n' }}\
+{%- endif %}\
 {%- endif %}\
 {%- endfor %}\
 {%- if add_generation_prompt %}\
