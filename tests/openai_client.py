@@ -359,7 +359,9 @@ def check_responses(client, model):
     fields = {"model": model, "input": PROMPT, "temperature": 0, "max_output_tokens": 200}
     parsed = client.responses.parse(**fields, text_format=Person)
     assert isinstance(parsed.output_parsed, Person) and parsed.status == "completed", parsed
-    counted = client.responses.input_tokens.count(model=model, input=PROMPT)
+    # The chat template tells the schema, so that it counts, too.
+    text = {"format": {"type": "json_schema", "name": "Person", "schema": Person.model_json_schema()}}
+    counted = client.responses.input_tokens.count(model=model, input=PROMPT, text=text)
     assert counted.input_tokens == parsed.usage.input_tokens, (counted, parsed.usage)
     assert json.loads(parsed.output_text) == parsed.output_parsed.model_dump()
     assert client.responses.retrieve(parsed.id).output_text == parsed.output_text

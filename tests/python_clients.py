@@ -238,7 +238,9 @@ def check_anthropic(url, model):
     answer = client.messages.create(**{**asked, "messages": history, "stop_sequences": ["e"]}, tools=[tool],
                                     tool_choice={"type": "none"})
     assert answer.stop_reason in ("stop_sequence", "end_turn", "max_tokens"), answer
-    counted = client.messages.count_tokens(model=model, system=asked["system"], messages=asked["messages"])
+    # The chat template tells the schema, so that it counts, too.
+    told = {"output_config": form["extra_body"]["output_config"]}
+    counted = client.messages.count_tokens(model=model, system=asked["system"], messages=asked["messages"], extra_body=told)
     assert counted.input_tokens == message.usage.input_tokens + message.usage.cache_read_input_tokens, counted
     begun = [*asked["messages"], {"role": "assistant", "content": '{"name": "Ada'}]
     rest = client.messages.create(**{**form, "messages": begun}).content[0].text
