@@ -10,6 +10,7 @@
 
 mod answer;
 mod concept;
+mod formats;
 mod new_tools;
 mod notes;
 mod prose;
