@@ -489,13 +489,11 @@ impl ConstraintArgs {
     /// pipe cannot be read twice, and is not told.
     pub(crate) fn template_variables(&self, engine: &Engine) -> Map<String, Value> {
         let mut variables = Map::new();
-        let is_lasting = |given: &&str| is_inline(given) || Path::new(given).is_file();
-        let given = self.choice.schema.as_deref().filter(is_lasting);
-        let text = given.and_then(|given| read_schema(given).ok()).map(|(text, _)| text);
-        let parse = |text: String| {
-            serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(&text)).ok()
+        let is_lasting = |given: &str| is_inline(given) || Path::new(given).is_file();
+        let schema = match self.choice.schema.as_deref() {
+            Some(given) if is_lasting(given) => self.schema_value(),
+            _ => None,
         };
-        let schema = text.and_then(parse);
         if let (Some(schema), Ok(template)) = (schema, engine.model().chat_template()) {
             template.tell_schema(&schema, &mut variables);
         }
@@ -521,7 +519,7 @@ impl ConstraintArgs {
     /// The schema as a value, where the constraint is one, for messages about it.
     pub(crate) fn schema_value(&self) -> Option<Value> {
         let (text, _) = read_schema(self.choice.schema.as_deref()?).ok()?;
-        serde_json::from_str(&text).ok()
+        serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(&text)).ok()
     }
 }
 

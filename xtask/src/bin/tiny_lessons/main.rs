@@ -5,9 +5,10 @@
 //! cargo run --release -p xtask --features model --bin tiny_lessons -- --folder src/model/tiny | head -3
 //! ```
 //!
-//! A line is `{"tokens": […], "weights": […], "values": [{"start": …, "end": …}, …], "answer": {…}}`, with
-//! the ranges of the last answer's values and of the last answer among the tokens. The same seed gives the
-//! same lessons in the same order.
+//! A line is `{"tokens": […], "weights": […], "values": [{"start": …, "end": …}, …], "answer": {…},
+//! "marks": [{"place": …, "token": …, "weight": …}, …]}`, with the ranges of the last answer's values and of the
+//! last answer among the tokens, and tokens to predict beside the text. The same seed gives the same lessons in the
+//! same order.
 
 #![allow(clippy::print_stdout, missing_docs, unreachable_pub)]
 
