@@ -88,11 +88,11 @@ impl Model {
             PromptPart::Template(_) => None,
             PromptPart::Content(text) => Some(Message::new("assistant", text)),
         }));
-        match self.control_tokens.disguise(&messages, tools, template.text())? {
-            Some(DisguisedConversation { mut messages, tools, stand_ins }) => {
+        match self.control_tokens.disguise(&messages, tools, variables, template.text())? {
+            Some(DisguisedConversation { mut messages, tools, variables, stand_ins }) => {
                 let mut contents = messages.split_off(count).into_iter();
                 let mut prompt =
-                    template.render_with(&messages, true, tools.as_ref(), variables)?;
+                    template.render_with(&messages, true, tools.as_ref(), &variables)?;
                 for part in begun {
                     match part {
                         PromptPart::Template(text) => prompt.push_str(text),

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! Every string of the request is content: texts, names, tool descriptions, results, arguments,
-//! keys of objects; also the turns of the assistant, whose control tokens are no part of its text.
+//! keys of objects, documents and other values of the template's variables; also the turns of the assistant, whose control tokens are no part of its text.
 //! A name that content and its surroundings would only form together is disguised as well: the
 //! beginning of a name at the end of a string, and the end of one at its start.
 //!
@@ -134,14 +134,15 @@ impl ControlTokens {
         texts.into_iter().any(|text| !self.replacement_offsets(text).is_empty())
     }
 
-    /// The conversation without names of control tokens, and its stand-ins; `None` if it holds no
-    /// name. `template` is the text of the template.
+    /// The conversation and the values of the template's variables without names of control tokens, and their
+    /// stand-ins; `None` if they hold no name. `template` is the text of the template.
     ///
     /// Errors if the conversation leaves no private-use character free.
     pub(crate) fn disguise(
         &self,
         messages: &[Message],
         tools: Option<&Json>,
+        variables: &Map<String, Json>,
         template: &str,
     ) -> Result<Option<DisguisedConversation>> {
         let mut texts = Vec::new();
@@ -151,6 +152,7 @@ impl ControlTokens {
             collect_strings_of_object(&message.more, &mut texts);
         }
         tools.iter().for_each(|tools| collect_strings(tools, &mut texts));
+        variables.values().for_each(|value| collect_strings(value, &mut texts));
         if !self.occur_in(texts.iter().copied()) {
             return Ok(None);
         }
@@ -165,7 +167,12 @@ impl ControlTokens {
         });
         let messages = messages.collect::<Result<_>>()?;
         let tools = tools.map(|tools| map_strings(tools, &mut change)).transpose()?;
-        Ok(Some(DisguisedConversation { messages, tools, stand_ins }))
+        // The template knows the variables by their names.
+        let variables = variables
+            .iter()
+            .map(|(name, value)| Ok((name.clone(), map_strings(value, &mut change)?)));
+        let variables = variables.collect::<Result<_>>()?;
+        Ok(Some(DisguisedConversation { messages, tools, variables, stand_ins }))
     }
 
     /// The text without names of control tokens, and its stand-ins; `None` if it holds no name.
@@ -248,6 +255,7 @@ fn map_strings_of_object(
 pub(crate) struct DisguisedConversation {
     pub(crate) messages: Vec<Message>,
     pub(crate) tools: Option<Json>,
+    pub(crate) variables: Map<String, Json>,
     pub(crate) stand_ins: StandIns,
 }
 
@@ -370,12 +378,15 @@ mod tests {
         message.more.insert("x".into(), json!([{"</s>": 1}, {"a": "</s>"}]));
         let odd = Message::new("</s>", "</s>");
         let tools = json!([{"function": {"name": "</s>", "description": "</s>"}}]);
-        let DisguisedConversation { messages, tools, .. } =
-            control.disguise(&[message, odd], Some(&tools), "").unwrap().unwrap();
-        let text = serde_json::to_string(&messages).unwrap() + &tools.unwrap().to_string();
+        let variables: Map<String, Json> =
+            [("documents".to_owned(), json!([{"text": "\u{F0000}</s>"}]))].into_iter().collect();
+        let DisguisedConversation { messages, tools, variables: changed, .. } =
+            control.disguise(&[message, odd], Some(&tools), &variables, "").unwrap().unwrap();
+        let text = serde_json::to_string(&(messages, tools, changed)).unwrap();
         assert!(!text.contains("</s>"), "{text}");
-        assert_eq!(text.matches("</\u{F0000}>").count(), 6);
+        assert_eq!(text.matches("</\u{F0001}>").count(), 7);
         let plain = [Message::new("user", "hi")];
-        assert!(control.disguise(&plain, None, "").unwrap().is_none());
+        assert!(control.disguise(&plain, None, &Map::new(), "").unwrap().is_none());
+        assert!(control.disguise(&plain, None, &variables, "").unwrap().is_some());
     }
 }
