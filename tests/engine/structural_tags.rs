@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use maskwright::regular::Dialect;
 use maskwright::tools::structural_tag;
 use maskwright::{Compiler, Constraint, Vocabulary};
 use serde_json::{Value, json};
@@ -74,6 +75,15 @@ fn documented_formats() {
         &["ABC-123", "abc-1234"],
     );
     judge(&json!({"type": "regex", "pattern": "a."}), &["ab", "a\n"], &["a"]);
+    // Flags of the whole pattern stay at its beginning.
+    for (dialect, pattern) in [(Dialect::Python, "(?i)a.|b"), (Dialect::Rust, "(?xi) a . | b # x")]
+    {
+        let compiler = compiler().with_regex_dialect(dialect);
+        let constraint = compile(&compiler, &json!({"type": "regex", "pattern": pattern}));
+        for (text, expected) in [("A\n", true), ("B", true), ("c", false)] {
+            assert_eq!(accepts(&constraint, text), expected, "{pattern} on {text:?}");
+        }
+    }
     // ECMA-262's, like XGrammar's, unless the compiler has another dialect.
     judge(&json!({"type": "regex", "pattern": "[[][a&&b]\\d\\/"}), &["[&1/"], &["[c1/", "[a٣/"]);
     let yes_or_no = json!({"type": "grammar", "grammar": "root ::= (\"yes\" | \"no\")"});

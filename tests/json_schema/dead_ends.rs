@@ -42,6 +42,18 @@ fn an_alternative_without_values_is_none() {
     );
 }
 
+#[test]
+fn a_member_that_another_schema_requires_and_this_one_forbids() {
+    check(
+        &json!({"type": "object", "additionalProperties": false,
+            "properties": {"p": {"$ref": "#/$defs/a", "properties": {"x": {"const": 1}}}},
+            "$defs": {"a": {"type": "object", "properties": {"x": {"type": "string"}},
+                "required": ["x"]}}}),
+        &["{}"],
+        &["{\"", "{\"p"],
+    );
+}
+
 /// The key or item may have been the last of its kind, and what begins after it must differ.
 #[test]
 fn what_follows_a_captured_text_in_its_token() {

@@ -92,10 +92,12 @@ fn without_dots(path: &str) -> String {
     }
     let mut kept: Vec<&str> = Vec::new();
     let last = path.split('/').next_back().unwrap_or_default();
+    // Before the slash that a path begins with is an empty segment, which stays.
+    let root = usize::from(path.starts_with('/'));
     for segment in path.split('/') {
         match segment {
             "." => {}
-            ".." if kept.len() > 1 => {
+            ".." if kept.len() > root => {
                 kept.pop();
             }
             ".." => {}
@@ -134,6 +136,8 @@ mod tests {
             assert_eq!(join(base, reference), uri, "{reference}");
         }
         assert_eq!(join("", "item.json"), "item.json");
+        assert_eq!(join("schemas/root.json", "../other.json"), "other.json");
+        assert_eq!(join("", "a/b/../../c"), "c");
         assert_eq!(join("http://h", "item.json"), "http://h/item.json");
     }
 }

@@ -37,7 +37,7 @@ impl Decimal {
         let digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).collect();
         let Some(first) = digits.iter().position(|&d| d != b'0') else { return Some(Self::zero()) };
         let last = digits.iter().rposition(|&d| d != b'0').unwrap_or(first);
-        let exponent = exponent.filter(|e| e.abs() <= MAX_EXPONENT)?;
+        let exponent = exponent.filter(|e| (-MAX_EXPONENT..=MAX_EXPONENT).contains(e))?;
         let point = exponent + whole.len() as i64 - first as i64;
         Some(Self { negative, digits: digits[first..=last].into(), point })
     }
@@ -153,6 +153,8 @@ mod tests {
         assert_eq!(Decimal::parse("3.0").unwrap().to_count(), Some(3));
         assert_eq!(Decimal::parse("1e30").unwrap().to_count(), Some(u32::MAX));
         assert_eq!(Decimal::parse("0.5").unwrap().to_count(), None);
-        assert!(Decimal::parse("1e999999999").is_none());
+        for literal in ["1e999999999", "1e-9223372036854775808", "1e-9223372036854775809"] {
+            assert!(Decimal::parse(literal).is_none(), "{literal}");
+        }
     }
 }

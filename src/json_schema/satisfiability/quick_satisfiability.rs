@@ -135,8 +135,10 @@ impl<'d> QuickTest<'d, '_> {
             string = false;
         }
         let required = members.get("required");
+        // What members may be is said by another schema, too: that may require one that this one forbids.
+        let no_members = required.is_none() && members.get("properties").is_none();
         if let Some(reference) = reference {
-            let alone = spoken == 1 && required.is_none();
+            let alone = spoken == 1 && no_members;
             let target = || self.references.resolve(document, reference).ok();
             return alone
                 .then(target)
@@ -145,12 +147,12 @@ impl<'d> QuickTest<'d, '_> {
         }
         if let Some(branches) = branches {
             let Value::Array(branches) = document.value(branches) else { return false };
-            let alone = spoken == 1 && required.is_none();
+            let alone = spoken == 1 && no_members;
             return alone
                 && branches.iter().any(|&branch| self.has_value_within(branch, depth + 1));
         }
         if let Some(listed) = listed {
-            let alone = spoken == 1 + u32::from(kinds.is_some()) && required.is_none();
+            let alone = spoken == 1 + u32::from(kinds.is_some()) && no_members;
             return alone && lists(document, listed, kinds.as_deref());
         }
         // Nothing that is read here speaks of null.
@@ -279,6 +281,9 @@ mod tests {
             r##"{"$ref": "#/$defs/b", "$defs": {"a": {}}}"##,
             r##"{"$ref": "#/$defs/a", "maxLength": 0, "$defs": {"a": {"enum": ["a"]}}}"##,
             r##"{"$ref": "#/$defs/a", "required": ["a"], "$defs": {"a": {"maxProperties": 0}}}"##,
+            r##"{"$ref": "#/$defs/a", "properties": {"x": false}, "$defs": {"a": {"required": ["x"]}}}"##,
+            r#"{"properties": {"k": {"const": 1}}, "anyOf": [{"properties": {"k": {"const": 2}}, "required": ["k"]}]}"#,
+            r#"{"enum": [{"x": 1}], "properties": {"x": false}}"#,
             r#"{"type": ["string", "number"], "pattern": "a", "minimum": 1, "maximum": 0}"#,
             r#"{"type": ["null", "integer"], "enum": ["a"]}"#,
             r#"{"dependencies": {"a": ["b"]}}"#,

@@ -28,6 +28,20 @@ impl Dialect {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Rust, Self::Ecma, Self::Python];
 
+    /// The pattern with flags for all of it, in front of its own.
+    pub(crate) fn with_flags(self, flags: &str, pattern: &str) -> String {
+        let own = pattern.strip_prefix("(?").and_then(|rest| rest.split_once(')'));
+        match own.filter(|(own, _)| own.bytes().all(|flag| flag.is_ascii_alphabetic())) {
+            // ECMA-262 has flags of groups alone.
+            _ if self == Self::Ecma => format!("(?{flags}:{pattern})"),
+            Some((own, rest)) => {
+                let others: String = flags.chars().filter(|&flag| !own.contains(flag)).collect();
+                format!("(?{others}{own}){rest}")
+            }
+            None => format!("(?{flags}){pattern}"),
+        }
+    }
+
     /// Its name: `rust`, `ecma` or `python`.
     pub fn name(self) -> &'static str {
         match self {

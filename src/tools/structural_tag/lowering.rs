@@ -49,8 +49,8 @@ impl<'a> TagLowering<'a> {
             Format::Json(json) => self.json(json),
             Format::Regex { pattern, at } => {
                 // As in XGrammar, a point is any character.
-                let dotted = format!("(?s:{pattern})");
                 let dialect = self.compiler.regex_dialect().unwrap_or(regular::Dialect::Ecma);
+                let dotted = dialect.with_flags("s", pattern);
                 let compiler = self.compiler.clone().with_regex_dialect(dialect);
                 // The pattern alone says whether it is one, and the places of its errors.
                 let grammar = compiler.regex_grammar(pattern, Anchoring::Whole);

@@ -205,7 +205,7 @@ impl GbnfParser<'_> {
         // The pattern alone says whether it is one, and the places of its errors.
         self.rules.pattern(&self.text, at, pattern, dialect)?;
         let pattern =
-            if flags.is_empty() { pattern.to_owned() } else { flagged(pattern, &flags, dialect) };
+            if flags.is_empty() { pattern.to_owned() } else { dialect.with_flags(&flags, pattern) };
         arguments.take("flags");
         let json = self.flag(arguments.take("json_string"), false)?;
         let item = self.rules.pattern(&self.text, at, &pattern, dialect)?;
@@ -311,19 +311,5 @@ impl GbnfParser<'_> {
             heads.push(RuleExpr::new(at, RuleExprKind::Sequence(vec![free(), token])));
         }
         Ok((free(), heads))
-    }
-}
-
-/// The pattern with flags for all of it, in front of its own.
-fn flagged(pattern: &str, flags: &str, dialect: Dialect) -> String {
-    let own = pattern.strip_prefix("(?").and_then(|rest| rest.split_once(')'));
-    match own.filter(|(own, _)| own.bytes().all(|flag| flag.is_ascii_alphabetic())) {
-        // ECMA-262 has flags of groups alone.
-        _ if dialect == Dialect::Ecma => format!("(?{flags}:{pattern})"),
-        Some((own, rest)) => {
-            let others: String = flags.chars().filter(|&flag| !own.contains(flag)).collect();
-            format!("(?{others}{own}){rest}")
-        }
-        None => format!("(?{flags}){pattern}"),
     }
 }

@@ -180,10 +180,18 @@ impl ExtensionScanner<'_> {
             return Err(error_at(start, "characters are not read by name: `\\N{…}`")
                 .with_help("write the character itself, or `\\u{…}` with its number"));
         }
-        if "pPxuUbB".contains(c) && self.rest().starts_with('{') {
-            let rest = self.rest();
-            self.at += rest.find('}').map_or(rest.len(), |end| end + 1);
-        }
+        let rest = self.rest();
+        let operand = match c {
+            'p' | 'P' | 'x' | 'u' | 'U' | 'b' | 'B' if rest.starts_with('{') => {
+                rest.find('}').map_or(rest.len(), |end| end + 1)
+            }
+            'p' | 'P' => rest.chars().next().map_or(0, char::len_utf8),
+            'x' => hex_digits(rest, 2),
+            'u' => hex_digits(rest, 4),
+            'U' => hex_digits(rest, 8),
+            _ => 0,
+        };
+        self.at += operand;
         Ok(())
     }
 
@@ -282,6 +290,11 @@ impl ExtensionScanner<'_> {
     }
 }
 
+/// The length of the hexadecimal digits at the start of a text, of at most so many.
+fn hex_digits(text: &str, most: usize) -> usize {
+    text.bytes().take(most).take_while(u8::is_ascii_hexdigit).count()
+}
+
 fn backreference(at: usize) -> Error {
     error_at(at, "a backreference has no regular meaning")
         .with_help("write out what may be repeated")
@@ -312,6 +325,15 @@ mod tests {
         assert_eq!(looks("(?x)[ ](?=]"), 0);
         assert_eq!(looks("(?x)[#]\n^ ](?=]"), 0);
         assert_eq!(looks("[ ](?=b)b"), 1);
+    }
+
+    #[test]
+    fn an_escape_with_its_operand_is_one_atom() {
+        for atom in [r"\x41", r"\u0041", r"\U00000041", r"\x{41}", r"\pL", r"\PL", r"\p{L}", r"\n"]
+        {
+            let expected = format!("1(?P<_.extension.0>{atom}*)2");
+            assert_eq!(rewrite(&format!("1{atom}*+2")).unwrap().text, expected);
+        }
     }
 
     #[test]
