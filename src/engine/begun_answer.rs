@@ -18,7 +18,7 @@
 
 use super::request::Request;
 use crate::model::PromptPart;
-use crate::tools::ReasoningFormat;
+use crate::tools::{AfterReasoning, ReasoningFormat};
 
 /// The part of a message in which the model continues after the prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,11 @@ pub(super) fn begin(
     opened: OpenedReasoning,
     request: &mut Request,
 ) -> MessageStart {
-    let (Some(opening), Some(closing)) = (format.opening_text(), format.closing_text()) else {
+    let next = match request.tools {
+        Some(_) => AfterReasoning::ToolFormat,
+        None => AfterReasoning::Answer,
+    };
+    let (Some(opening), Some(closing)) = (format.opening_text(), format.closing_text(next)) else {
         request.prefill = prefill;
         return MessageStart::Message;
     };
@@ -117,6 +121,19 @@ mod tests {
         let start = begin(&format, prompt, prefill.to_owned(), opened, &mut request);
         let text = request.beginning().iter().map(PromptPart::text).collect();
         (text, request.prefill, start)
+    }
+
+    #[test]
+    fn tools_bring_their_own_pieces_before_an_answer() {
+        let closed = |tools| {
+            let format = ReasoningFormat::named("command").unwrap();
+            let mut request = Request { tools, ..Request::text("") };
+            let prompt = "<A><|START_THINKING|>";
+            begin(&format, prompt, String::new(), OpenedReasoning::Close, &mut request);
+            request.beginning().iter().map(PromptPart::text).collect::<String>()
+        };
+        assert_eq!(closed(None), "<|END_THINKING|><|START_RESPONSE|>");
+        assert_eq!(closed(Some(serde_json::json!([]))), "<|END_THINKING|>");
     }
 
     fn message(text: &str, answer: &str) -> (String, String, MessageStart) {

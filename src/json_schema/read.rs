@@ -20,8 +20,10 @@ use self_cell::self_cell;
 use serde_json::value::RawValue;
 
 use super::document::canonical_text::canonical;
+use super::document::closing;
+use super::document::references::References;
 use super::number::{Decimal, NumberSet};
-use super::options::Options;
+use super::options::{Options, Strictness};
 use super::schema::Schema;
 use super::set::{Set, Sets, Shared};
 use super::style::Notation;
@@ -118,7 +120,10 @@ impl ArgumentSets {
     ///
     /// Errors if the schema cannot be read.
     pub(crate) fn new(schema: Schema, options: Options) -> Result<Self> {
-        let schema = schema.with_resources(&options.resources)?;
+        let mut schema = schema.with_resources(&options.resources)?;
+        if options.strictness == Strictness::Closed {
+            closing::close(&mut schema.document, &mut References::new(options.draft))?;
+        }
         let mut root = Set::ANY;
         let sets = OpenSets::try_new(ArgumentSchema { schema, options }, |owner| {
             let ArgumentSchema { schema, options } = owner;

@@ -107,7 +107,7 @@ impl Thread {
 
 /// A tool and the sets of its arguments, made when they are first read in a style.
 #[derive(Clone, Debug)]
-struct CalledTool {
+pub(super) struct CalledTool {
     name: String,
     schema: Arc<Value>,
     options: Arc<Options>,
@@ -115,6 +115,11 @@ struct CalledTool {
 }
 
 impl CalledTool {
+    /// A tool of this name, whose arguments have this schema.
+    pub(super) fn new(name: &str, schema: Value, options: Arc<Options>) -> Self {
+        Self { name: name.to_owned(), schema: Arc::new(schema), options, sets: Arc::default() }
+    }
+
     fn sets(&self) -> Arc<ArgumentSets> {
         let sets = self.sets.get_or_init(|| {
             let schema = Schema::from_value(&self.schema);
@@ -159,14 +164,13 @@ impl MessageReader {
             program.pieces(reasoning.answer());
         }
         program.text_to_the_end();
-        Self::of_program(program, Vec::new(), &Arc::default())
+        Self::of_program(program, Vec::new())
     }
 
-    /// A reader of messages with calls of tools of these names, whose arguments have these schemas.
+    /// A reader of messages with calls of these tools.
     pub(super) fn of_calls(
         shape: MessageShape<'_>,
-        tools: Vec<(String, Arc<Value>)>,
-        options: &Arc<Options>,
+        tools: Vec<CalledTool>,
         reasoning: Option<(&ReasoningFormat, ReasoningStart)>,
     ) -> Self {
         let mut program = Program::default();
@@ -174,21 +178,10 @@ impl MessageReader {
             program.reasoning(reasoning, start);
         }
         program.message(shape);
-        Self::of_program(program, tools, options)
+        Self::of_program(program, tools)
     }
 
-    fn of_program(
-        program: Program,
-        tools: Vec<(String, Arc<Value>)>,
-        options: &Arc<Options>,
-    ) -> Self {
-        let tools = tools.into_iter().map(|(name, schema)| CalledTool {
-            name,
-            schema,
-            options: Arc::clone(options),
-            sets: Arc::default(),
-        });
-        let tools = tools.collect();
+    fn of_program(program: Program, tools: Vec<CalledTool>) -> Self {
         Self { program: program.finish(), tools, threads: vec![Thread::at(0)], ids: Vec::new() }
     }
 

@@ -178,11 +178,14 @@ impl ReasoningFormat {
         spelled(&self.open)
     }
 
-    /// The text that ends the reasoning, before an answer; `None` if the format does not fix it.
+    /// The text that ends the reasoning, before what comes after it; `None` if the format does not fix it.
     #[cfg(feature = "model")]
-    pub(crate) fn closing_text(&self) -> Option<ClosingText> {
+    pub(crate) fn closing_text(&self, next: AfterReasoning) -> Option<ClosingText> {
         let tag = spelled(std::slice::from_ref(&self.close))?;
-        let after = spelled(&self.after)? + &spelled(&self.answer)?;
+        let mut after = spelled(&self.after)?;
+        if next == AfterReasoning::Answer {
+            after += &spelled(&self.answer)?;
+        }
         Some(ClosingText { tag, after })
     }
 

@@ -41,17 +41,20 @@ const UNREAD_MEMBERS: &[&str] = &[
     "eager_input_streaming",
 ];
 
+/// Longest name, in bytes: Anthropic's API takes so many, OpenAI's half of them.
+const MAX_NAME_LEN: usize = 128;
+
 impl Tool {
     /// A tool by its name and the JSON Schema of its arguments.
     ///
-    /// Errors if the name is not made of one to 64 letters, digits, `_`, `-` and `.`.
+    /// Errors if the name is not made of one to 128 letters, digits, `_`, `-` and `.`.
     pub fn new(name: impl Into<String>, parameters: Value) -> Result<Self> {
         let name = name.into();
         let good = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-        if name.is_empty() || name.len() > 64 || !name.chars().all(good) {
+        if name.is_empty() || name.len() > MAX_NAME_LEN || !name.chars().all(good) {
             let message = format!("`{}` is no name of a tool", shortened(&name));
             return Err(Error::new(ErrorKind::Request, message)
-                .with_help("use 1 to 64 letters, digits, `_`, `-` and `.`"));
+                .with_help("use 1 to 128 letters, digits, `_`, `-` and `.`"));
         }
         Ok(Self { name, description: None, parameters, strictness: None, input: None })
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::message_reader::{MessageReader, MessageShape};
+use super::message_reader::{CalledTool, MessageReader, MessageShape};
 use super::pieces::{self, Slots};
 use super::reasoning_format::{ReasoningFormat, ReasoningStart};
 use super::tool::Tool;
@@ -97,9 +97,15 @@ impl ToolCalls {
             choice: &self.choice,
             has_answer: self.answer.is_some(),
         };
-        let tool = |tool: &Tool| (tool.name().to_owned(), Arc::new(tool.parameters().clone()));
+        let tool = |tool: &Tool| {
+            let mut options = Arc::clone(&self.options);
+            if let Some(strictness) = tool.strictness() {
+                Arc::make_mut(&mut options).strictness = strictness;
+            }
+            CalledTool::new(tool.name(), tool.parameters().clone(), options)
+        };
         let tools = self.tools.iter().map(tool).collect();
-        MessageReader::of_calls(shape, tools, &self.options, reasoning)
+        MessageReader::of_calls(shape, tools, reasoning)
     }
 
     /// Names of the tools that take one text instead of arguments.

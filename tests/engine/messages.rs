@@ -499,3 +499,45 @@ fn arguments_in_a_style_are_read_as_the_schema_accepts_them() {
         assert_eq!(whole, expected, "{message}");
     }
 }
+
+/// An empty string in tags is no empty list, where the schema says so.
+#[test]
+fn an_empty_value_is_read_as_the_schema_has_it() {
+    for (other, expected) in [
+        (json!({"type": "array", "items": {"type": "integer"}, "minItems": 1}), r#"{"k":""}"#),
+        (json!({"type": "object", "required": ["a"]}), r#"{"k":""}"#),
+    ] {
+        let schema = json!({"type": "object",
+            "properties": {"k": {"anyOf": [{"type": "string"}, other]}}});
+        let tools = vec![Tool::new("f", schema).unwrap()];
+        let calls = ToolCalls::new(tools, ToolFormat::named("minimax-m3").unwrap());
+        let begin = "]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name=\"f\">";
+        let end = "]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>";
+        let text = format!("{begin}]<]minimax[>[<k>]<]minimax[>[</k>{end}");
+        let (reply, _) = read(calls.reader(None), &text, 3);
+        assert_eq!(
+            reply.calls.first().map(|call| call.arguments.as_str()),
+            Some(expected),
+            "{text}"
+        );
+    }
+}
+
+/// Where the constraint closes objects, an object with other members can only be a string.
+#[test]
+fn strict_tools_are_read_as_they_are_written() {
+    let schema = json!({"type": "object", "required": ["v"], "properties": {"v": {"anyOf": [
+        {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+        {"type": "string"}]}}});
+    let text = "<tool_call>\n<function=f>\n<parameter=v>\n{\"a\": 1, \"b\": 2}\n</parameter>\n\
+                </function>\n</tool_call>";
+    for (strict, is_string) in [(true, true), (false, false)] {
+        let tool = json!([{"type": "function",
+            "function": {"name": "f", "strict": strict, "parameters": schema}}]);
+        let calls =
+            ToolCalls::new(Tool::read(&tool).unwrap(), ToolFormat::named("qwen-coder").unwrap());
+        let (reply, _) = read(calls.reader(None), text, 5);
+        let arguments: serde_json::Value = serde_json::from_str(&reply.calls[0].arguments).unwrap();
+        assert_eq!(arguments["v"].is_string(), is_string, "{arguments}");
+    }
+}

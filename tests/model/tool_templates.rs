@@ -149,7 +149,7 @@ const FAMILIES: &[Family] = &[
         shape: Both,
     },
     Family {
-        names: &["command", "cohere_command3", "cohere_command4"],
+        names: &["command", "cohere_command3"],
         template: Template::Assistant(
             "{% if m.tool_calls %}<|START_ACTION|>{{ '[\\n    ' }}{% for c in m.tool_calls %}{\"tool_call_id\": \"{{ loop.index0 }}\", \"tool_name\": \"{{ c.function.name }}\", \"parameters\": {{ c.function.arguments|tojson }}}{{ ',\\n    ' if not loop.last else '\\n]' }}{% endfor %}<|END_ACTION|>{% else %}<|START_RESPONSE|>{{ m.content }}<|END_RESPONSE|>{% endif %}",
         ),

@@ -354,9 +354,11 @@ impl ArgumentReading {
                 self.phase = ReadingPhase::Between;
             }
             AfterSign::EndOfFrame => {
-                self.ended_frame = true;
                 let Some(frame) = self.frames.last() else { return Vec::new() };
                 let (place, bracket) = (frame.place, frame.kind.close());
+                // An empty one whose place has several readings may be an empty string, too.
+                self.ended_frame =
+                    frame.count > 0 || place.from.is_none() || self.frames.len() == 1;
                 self.push(bracket);
                 self.frames.pop();
                 self.check(place);
