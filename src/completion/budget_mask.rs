@@ -346,6 +346,7 @@ impl<'a> BudgetMaskBuilder<'a> {
             rests.push((token, rest));
         }
         let rests: Arc<[(u32, u32)]> = rests.into();
+        self.planner.cache.list_bytes += size_of_val(&*rests);
         self.planner.cache.budget.listed.insert(id, Arc::clone(&rests));
         Ok(rests)
     }

@@ -92,7 +92,9 @@ impl CompletionCache {
         let known = bounds.items.len()
             + bounds.capture_free_bounds.len()
             + bounds.configurations.len()
-            + self.promises.len();
+            + self.promises.len()
+            + self.budget.max_left.len()
+            + self.budget.listed.len();
         let sorted = self.budget.sorted_tokens * size_of::<u32>();
         self.list_bytes + self.promise_bytes + sorted + 48 * (known + self.plans.entries())
     }

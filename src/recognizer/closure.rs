@@ -201,7 +201,7 @@ impl Closure {
         }
         self.max_visited = max_visited;
         self.max_stacks =
-            stacks.len().saturating_add(max_visited.saturating_mul(STACKS_PER_POSITION));
+            stacks.counted_sets().saturating_add(max_visited.saturating_mul(STACKS_PER_POSITION));
         self.clear();
         for i in 0..self.starts.len() {
             let (position, stack) = self.starts[i];
@@ -311,7 +311,7 @@ impl Closure {
             }
         }
         if self.todo.len() + self.reached.len() + self.returned.len() > self.max_visited
-            || stacks.len() > self.max_stacks
+            || stacks.counted_sets() > self.max_stacks
         {
             return Err(too_many_states(self.max_visited));
         }

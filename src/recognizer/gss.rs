@@ -60,7 +60,12 @@ pub(crate) struct ReturnStacks {
     ids: FxHashMap<Frames, StackId>,
     unions: FxHashMap<(StackId, StackId), StackId>,
     max_depth: u32,
+    /// The frames of all sets of more than one.
+    shared_frames: usize,
 }
+
+/// So many frames of large sets count as one set where the number of sets is limited.
+const FRAMES_PER_COUNTED_SET: usize = 32;
 
 impl ReturnStacks {
     /// [`BOTTOM`] alone. Stacks of more than `depth` frames are errors.
@@ -74,6 +79,7 @@ impl ReturnStacks {
             ids: FxHashMap::default(),
             unions: FxHashMap::default(),
             max_depth: u32::try_from(depth).unwrap_or(u32::MAX),
+            shared_frames: 0,
         };
         let frames =
             Frames::from_slice(&[StackFrame { point: ACCEPT, count: CALLED, below: BOTTOM }]);
@@ -91,10 +97,10 @@ impl ReturnStacks {
         &self.sets[id.0 as usize]
     }
 
-    /// The number of sets so far.
+    /// The size for limits: the number of sets so far, large ones counted several times.
     #[inline]
-    pub(super) fn len(&self) -> usize {
-        self.sets.len()
+    pub(super) fn counted_sets(&self) -> usize {
+        self.sets.len() + self.shared_frames / FRAMES_PER_COUNTED_SET
     }
 
     pub(super) fn intern(&mut self, frames: Frames) -> Result<StackId> {
@@ -116,6 +122,9 @@ impl ReturnStacks {
         let budget = |f: &StackFrame| counts_tokens(f.count);
         self.has_budget
             .push(frames.iter().any(|f| budget(f) || self.has_budget[f.below.0 as usize]));
+        if frames.spilled() {
+            self.shared_frames += frames.len();
+        }
         self.sets.push(frames.clone());
         self.depths.push(depth);
         self.ids.insert(frames, id);
@@ -213,7 +222,8 @@ impl ReturnStacks {
     /// Approximate memory, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         let frames = 2 * (size_of::<Frames>() + 16) + 4;
-        self.sets.len() * frames + self.unions.len() * 24
+        let shared = 2 * self.shared_frames * size_of::<StackFrame>();
+        self.sets.len() * frames + shared + self.unions.len() * 24
     }
 }
 

@@ -51,7 +51,7 @@ impl ItemSetTable {
         if let Some(&id) = self.ids.get(items) {
             return id;
         }
-        if self.sets.len() >= MAX_SETS {
+        if self.sets.len() >= MAX_SETS.max(2 * path.len()) {
             let kept: Vec<_> = path.iter().map(|&id| self.items(id)).collect();
             *self = Self::default();
             for (id, set) in path.iter_mut().zip(kept) {

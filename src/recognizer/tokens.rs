@@ -254,6 +254,10 @@ impl Recognizer {
         from: ConfigId,
         token: u32,
     ) -> Result<ReadResult> {
+        // A set that excludes tokens lists those below it only.
+        if token as usize >= vocabulary.len() {
+            return Ok(Err(0));
+        }
         let mut items = self.read_special(from, token)?;
         let text = match vocabulary.token_bytes(token) {
             Some(bytes) if !bytes.is_empty() && !vocabulary.end_tokens().contains(&token) => {

@@ -300,6 +300,14 @@ fn special_tokens() {
     assert_eq!(next("start: <[257,259]> \"a\""), [257, 259]);
     assert_eq!(next("start: <[^258]> \"a\""), [257, 259]);
     assert_eq!(next("start: <[*]> \"a\""), [257, 258, 259]);
+    let sets = format!("start: {}", "<[0-4000]> ".repeat(70));
+    let error = compiler().lark(&sets).unwrap_err().to_string();
+    assert!(error.contains("more than 262144 tokens in all"), "{error}");
+    // An id beyond the vocabulary is no token.
+    for id in [260, 1 << 20, u32::MAX] {
+        let mut matcher = compiler().lark("start: <[*]> | <[^7]>").unwrap().matcher();
+        assert!(matcher.accept(id).is_err(), "{id}");
+    }
     // A byte beside which a token may come is not forced.
     let forced = |grammar: &str| {
         let constraint = compiler().lark(grammar).unwrap();
@@ -324,6 +332,7 @@ fn what_is_refused() {
     refuse(
         Dialect::Lark,
         &[
+            ("start: <[0-4094,0-4095]>", (1, 8), "a set of more than"),
             ("start: \"a", (1, 8), "not closed"),
             ("start: /a", (1, 8), "not closed"),
             ("start: /a\nb/", (1, 8), "flag `x`"),

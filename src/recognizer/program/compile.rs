@@ -5,9 +5,10 @@
 
 use std::cell::Cell;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{KeyChoiceTable, PointTable};
+use crate::deadline;
 use crate::error::{Error, ErrorKind, LimitName, Result};
 use crate::grammar::{
     Attribute, Grammar, GrammarBuilder, Node, NodeId, Origin, SpecialToken, TokenSet,
@@ -126,10 +127,11 @@ pub(crate) fn resolve_tokens(grammar: Grammar, vocabulary: &Vocabulary) -> Resul
     };
     let all = |ids: Vec<u32>| ids.into_iter().map(SpecialToken::Id).collect();
     grammar.with_token_sets(|tokens| {
+        deadline::check()?;
         Ok(match tokens {
             TokenSet::OneOf(tokens) => TokenSet::OneOf(all(ids(tokens)?)),
             TokenSet::Except(tokens) => {
-                let named = ids(tokens)?;
+                let named: FxHashSet<u32> = ids(tokens)?.into_iter().collect();
                 let left_out = |id: &u32| {
                     named.contains(id)
                         || vocabulary.end_tokens().contains(id)

@@ -37,6 +37,8 @@ use crate::regular::{Dialect, Language};
 const MAX_PARAMETER_VALUES: usize = 1 << 9;
 /// The same in grammars with lazy rules, which need all values at once.
 const MAX_VALUES_WITH_LAZY_RULES: usize = 1 << 14;
+/// Tokens that the sets of a grammar list in all, of 24 bytes each.
+const MAX_LISTED_TOKENS: usize = 1 << 18;
 /// The rule of a text that may end in ignored text that could go on; no grammar can define a rule of this
 /// name.
 const WHOLE: &str = "%text";
@@ -116,6 +118,7 @@ fn lower_as(
         embedded: FxHashMap::default(),
         depth,
         instances: 0,
+        listed_tokens: 0,
         values: 0,
         max_values: if grammar.definitions.iter().any(|l| l.definition.attributes.is_lazy) {
             MAX_VALUES_WITH_LAZY_RULES
@@ -162,6 +165,8 @@ struct LarkLowering<'a> {
     has_parameter: bool,
     /// Uses of templates so far.
     instances: usize,
+    /// Tokens that sets have listed so far.
+    listed_tokens: usize,
     /// Values of parameters so far.
     values: usize,
     /// Values of parameters that are written out.
@@ -311,7 +316,7 @@ impl<'a> LarkLowering<'a> {
         if let Some((LarkExpr { at, kind: LarkExprKind::Special(inner) }, before)) =
             parts.split_last()
         {
-            let token = token_set(self.text, *at, inner)?;
+            let token = self.token_set(*at, inner)?;
             if self.is_no_text(&token)? {
                 // The text before it holds no such token, so it ends at the first one anyway.
                 let before = RuleExpr::sequence(*at, self.all(before, LarkContext::Terminal)?);
@@ -475,6 +480,19 @@ impl<'a> LarkLowering<'a> {
         after_open(&mut self.rules, (expr.at, found), open, items)
     }
 
+    fn token_set(&mut self, at: usize, inner: &str) -> Result<RuleExpr> {
+        let set = token_set(self.text, at, inner)?;
+        if let RuleExprKind::Special(TokenSet::OneOf(tokens) | TokenSet::Except(tokens)) = &set.kind
+        {
+            self.listed_tokens += tokens.len();
+        }
+        if self.listed_tokens > MAX_LISTED_TOKENS {
+            let message = format!("sets list more than {MAX_LISTED_TOKENS} tokens in all");
+            return Err(self.text.error(at, message).with_help("write a set once, as a rule"));
+        }
+        Ok(set)
+    }
+
     fn terminal(&mut self, expr: &LarkExpr, context: LarkContext) -> Result<RuleExpr> {
         let at = expr.at;
         if context == LarkContext::Terminal
@@ -510,7 +528,7 @@ impl<'a> LarkLowering<'a> {
                 .error(at, format!("`{name}` is declared, and no pattern says what it reads"))
                 .with_help("define the terminal in this grammar")),
             LarkExprKind::Name(name) => Ok(self.rules.call(name, at)),
-            LarkExprKind::Special(inner) => token_set(self.text, at, inner),
+            LarkExprKind::Special(inner) => self.token_set(at, inner),
             LarkExprKind::Json(schema) => {
                 let grammar = self.rules.environment.json_schema(schema);
                 self.rules.embed(self.text, at, grammar)

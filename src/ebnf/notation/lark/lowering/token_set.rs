@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::grammar::{SpecialToken, TokenSet};
 
 /// Special tokens of a set that is given by ranges.
-const MAX_TOKENS_OF_A_SET: u32 = 4_096;
+const MAX_TOKENS_OF_A_SET: usize = 4_096;
 
 /// `name`, `[7]`, `[7-9,12]`, `[^7]` or `[*]`, from between angle brackets.
 pub(super) fn token_set(text: &GrammarText<'_>, at: usize, inner: &str) -> Result<RuleExpr> {
@@ -32,7 +32,7 @@ pub(super) fn token_set(text: &GrammarText<'_>, at: usize, inner: &str) -> Resul
         if last < first {
             return Err(text.error(at, "the range ends before it begins"));
         }
-        if last - first >= MAX_TOKENS_OF_A_SET || tokens.len() >= MAX_TOKENS_OF_A_SET as usize {
+        if (last - first) as usize + tokens.len() >= MAX_TOKENS_OF_A_SET {
             return Err(text
                 .error(at, format!("a set of more than {MAX_TOKENS_OF_A_SET} tokens"))
                 .with_help("describe ordinary text by patterns"));
