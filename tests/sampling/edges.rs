@@ -38,6 +38,26 @@ fn truncations_at_their_edges() {
     assert!(kept.iter().all(|&t| wide[t as usize] >= 2499e-9));
 }
 
+/// Rows of all lengths, with all that draws from blocks of them.
+#[test]
+fn the_least_temperatures_draw_the_most_probable_token() {
+    let logits: Vec<f32> = (0..5000).map(|i| 5.0 + ((i * 7919) % 5000) as f32 * 0.005).collect();
+    let best = (0..5000).max_by(|&a, &b| logits[a].total_cmp(&logits[b])).unwrap() as u32;
+    for temperature in [1e-8, 1e-16, 1e-20, 1e-30, f32::MIN_POSITIVE] {
+        for more in [
+            SamplingParams::default(),
+            SamplingParams { xtc_probability: 1.0, xtc_threshold: 0.1, ..Default::default() },
+            SamplingParams { top_p: 0.9, ..Default::default() },
+        ] {
+            for seed in 0..20 {
+                let params = SamplingParams { temperature, seed: Some(seed), ..more.clone() };
+                let draw = Sampler::new(&params).unwrap().draw(&logits, None).unwrap();
+                assert_eq!((draw.token, draw.probability), (best, 1.0), "{params:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_nucleus_is_measured_by_the_number_that_was_written() {
     // 0.6 as f32 is 0.600000024: taken literally it would let a seventh token in.

@@ -11,6 +11,9 @@ use crate::sampling::params::{PenaltyScope, SamplingParams, exact};
 use crate::sampling::penalty_history::PenaltyHistory;
 use crate::sampling::steps::{self, Candidate};
 
+/// Lower temperatures are this one: there the most probable token alone is drawn, and depths below it are still exact.
+const MIN_TEMPERATURE: f64 = 1e-10;
+
 /// The steps that are switched on, with their settings.
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
@@ -128,11 +131,16 @@ impl Chain {
         let mut temperature = 1.0;
         for &step in &self.steps[..self.local_steps()] {
             if step == ChainStep::Temperature {
-                temperature = exact(self.params.temperature);
+                temperature = self.temperature();
             }
             self.adjust(step, changed);
         }
         temperature
+    }
+
+    /// The temperature that logits are divided by.
+    fn temperature(&self) -> f64 {
+        exact(self.params.temperature).max(MIN_TEMPERATURE)
     }
 
     /// Runs the steps that change single logits, wherever they stand in the chain.
@@ -174,7 +182,7 @@ impl Chain {
                 let settings = (multiplier, base, params.dry_allowed_length);
                 steps::dry(candidates, self.repetitions(), settings);
             }
-            ChainStep::Temperature => steps::temperature(candidates, exact(params.temperature)),
+            ChainStep::Temperature => steps::temperature(candidates, self.temperature()),
             // Truncations, which `run` has taken.
             ChainStep::TopNSigma
             | ChainStep::TopK
