@@ -85,7 +85,7 @@ impl Search {
         let (extensions, rows) = self.extensions()?;
         let width = self.search.width;
         let mut next: Vec<Beam> = Vec::with_capacity(width);
-        for extension in extensions {
+        for (rank, extension) in extensions.into_iter().enumerate() {
             if next.len() == width {
                 break;
             }
@@ -98,6 +98,10 @@ impl Search {
                 steps.extend(row.report(&mut sequence, extension, forced)?);
             }
             let ended = sequence.add(token, forced)?;
+            // An end counts only among as many best extensions as there are beams.
+            if ended.is_some() && rank >= width {
+                continue;
+            }
             // The length of the score counts the token that ends a text, though the text does not contain it.
             let by_token = matches!(ended, Some(FinishReason::Stop | FinishReason::StopToken));
             let length = sequence.tokens.len() + usize::from(by_token);

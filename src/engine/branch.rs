@@ -363,8 +363,12 @@ impl Branch {
         self.cache = cache;
     }
 
-    /// Lets go of all blocks: the text is read again. Logits that wait for their draw stay.
+    /// Lets go of all blocks, those of a draft model among them unless a preparation thread has it: the text is read
+    /// again. Logits that wait for their draw stay.
     pub(crate) fn drop_cache(&mut self) {
         self.cache.truncate(0);
+        if let Some(drafter) = self.decode_state().and_then(|state| state.drafter.as_mut()) {
+            drafter.drop_cache();
+        }
     }
 }

@@ -77,9 +77,10 @@ impl ModelRunner {
                 .with_help(help));
         }
         let (ours, theirs) = (self.vocabulary(), draft.vocabulary());
+        // Of one tokenizer, models may be padded to different widths: the ids beyond the other's have no text.
         // Vocabularies are far smaller than u32::MAX.
-        let same = ours.len() == theirs.len()
-            && (0..ours.len() as u32).all(|id| ours.token_bytes(id) == theirs.token_bytes(id));
+        let width = ours.len().max(theirs.len()) as u32;
+        let same = (0..width).all(|id| ours.token_bytes(id) == theirs.token_bytes(id));
         if !same {
             let message = "the draft model has another vocabulary than the model";
             return Err(Error::new(ErrorKind::Request, message).with_help(

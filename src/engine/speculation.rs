@@ -76,6 +76,14 @@ impl Drafter {
         Ok(Self { kind, read: prompt, prompt_len, model, cached: Vec::new(), rounds: 0 })
     }
 
+    /// Lets go of all blocks of the draft model's cache: the text is read again.
+    pub(crate) fn drop_cache(&mut self) {
+        if let Some((_, cache)) = &mut self.model {
+            cache.truncate(0);
+        }
+        self.cached.clear();
+    }
+
     /// The last token of the text, which is not empty, with guesses after it.
     pub(crate) fn draft(&mut self, sequence: &Sequence) -> Result<DraftTree> {
         let known = self.read.len() - self.prompt_len;
@@ -130,6 +138,11 @@ impl Drafter {
         most: usize,
     ) -> Result<()> {
         let Some((model, cache)) = &mut self.model else { return Ok(()) };
+        let (width, drafted) = (sequence.runner.vocabulary().len(), model.vocabulary().len());
+        // Of one tokenizer, models may be padded to different widths.
+        if self.read.iter().any(|&token| token as usize >= drafted) {
+            return Ok(());
+        }
         let same = self.cached.iter().zip(&self.read).take_while(|(a, b)| a == b).count();
         // At least the last token is read, for the logits after it.
         let same = same.min(self.read.len() - 1);
@@ -144,7 +157,8 @@ impl Drafter {
             if cache.len() + unread.len() > model.greatest_length(cache) {
                 break;
             }
-            let row = model.forward(&unread, cache)?.to_vec()?;
+            let mut row = model.forward(&unread, cache)?.to_vec()?;
+            row.resize(width, f32::NEG_INFINITY);
             self.cached.append(&mut unread);
             let (mask, _) = ahead.compute_mask()?;
             if mask.is_empty() {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use crate::model_support::{END, byte_tokenizer, load, parrot, random_model};
+use crate::model_support::{END, byte_tokenizer, load, padded_parrot, parrot, random_model};
 use maskwright::engine::{
     BeamSearch, EarlyStopping, Engine, Event, FinishReason, Prompt, Request, Response, Speculation,
     Step, StopReason,
@@ -535,6 +535,24 @@ fn greedy_texts_are_the_same_with_fewer_passes() {
                 eprintln!("{speculate:?}: {passes:?} for {}", expected.passes.model);
             }
         }
+    }
+}
+
+/// Models of one tokenizer may be padded to different widths.
+#[test]
+fn a_draft_model_may_be_wider_or_narrower() {
+    let follows = [(u32::from(b'>'), 72), (72, 101), (101, 121), (121, END)];
+    let model = |name: &str, width| load(padded_parrot(name, &follows, 64, width));
+    for widths in [(260, 300), (300, 260)] {
+        let engine = Engine::new(model("decoding-padded-target", widths.0))
+            .with_draft(model("decoding-padded-draft", widths.1))
+            .unwrap();
+        let plain = Request { sampling: SamplingParams::greedy(), ..Request::text("x") };
+        let (expected, _) = run(&engine, &plain);
+        let drafted = Request { speculate: Speculation::Draft, ..plain };
+        let (response, _) = run(&engine, &drafted);
+        assert_eq!((response.text.as_str(), expected.text.as_str()), ("Hey", "Hey"));
+        assert!(response.passes.model < expected.passes.model, "{:?}", response.passes);
     }
 }
 

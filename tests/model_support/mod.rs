@@ -106,7 +106,18 @@ pub(crate) fn parrot(
     follows: &[(impl Into<u32> + Copy, u32)],
     context: usize,
 ) -> PathBuf {
-    let (vocabulary, hidden) = (260, 16);
+    padded_parrot(name, follows, context, 260)
+}
+
+/// A [`parrot`] whose logits are padded to such a vocabulary.
+#[allow(dead_code)]
+pub(crate) fn padded_parrot(
+    name: &str,
+    follows: &[(impl Into<u32> + Copy, u32)],
+    context: usize,
+    vocabulary: usize,
+) -> PathBuf {
+    let hidden = 16;
     assert!(follows.len() <= hidden);
     let config = json!({
         "model_type": "llama", "hidden_size": hidden, "intermediate_size": 1,
