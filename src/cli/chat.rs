@@ -1,6 +1,5 @@
 //! `maskwright chat`: a conversation on the terminal, line by line.
 
-use std::io::{self, Write as _};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Parser;
 use serde_json::{Map, Value};
 
-use maskwright::engine::{Engine, Event, FinishReason, Request};
+use maskwright::engine::{Engine, Event, FinishReason, Protocol, Request};
 use maskwright::error::{Error, ErrorKind, Result};
 use maskwright::model::{GenerationConfig, Message};
 use maskwright::{Compiler, Constraint};
@@ -21,6 +20,7 @@ use crate::cli::args::constraint::ConstraintArgs;
 use crate::cli::args::generation::GenerationArgs;
 use crate::cli::args::model::ModelArgs;
 use crate::cli::args::sampling::SamplingArgs;
+use crate::cli::args::tools::{MessagePrinter, answer_protocol};
 use crate::cli::outcome::Outcome;
 
 #[derive(Debug, clap::Args)]
@@ -79,9 +79,7 @@ fn read(line: &str) -> ChatInput<'_> {
 struct Chat {
     engine: Engine,
     compiler: Compiler,
-    constraint: Option<Constraint>,
-    /// Variables that tell the chat template of it.
-    template_variables: Map<String, Value>,
+    constraint: AnswerConstraint,
     messages: Vec<Message>,
     /// Messages at the start that are never dropped.
     fixed: usize,
@@ -89,7 +87,36 @@ struct Chat {
     answers: u64,
     /// The settings for what no option says.
     defaults: GenerationConfig,
-    args: Args,
+    generation: GenerationArgs,
+    sampling: SamplingArgs,
+}
+
+/// The constraint of the answers.
+#[derive(Default)]
+struct AnswerConstraint {
+    options: Option<ConstraintArgs>,
+    /// For messages that are the answer alone, without reasoning.
+    compiled: Option<Constraint>,
+    /// Variables that tell the chat template of it.
+    template_variables: Map<String, Value>,
+}
+
+impl AnswerConstraint {
+    fn new(options: ConstraintArgs, engine: &Engine, compiler: &Compiler) -> Result<Self> {
+        let compiled = options.compile(compiler)?;
+        let template_variables = options.template_variables(engine);
+        Ok(Self { options: Some(options), compiled, template_variables })
+    }
+
+    /// The constraint of a message with the answer in it.
+    fn of_message(&self, protocol: &Protocol, compiler: &Compiler) -> Result<Option<Constraint>> {
+        match &self.options {
+            Some(options) if self.compiled.is_some() && !protocol.is_plain() => {
+                options.compile(&protocol.compiler(compiler)?)
+            }
+            _ => Ok(self.compiled.clone()),
+        }
+    }
 }
 
 /// Whether ctrl-c was pressed while an answer was written.
@@ -119,26 +146,25 @@ impl Args {
 }
 
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
-    let engine = args.generation.load(&args.model)?;
+    let Args { constraint, model, system, generation, sampling } = args;
+    let engine = generation.load(&model)?;
     engine.model().chat_template()?;
-    let defaults = args.generation.defaults(engine.model())?;
-    args.sampling.params(&defaults)?;
+    let defaults = generation.defaults(engine.model())?;
+    sampling.params(&defaults)?;
     let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
-    let constraint = args.constraint.compile(&compiler)?;
-    let template_variables = args.constraint.template_variables(&engine);
-    let messages: Vec<Message> =
-        args.system.iter().map(|text| Message::new("system", text)).collect();
+    let constraint = AnswerConstraint::new(constraint, &engine, &compiler)?;
+    let messages: Vec<Message> = system.iter().map(|text| Message::new("system", text)).collect();
     let fixed = messages.len();
     let mut chat = Chat {
         engine,
         compiler,
         constraint,
-        template_variables,
         messages,
         fixed,
         answers: 0,
         defaults,
-        args,
+        generation,
+        sampling,
     };
     let mut lines = LineReader::open()?;
     if lines.is_terminal() {
@@ -156,7 +182,7 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
             ChatInput::Exit => return Ok(Outcome::Success),
             ChatInput::Help => output::note(HELP),
             ChatInput::Reset => chat.messages.truncate(chat.fixed),
-            ChatInput::Free => (chat.constraint, chat.template_variables) = (None, Map::new()),
+            ChatInput::Free => chat.constraint = AnswerConstraint::default(),
             ChatInput::Constraint(options) => {
                 // A conversation goes on after a slip of the hand.
                 if let Err(error) = chat.constrain(options) {
@@ -176,8 +202,7 @@ impl Chat {
             let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
             Error::new(ErrorKind::Request, line).with_help("see `maskwright chat --help`")
         })?;
-        self.constraint = turn.constraint.compile(&self.compiler)?;
-        self.template_variables = turn.constraint.template_variables(&self.engine);
+        self.constraint = AnswerConstraint::new(turn.constraint, &self.engine, &self.compiler)?;
         Ok(())
     }
 
@@ -185,26 +210,28 @@ impl Chat {
     fn answer(&mut self, text: &str) -> std::result::Result<(), Stop> {
         self.messages.push(Message::new("user", text));
         self.make_room()?;
-        let mut sampling = self.args.sampling.params(&self.defaults)?;
-        // Each answer has random numbers of its own.
-        sampling.seed = sampling.seed.map(|seed| seed.wrapping_add(self.answers));
-        self.answers += 1;
-        let request = Request {
-            constraint: self.constraint.clone(),
-            template_variables: self.template_variables.clone(),
-            sampling,
-            ..Request::chat(self.messages.clone())
+        let (request, protocol) = match self.request() {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                self.messages.pop();
+                output::note(&format!("error: {error}"));
+                return Ok(());
+            }
         };
-        let request = self.args.generation.apply(request, &self.defaults);
+        let mut message = MessagePrinter::new(&protocol, true);
+        let vocabulary = Arc::clone(self.engine.vocabulary());
         let mut failed = None;
         INTERRUPTED.store(false, Ordering::Relaxed);
         let response = self.engine.generate(&request, &mut |event| {
             if INTERRUPTED.load(Ordering::Relaxed) {
                 return ControlFlow::Break(());
             }
-            let Event::Text(text) = event else { return ControlFlow::Continue(()) };
-            let mut out = io::stdout().lock();
-            match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            let told = match event {
+                Event::Text(text) => message.text(text),
+                Event::Special(token) => message.special(&vocabulary.token_name(token)),
+                Event::Step(_) | Event::Working | Event::Ended(_) => Ok(()),
+            };
+            match told {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     failed = Some(error);
@@ -215,6 +242,7 @@ impl Chat {
         if let Some(error) = failed {
             return Err(error.into());
         }
+        let reply = message.finish()?;
         match response {
             Ok(response) => {
                 output::line("")?;
@@ -226,7 +254,7 @@ impl Chat {
                     }
                     _ => output::note("the text is not complete; raise --max-tokens"),
                 }
-                self.messages.push(Message::new("assistant", response.text));
+                self.messages.push(Message::new("assistant", &reply.text));
             }
             Err(error) => {
                 self.messages.pop();
@@ -236,16 +264,33 @@ impl Chat {
         Ok(())
     }
 
+    /// The request for an answer to the messages, and how it is taken apart.
+    fn request(&mut self) -> Result<(Request, Protocol)> {
+        let mut sampling = self.sampling.params(&self.defaults)?;
+        // Each answer has random numbers of its own.
+        sampling.seed = sampling.seed.map(|seed| seed.wrapping_add(self.answers));
+        self.answers += 1;
+        let mut request = Request {
+            template_variables: self.constraint.template_variables.clone(),
+            sampling,
+            ..Request::chat(self.messages.clone())
+        };
+        let is_constrained = self.constraint.compiled.is_some();
+        let protocol = answer_protocol(&self.engine, is_constrained, &mut request)?;
+        request.constraint = self.constraint.of_message(&protocol, &self.compiler)?;
+        Ok((self.generation.apply(request, &self.defaults), protocol))
+    }
+
     /// Drops the oldest exchanges until the rest and an answer fit the model's context.
     fn make_room(&mut self) -> Result<()> {
         let model = self.engine.model();
         let room =
-            model.context_length().saturating_sub(self.args.generation.max_tokens(&self.defaults));
+            model.context_length().saturating_sub(self.generation.max_tokens(&self.defaults));
         // Where an answer alone fills the context, half of it is left to the conversation.
         let room = room.max(model.context_length() / 2);
         loop {
-            let names = self.args.generation.special_names();
-            let (messages, variables) = (&self.messages, &self.template_variables);
+            let names = self.generation.special_names();
+            let (messages, variables) = (&self.messages, &self.constraint.template_variables);
             let fits = match model.encode_chat_with(messages, None, variables, names) {
                 Ok(prompt) => prompt.len() <= room,
                 Err(error) if error.kind() == ErrorKind::Context => false,

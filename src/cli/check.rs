@@ -51,7 +51,9 @@ impl Args {
 
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     let texts = [&args.file, &args.input, &args.lines];
-    if args.constraint.reads_stdin() && texts.into_iter().flatten().any(|file| file == "-") {
+    if args.constraint.reads_stdin()
+        && texts.into_iter().flatten().any(|file| file.as_os_str() == "-")
+    {
         let message = "standard input is both the constraint and the text";
         return Err(Error::new(ErrorKind::Request, message)
             .with_help("give one of them as a file")

@@ -22,6 +22,7 @@ use crate::cli::args::constraint::ConstraintArgs;
 use crate::cli::args::generation::GenerationArgs;
 use crate::cli::args::model::ModelArgs;
 use crate::cli::args::sampling::SamplingArgs;
+use crate::cli::args::tools::{MessagePrinter, answer_protocol};
 use crate::cli::outcome::Outcome;
 
 /// Characters of a line where the width of the terminal is unknown.
@@ -89,35 +90,55 @@ impl Args {
 }
 
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
-    // What is compared is what is written.
-    let base = args.sampling.params(&GenerationConfig::default())?;
+    // Options that are out of range are reported before a model loads for minutes.
+    args.columns(&GenerationConfig::default())?;
     let engine = args.generation.load(&args.model)?;
     let defaults = args.generation.defaults(engine.model())?;
+    let base = args.sampling.params(&defaults)?;
     let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
-    let constraint = args.constraint.compile(&compiler)?;
-    let mut columns = args.columns(&base)?;
+    let mut asked = Request {
+        raw: args.raw,
+        template_variables: args.constraint.template_variables(&engine),
+        faithfulness: true,
+        ..Request::text(&args.prompt)
+    };
+    let protocol = answer_protocol(&engine, args.constraint.is_given(), &mut asked)?;
+    asked.constraint = args.constraint.compile(&protocol.compiler(&compiler)?)?;
+    let mut columns = args.columns(&defaults)?;
     let samples = args.samples.get();
     let of = |column: &Column| {
         // The same seeds for each column, so that only its settings differ.
         let seed = Some(column.params.seed.or(base.seed).unwrap_or(0));
-        let request = Request {
-            raw: args.raw,
-            constraint: constraint.clone(),
-            sampling: SamplingParams { seed, ..column.params.clone() },
-            faithfulness: true,
-            ..Request::text(&args.prompt)
-        };
+        let request =
+            Request { sampling: SamplingParams { seed, ..column.params.clone() }, ..asked.clone() };
         args.generation.apply(request, &defaults).times(samples)
     };
     let requests: Vec<Request> = columns.iter().flat_map(of).collect();
     // indicatif draws on standard error, and only on a terminal.
     let bar = ProgressBar::new(requests.len() as u64);
-    let responses = engine.generate_each(&requests, &mut |_, event| {
-        bar.inc(u64::from(matches!(event, Event::Ended(_))));
-        ControlFlow::Continue(())
+    // Answers are shown, without reasoning before them.
+    let mut messages: Vec<MessagePrinter> =
+        requests.iter().map(|_| MessagePrinter::new(&protocol, false)).collect();
+    let responses = engine.generate_each(&requests, &mut |index, event| {
+        let told = match event {
+            Event::Text(text) => messages[index].text(text),
+            Event::Special(token) => {
+                messages[index].special(&engine.vocabulary().token_name(token))
+            }
+            Event::Ended(_) => {
+                bar.inc(1);
+                Ok(())
+            }
+            Event::Step(_) | Event::Working => Ok(()),
+        };
+        if told.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     bar.finish_and_clear();
-    let mut responses = responses?.into_iter();
+    let mut responses = responses?;
+    for (response, message) in responses.iter_mut().zip(&mut messages) {
+        response.text.clone_from(&message.finish()?.text);
+    }
+    let mut responses = responses.into_iter();
     columns.iter_mut().for_each(|column| column.responses.extend(responses.by_ref().take(samples)));
     match args.output {
         OutputFormat::Json => {
@@ -138,13 +159,14 @@ impl Args {
     /// The columns, without texts yet.
     ///
     /// Errors on an option that the columns would leave without a meaning.
-    fn columns(&self, base: &SamplingParams) -> Result<Vec<Column>> {
+    fn columns(&self, defaults: &GenerationConfig) -> Result<Vec<Column>> {
+        let base = self.sampling.params(defaults)?;
         let off = SamplingParams {
             seed: base.seed,
             temperature: base.temperature,
-            ..SamplingParams::default()
+            ..defaults.sampling()
         };
-        let others = !self.settings.is_empty() && *base != off;
+        let others = !self.settings.is_empty() && base != off;
         if others || self.sampling.temperature().is_some() {
             let (message, help) = if self.settings.is_empty() {
                 ("--temperature is that of no column", "write --temperatures")
@@ -166,7 +188,7 @@ impl Args {
                 Error::new(ErrorKind::Request, format!("--settings: {line}"))
                     .with_help("see `maskwright explore --help`")
             })?;
-            Ok(column(options.clone(), settings.sampling.params(&GenerationConfig::default())?))
+            Ok(column(options.clone(), settings.sampling.params(defaults)?))
         };
         if self.settings.is_empty() {
             self.temperatures.iter().map(at).collect()

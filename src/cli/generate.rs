@@ -25,7 +25,7 @@ use crate::cli::args::model::ModelArgs;
 use crate::cli::args::sampling::SamplingArgs;
 use crate::cli::args::tools;
 use crate::cli::args::tools::{MessagePrinter, ToolArgs, UnaskedReasoningOutput};
-use crate::cli::input;
+use crate::cli::input::{self, BYTE_ORDER_MARK};
 use crate::cli::outcome::Outcome;
 
 /// Interval at which the progress spinner turns.
@@ -268,19 +268,31 @@ impl Args {
     }
 
     /// The prompt, or that of the file.
+    ///
+    /// Errors where standard input is to be two things.
     fn prompt(&self) -> Result<String, Error> {
+        if self.constraint.reads_stdin() && self.tools.reads_stdin() {
+            let message = "standard input is both the constraint and the tools";
+            return Err(
+                Error::new(ErrorKind::Request, message).with_help("give one of them as a file")
+            );
+        }
         if let Some(prompt) = &self.prompt {
             return Ok(prompt.clone());
         }
         let file = self.prompt_file.as_deref().unwrap_or(Path::new("-"));
-        if file == "-" && self.constraint.reads_stdin() {
-            let message = "standard input is both the constraint and the prompt";
+        let others =
+            [(self.constraint.reads_stdin(), "constraint"), (self.tools.reads_stdin(), "tools")];
+        let other = others.into_iter().find(|(reads_stdin, _)| *reads_stdin);
+        if let (true, Some((_, other))) = (file.as_os_str() == "-", other) {
+            let message = format!("standard input is both the {other} and the prompt");
             return Err(
                 Error::new(ErrorKind::Request, message).with_help("give one of them as a file")
             );
         }
         let text = input::read_text(file, "a file with the prompt")?;
-        let text = text.strip_suffix('\n').unwrap_or(&text);
+        let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
+        let text = text.strip_suffix('\n').unwrap_or(text);
         Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
     }
 

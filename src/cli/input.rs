@@ -11,6 +11,9 @@ use maskwright::strict_json;
 /// hardly meant: a device, or a data set in one file.
 pub(crate) const MAX_INPUT_BYTES: usize = 256 << 20;
 
+/// A mark that some editors write before a text, and that is no part of it.
+pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// A file, or a line of it, beyond [`MAX_INPUT_BYTES`].
 pub(crate) fn too_large(what: &str, path: &Path) -> Error {
     Error::new(ErrorKind::Io, format!("{what} is longer than {} MiB", MAX_INPUT_BYTES >> 20))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use tokio::sync::oneshot;
 
-use crate::cli::input;
+use crate::cli::input::{self, BYTE_ORDER_MARK};
 use maskwright::engine::{EngineOptions, MessageFormats};
 use maskwright::error::{Error, ErrorKind};
 use maskwright::server::{Server, ServerBounds, ServerOptions, interrupted};
@@ -427,6 +427,7 @@ fn keys(args: &Args) -> Result<Vec<String>, Error> {
 
 fn lines_of_keys(text: &str) -> impl Iterator<Item = String> {
     let is_key = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     text.lines().map(str::trim).filter(is_key).map(str::to_owned)
 }
 

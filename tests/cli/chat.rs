@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::model_support::{self, hey};
+use crate::model_support::{self, hey, thinker};
 use crate::{command, text};
 
 #[test]
@@ -22,6 +22,53 @@ fn chat_remembers_and_obeys_a_constraint_per_turn() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "Hey\na b\nHey\n");
     let err = String::from_utf8(output.stderr).unwrap();
     assert!(err.starts_with("error: ") && err.lines().count() == 1, "{err}");
+}
+
+/// Reasoning is neither output nor a part of the conversation.
+#[test]
+fn reasoning_stands_apart_from_the_answers_of_a_chat() {
+    use std::io::Write as _;
+    let model = text(thinker("cli-chat-thinker"));
+    let mut child = command(&["chat", "--model", &model, "--max-tokens", "12"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"hello\nagain\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "Hey\nHey\n");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "so\nso\n");
+}
+
+/// A constraint holds after reasoning that the chat template opens.
+#[test]
+fn reasoning_comes_before_the_constraint_of_a_chat() {
+    use std::io::Write as _;
+    let model = thinker("cli-chat-opened");
+    // The last character of the prompt is what the model goes on from.
+    let template = "{% for m in messages %}{{ m.content }}{% endfor %}><think>";
+    std::fs::write(model.join("chat_template.jinja"), template).unwrap();
+    let model = text(model);
+    for (command_line, input) in [
+        (&["chat", "--model", &model, "--max-tokens", "12"][..], "x\n"),
+        (&["explore", "--model", &model, "--prompt", "x", "--temperatures", "0"], ""),
+    ] {
+        let args = [command_line, &["--choice", "Hey", "--choice", "Ho"]].concat();
+        let mut child = command(&args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let out = String::from_utf8(output.stdout).unwrap();
+        assert!(out.contains("Hey") && !out.contains("so"), "{args:?}: {out}");
+        if !input.is_empty() {
+            assert_eq!((out.as_str(), output.stderr.as_slice()), ("Hey\n", &b"so\n"[..]));
+        }
+    }
 }
 
 /// One seed gives one conversation, of which no two answers have the same random numbers.

@@ -275,11 +275,21 @@ fn a_prompt_may_stand_in_a_file() {
     let expected = tokens(&run(&[&args[..], &["--prompt", "Hi"]].concat()));
     let read = run(&[&args[..], &["--prompt-file", &prompt]].concat());
     assert_eq!(tokens(&read), expected, "{}", read.err);
+    let marked = file("prompt-marked.txt", "\u{feff}Hi\n");
+    let read = run(&[&args[..], &["--prompt-file", &marked]].concat());
+    assert_eq!(tokens(&read), expected, "{}", read.err);
     let piped = run_on(&[&args[..], &["--prompt-file", "-"]].concat(), "Hi\n");
     assert_eq!(tokens(&piped), expected, "{}", piped.err);
-    let both = [&args[..], &["--prompt-file", "-", "--grammar", "-"]].concat();
-    let refused = run_on(&both, "Hi\n");
-    assert!(refused.code == 2 && refused.err.contains("standard input"), "{}", refused.err);
+    for both in [
+        ["--prompt-file", "-", "--grammar", "-"],
+        ["--prompt-file", "-", "--tools", "-"],
+        ["--schema", "-", "--tools", "-"],
+    ] {
+        let prompt = if both[0] == "--schema" { &["--prompt", "Hi"][..] } else { &[] };
+        let refused = run_on(&[&args[..], &both, prompt].concat(), "Hi\n");
+        let says = "standard input is both";
+        assert!(refused.code == 2 && refused.err.contains(says), "{both:?}: {}", refused.err);
+    }
     assert_eq!(run(&args).code, 2);
 }
 

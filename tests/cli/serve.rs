@@ -69,7 +69,7 @@ impl Drop for Server {
 
 #[test]
 fn keys_come_from_a_file_and_a_variable_too() {
-    let keys = file("serve-keys.txt", "in-a-file\n\n also-there \n");
+    let keys = file("serve-keys.txt", "\u{feff}in-a-file\n\n also-there \n");
     let model = text(hey("cli-serve-keys"));
     let args = ["--model", &model, "--api-key", "argument", "--api-key-file", &keys];
     let names = ["--served-model-name", "mine", "--served-model-name", "yours"];

@@ -19,7 +19,7 @@ use super::json::JsonArgs;
 use super::limits::LimitArgs;
 use super::named_grammars;
 use super::resources::file_uri;
-use crate::cli::input::{self, is_inline, parse_json, read_file_or_json};
+use crate::cli::input::{self, BYTE_ORDER_MARK, is_inline, parse_json, read_file_or_json};
 use crate::cli::output;
 
 /// Longest time to compile a constraint with another option, and to read a text with it, only to say
@@ -386,16 +386,17 @@ impl ConstraintArgs {
 
     fn quotation(&self, compiler: &Compiler, file: &Path) -> Result<Grammar> {
         let text = input::read_text(file, "a file with the text to quote")?;
+        let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
         let grammar = match self.text.quote_by {
             Some(QuoteUnits::Chunks) => {
-                let chunks: Vec<String> = parse_json(&text, "the chunks")?;
+                let chunks: Vec<String> = parse_json(text, "the chunks")?;
                 compiler.quotation_grammar(&chunks)
             }
             Some(QuoteUnits::Characters) => {
-                compiler.quotation_grammar(&QuoteBy::Characters.units(&text))
+                compiler.quotation_grammar(&QuoteBy::Characters.units(text))
             }
             None | Some(QuoteUnits::Words) => {
-                compiler.quotation_grammar(&QuoteBy::Words.units(&text))
+                compiler.quotation_grammar(&QuoteBy::Words.units(text))
             }
         };
         grammar.map_err(|error| error.in_file(file))
@@ -519,7 +520,7 @@ impl ConstraintArgs {
     /// The schema as a value, where the constraint is one, for messages about it.
     pub(crate) fn schema_value(&self) -> Option<Value> {
         let (text, _) = read_schema(self.choice.schema.as_deref()?).ok()?;
-        serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(&text)).ok()
+        serde_json::from_str(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text)).ok()
     }
 }
 
@@ -607,7 +608,7 @@ fn compile_schema(compiler: &Compiler, given: &str) -> Result<Constraint> {
 /// A schema that may stand in a file: then its relative references are relative to that.
 pub(crate) fn parse_schema(text: &str, file: Option<&Path>) -> Result<Schema> {
     // Some editors write a byte order mark, as in files of grammars and lists.
-    let schema = Schema::from_text(text.strip_prefix('\u{feff}').unwrap_or(text))?;
+    let schema = Schema::from_text(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text))?;
     match file.and_then(file_uri) {
         Some(uri) => schema.with_base(&uri),
         None => Ok(schema),

@@ -65,7 +65,7 @@ impl ResourceFolder {
                     open.push((path, format!("{uri}/")));
                 } else if path.extension() == Some(OsStr::new("json")) && path.is_file() {
                     let text = input::read_text(&path, "a JSON document")?;
-                    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+                    let text = text.strip_prefix(input::BYTE_ORDER_MARK).unwrap_or(&text);
                     // So that errors name the file, and not only the URI.
                     Schema::from_text(text).map_err(|error| error.in_file(&path))?;
                     let added = resources.with_text(&uri, text);

@@ -68,6 +68,11 @@ impl ToolArgs {
         self.tools.is_some()
     }
 
+    /// Whether they are read from standard input.
+    pub(crate) fn reads_stdin(&self) -> bool {
+        self.tools.as_deref() == Some("-")
+    }
+
     /// Sets up a request that has its prompt: tools, reasoning, and the constraint of the whole message.
     /// Gives the protocol by which the message is taken apart.
     pub(crate) fn apply(
@@ -109,14 +114,9 @@ impl ToolArgs {
             let format = self.reasoning.iter().flatten().next();
             let format = format.map(|name| ReasoningFormat::named(name)).transpose()?;
             protocol = protocol.with_reasoning(engine, request, format, self.reasoning_budget)?;
-        } else if begins_inside_reasoning(engine, request)? {
-            protocol = protocol.with_reasoning(engine, request, None, None)?;
-            is_unasked = true;
-        } else if unasked == UnaskedReasoningOutput::Separate {
-            let formats = MessageFormats::default();
+        } else {
             let is_constrained = constraint.is_given();
-            let unasked = UnaskedReasoning { is_constrained, declines: false };
-            protocol = protocol.with_unasked_reasoning(engine, request, &formats, unasked)?;
+            protocol = with_unasked(protocol, engine, is_constrained, unasked, request)?;
             is_unasked = true;
         }
         let compiler = protocol.compiler(compiler)?;
@@ -153,6 +153,34 @@ impl ToolArgs {
         let parallel = !self.no_parallel_tool_calls;
         Ok(ToolCalls::new(tools, format).with_choice(choice).with_parallel_calls(parallel))
     }
+}
+
+/// The protocol of the answer to a request that has its prompt, without tools or options of reasoning.
+pub(crate) fn answer_protocol(
+    engine: &Engine,
+    is_constrained: bool,
+    request: &mut Request,
+) -> Result<Protocol> {
+    let protocol = Protocol::default().of_model(engine);
+    with_unasked(protocol, engine, is_constrained, UnaskedReasoningOutput::Separate, request)
+}
+
+/// Adds reasoning that nobody asked for: the chat template opens it, or the model may write it by itself.
+fn with_unasked(
+    protocol: Protocol,
+    engine: &Engine,
+    is_constrained: bool,
+    output: UnaskedReasoningOutput,
+    request: &mut Request,
+) -> Result<Protocol> {
+    if begins_inside_reasoning(engine, request)? {
+        return protocol.with_reasoning(engine, request, None, None);
+    }
+    if output == UnaskedReasoningOutput::Text {
+        return Ok(protocol);
+    }
+    let unasked = UnaskedReasoning { is_constrained, declines: false };
+    protocol.with_unasked_reasoning(engine, request, &MessageFormats::default(), unasked)
 }
 
 /// Whether the chat template ends in the tag that opens the reasoning, so that a constraint must wait for its end.
