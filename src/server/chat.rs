@@ -98,7 +98,7 @@ fn compile(
     let mut request = Request {
         parse_special: app.parse_special,
         template_variables,
-        ..generation.request(prompt, app.context_length)
+        ..generation.request(prompt, app.engine.model().context_length())
     };
     let mut format = format.with_cache(Arc::clone(&app.constraints), constraint_key);
     let compiler = format.configure(&app.compiler)?;

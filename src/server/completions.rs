@@ -87,7 +87,7 @@ fn prepare(
     let request = |prompt| Request {
         raw: true,
         constraint: constraint.clone(),
-        ..generation.request(prompt, app.context_length)
+        ..generation.request(prompt, app.engine.model().context_length())
     };
     // Checked before the lists of the request are copied for each prompt.
     let without_prompt = request(Prompt::Text(String::new()));

@@ -40,7 +40,7 @@ async fn answers(app: &Arc<App>, mut body: JsonBody, fields: Fields) -> Result<R
     }
     let mut requests = read.requests(app.parse_special, app.bounds.max_body_bytes)?;
     let (mut replies, _) = {
-        let (app, permit) = (Arc::clone(app), body.permit.take());
+        let app = Arc::clone(app);
         blocking(move || {
             for request in &mut requests {
                 // Labels are answers: they come after reasoning that the chat template opens.
@@ -48,6 +48,9 @@ async fn answers(app: &Arc<App>, mut body: JsonBody, fields: Fields) -> Result<R
                     app.formats.begin(&app.engine, request, String::new(), OpenedReasoning::Close);
                 begun.map_err(|error| ApiError::from_engine(&error))?;
             }
+            let permit = body.permit.take();
+            // Its turn of the pool ends before the wait for the model.
+            drop(body);
             app.worker.submit(&RequestedTexts::Each(requests), permit)
         })
         .await??

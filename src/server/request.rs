@@ -49,4 +49,4 @@ pub(super) use generation_fields::{
 pub(super) use messages::messages as read_messages;
 pub(super) use model_name::check_model;
 pub(super) use template::variables as template_variables;
-pub(super) use tools::{MessageRequest, apply_tools};
+pub(super) use tools::{MessageRequest, apply_tools, tools as read_tools};

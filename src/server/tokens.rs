@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 
 use super::api_error::ApiError;
 use super::app::App;
-use super::request::{Fields, check_model, read_messages, template_variables};
+use super::request::{Fields, check_model, read_messages, read_tools, template_variables};
 use super::work;
 use crate::model::{ChatTemplate, SpecialNames};
+use crate::tools::Tool;
 
 /// `{"prompt": …}` or `{"messages": […]}` to token ids.
 pub(super) async fn tokenize(
@@ -67,9 +68,9 @@ fn tokenize_now(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
             let messages = read_messages(&mut fields)?;
             let add = fields.flag("add_generation_prompt")?.unwrap_or(true);
             let variables = template_variables(&mut fields)?;
-            let tools = fields.read("tools", "a list of tools", |value| {
-                value.is_array().then(|| value.clone())
-            })?;
+            let tools = read_tools(&mut fields)?;
+            let tools: Vec<Value> = tools.iter().map(Tool::to_value).collect();
+            let tools = (!tools.is_empty()).then(|| Value::from(tools));
             fields.finish()?;
             if add_special_tokens == Some(true) {
                 let message = "is for a `prompt`; of messages the chat template writes them";

@@ -144,6 +144,16 @@ fn texts_and_tokens_go_both_ways() {
     let messages = json!([{ "role": "user", "content": "ab" }]);
     let chat = json!({ "messages": messages, "chat_template_kwargs": { "greeting": "!" } });
     assert_eq!(posted(address, "/tokenize", &chat)["tokens"], json!([97, 98, 33, 62]));
+    // Tools are told as in a chat, whatever their form.
+    let template = "{{ tools | tojson }}>";
+    let telling = serve_with("http-tokens-tools", template);
+    let tool = json!([{ "type": "function", "function": { "parameters": {}, "strict": true, "name": "f" } }]);
+    let mut chat = json!({ "messages": messages, "tools": tool });
+    let count = posted(telling, "/tokenize", &chat)["count"].clone();
+    chat["max_tokens"] = json!(99);
+    assert_eq!(posted(telling, "/v1/chat/completions", &chat)["usage"]["prompt_tokens"], count);
+    let answer = post(telling, "/tokenize", &json!({ "messages": messages, "tools": [1] }));
+    assert_eq!((answer.status, answer.json()["error"]["param"].clone()), (400, json!("tools[0]")));
     let back = posted(address, "/v1/detokenize", &json!({ "tokens": [97, 98, 256] }));
     assert_eq!(back, json!({ "prompt": "ab<|end|>" }));
     let answer = post(address, "/detokenize", &json!({ "tokens": [9999] }));

@@ -44,6 +44,18 @@ fn a_bad_request_gets_an_error_object_that_names_the_field() {
             "needs a constraint on JSON",
         ),
         (
+            json!({ "guided_regex": "[a-z]+", "guided_disable_any_whitespace": true }),
+            400,
+            "guided_disable_any_whitespace",
+            "needs a constraint on JSON",
+        ),
+        (
+            json!({ "structured_outputs": { "choice": ["a"], "disable_additional_properties": true } }),
+            400,
+            "structured_outputs.disable_additional_properties",
+            "it is for JSON",
+        ),
+        (
             json!({ "guided_disable_any_whitespace": true,
                 "structured_outputs": { "json": true, "whitespace_pattern": "[ ]?" } }),
             400,

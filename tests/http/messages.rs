@@ -304,6 +304,14 @@ fn errors_are_this_api_s_and_keys_come_by_its_header() {
         ),
         (
             &keyed,
+            body(json!({ "response_format": { "type": "json_object" },
+                "output_config": { "format": format } })),
+            400,
+            "invalid_request_error",
+            "`response_format`: says what another field of messages says, too",
+        ),
+        (
+            &keyed,
             body(json!({ "thread": { "type": "continue" } })),
             400,
             "invalid_request_error",

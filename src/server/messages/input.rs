@@ -64,6 +64,11 @@ fn chat_body_of_any_length(mut fields: Fields) -> Result<Value, ApiError> {
     // A hint to a cache, which works by itself here.
     fields.ignore("cache_control");
     let mut rest = fields.into_rest();
+    // `response_format` beside `output_config.format`, say.
+    if let Some(name) = chat.keys().find(|name| rest.contains_key(*name)) {
+        let message = "says what another field of messages says, too; write one of them";
+        return Err(ApiError::field(name, message));
+    }
     rest.append(&mut chat);
     Ok(rest.into())
 }

@@ -248,8 +248,11 @@ pub(crate) fn read(fields: &mut Fields) -> Result<AnswerFormat, ApiError> {
         (Some((field, constraint)), _) => options.check(field, constraint)?,
         (None, None) => {}
     }
-    if let (None, Some(option)) = (found.first(), json.whitespace_field) {
-        return Err(ApiError::field(option, "needs a constraint on JSON beside it"));
+    if let Some(option) = json.whitespace_field {
+        let of_text = ["guided_regex", "guided_choice", "regex"];
+        if found.first().is_none_or(|(field, _)| of_text.contains(&field.as_str())) {
+            return Err(ApiError::field(option, "needs a constraint on JSON beside it"));
+        }
     }
     let has_gaps =
         |settings: &Value| settings.get("whitespace").or(settings.get("max_whitespace")).is_some();

@@ -147,7 +147,7 @@ impl GenerationFields {
         })
     }
 
-    /// A request for one text with these settings, for a model of this context length.
+    /// A request for one text with these settings, for a model of this context length, of which the KV cache may hold less.
     pub(crate) fn request(&self, prompt: Prompt, context_length: usize) -> Request {
         Request {
             prompt,

@@ -206,7 +206,8 @@ impl RequestTools {
     }
 }
 
-fn tools(fields: &mut Fields) -> Result<Vec<Tool>, ApiError> {
+/// The tools of a request, in the field `tools`.
+pub(crate) fn tools(fields: &mut Fields) -> Result<Vec<Tool>, ApiError> {
     let list = match fields.value("tools") {
         None => return Ok(Vec::new()),
         Some(Value::Array(list)) => list,

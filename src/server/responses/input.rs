@@ -166,6 +166,8 @@ fn items(fields: &mut Fields, store: &ResponseStore) -> Result<Vec<Value>, ApiEr
             let prefix = match item["type"].as_str() {
                 Some("function_call") => "fc_",
                 Some("function_call_output") => "fco_",
+                Some("custom_tool_call") => "ctc_",
+                Some("custom_tool_call_output") => "ctco_",
                 Some("reasoning") => "rs_",
                 _ => "msg_",
             };

@@ -77,15 +77,16 @@ pub(super) fn structured_outputs(
             Err(ApiError::field("structured_outputs.style", message))
         }
         (Some((of, _)), None)
-            if json.whitespace.is_some() && (of.ends_with(".regex") || of.ends_with(".choice")) =>
+            if (json.whitespace.is_some() || json.strictness.is_some())
+                && (of.ends_with(".regex") || of.ends_with(".choice")) =>
         {
+            let option = match json.whitespace {
+                Some(Whitespace::Pattern(_)) => "whitespace_pattern",
+                Some(_) => "disable_any_whitespace",
+                None => "disable_additional_properties",
+            };
             let message = format!("does not apply to `{of}`; it is for JSON");
-            let names = [
-                "structured_outputs.whitespace_pattern",
-                "structured_outputs.disable_any_whitespace",
-            ];
-            let is_pattern = matches!(json.whitespace, Some(Whitespace::Pattern(_)));
-            Err(ApiError::field(names[usize::from(!is_pattern)], message))
+            Err(ApiError::field(format!("structured_outputs.{option}"), message))
         }
         (Some((of, constraint)), None) => {
             options.check(&of, &constraint)?;
