@@ -3,6 +3,10 @@
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: false });
 
+function isByte(value) {
+  return Number.isInteger(value) && value >= 0 && value <= 255;
+}
+
 /** The memory of an instance. Views are made for each access, since memory that grows moves. */
 export class Memory {
   constructor(exports) {
@@ -67,9 +71,13 @@ export class Arguments {
     return at;
   }
 
-  /** Bytes or a text: pointer and length. */
+  /** Bytes (a Uint8Array or an array of numbers) or a text: pointer and length. */
   bytes(value) {
     const bytes = typeof value === "string" ? encoder.encode(value) : value;
+    if (!(bytes instanceof Uint8Array || (Array.isArray(bytes) && bytes.every(isByte)))) {
+      const hint = value instanceof RegExp ? "; a pattern is its `source`" : "";
+      throw new TypeError(`neither a text nor bytes: ${String(value)}${hint}`);
+    }
     const at = this.room(bytes.length);
     this.#memory.bytes(at, bytes.length).set(bytes);
     return [at, bytes.length];

@@ -96,6 +96,10 @@ test("errors say what is wrong, and where", () => {
   };
   assert.match(message(() => compiler.regex("(a")), /^regex: .*byte 0/);
   assert.match(message(() => compiler.jsonSchema({ type: "strin" })), /^schema: .*\/type/);
+  assert.throws(() => compiler.regex(/[0-9]+/), /neither a text nor bytes.*`source`/);
+  for (const wrong of [5, undefined, new ArrayBuffer(2), [256]]) {
+    assert.throws(() => compiler.regex(wrong), /neither a text nor bytes/);
+  }
   assert.match(message(() => compiler.grammar("start: b")), /^grammar: .*`b`/);
   assert.match(message(() => compiler.grammar("x", "bnf")), /^argument: .*lark, gbnf/);
   assert.match(message(() => vocabulary.compiler({ white: 1 })), /^argument: .*\/white/);

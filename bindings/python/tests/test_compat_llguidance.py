@@ -93,6 +93,8 @@ def test_errors_are_a_state(llg, tokenizer):
     for wrong in ('{"grammars": [1]}', '{"grammars": 5}', '{"grammars": {"a": {}}}', '{"grammars":' + "[" * 100_000):
         assert llg.LLMatcher(tokenizer, wrong, log_level=0).is_error(), wrong[:30]
         assert llg.LLMatcher.validate_grammar(wrong, tokenizer), wrong[:30]
+    deep = llg.LLMatcher.grammar_from_json_schema("[" * 100_000)
+    assert llg.LLMatcher(tokenizer, deep, log_level=0).is_error()
     assert llg.LLMatcher.validate_grammar(llg.LLMatcher.grammar_from_lark("start: x"), tokenizer)
     assert not llg.LLMatcher.validate_grammar(llg.LLMatcher.grammar_from_lark("start: /x/"), tokenizer)
 

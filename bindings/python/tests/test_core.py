@@ -83,6 +83,8 @@ def test_stop_tokens_of_a_request(compiler):
     constraint = compiler.choice(["a", "ab"], stop_token_ids=[98])
     matcher = constraint.matcher()
     assert constraint.stop_token_ids == [98]
+    defaults = Compiler(compiler.tokenizer, stop_token_ids=iter([98]))
+    assert defaults.choice(["a"]).stop_token_ids == defaults.choice(["c"]).stop_token_ids == [98]
     assert matcher.accept(97)
     # Token 98 is no text any more: only the end is left.
     assert matcher.allowed_tokens() == [98] and not matcher.validate([256])
@@ -719,6 +721,13 @@ def test_ranks_have_no_limits_of_time(monkeypatch):
     assert settings_of_process("SETTINGS", 5.0, False)["time_limit"] == 5.0
     limits = {"depth": 5, "time_per_constraint": None, "time_per_mask": None}
     assert settings_of_process("SETTINGS", 5.0, True) == {"whitespace": "compact", "regex_dialect": "ecma", "limits": limits}
+    for empty in ("", "{}"):
+        monkeypatch.setenv("SETTINGS", empty)
+        assert settings_of_process("SETTINGS", 5.0, False) == {"time_limit": 5.0, "regex_dialect": "ecma"}
+    for wrong in ("{", "[1]", "[" * 100_000):
+        monkeypatch.setenv("SETTINGS", wrong)
+        with pytest.raises(maskwright.Error, match="SETTINGS is no"):
+            settings_of_process("SETTINGS", 5.0, False)
     for settings in ('{"time_limit": 0}', '{"limits": {"time_per_mask": 0}}'):
         monkeypatch.setenv("SETTINGS", settings)
         assert settings_of_process("SETTINGS", 5.0, False)

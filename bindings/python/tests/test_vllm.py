@@ -166,7 +166,7 @@ def test_a_limit_in_the_logits_processor():
 
     compiler = maskwright.Compiler(maskwright.Tokenizer.of_bytes())
     constraints = [compiler.regex("a+b", limits={"time_per_mask": 0}), compiler.regex("a")]
-    rows = [_Row(Follower(constraint.matcher()), [], [256]) for constraint in constraints]
+    rows = [_Row(Follower(constraint.matcher()), [], [256, 9999999, -1], 257) for constraint in constraints]
     bitmask = torch.empty((2, 9), dtype=torch.int32)
     MaskwrightLogitsProcessor._fill(rows, bitmask)
     words = bitmask.numpy().view("uint32")
@@ -225,5 +225,6 @@ def test_a_limit_is_of_its_request(engine, monkeypatch):
     grammar = backend.ScheduledGrammar(slow.choice(["slow", "slower"]))
     grammar.fill_bitmask(bitmask, 0)
     assert (bitmask == -1).all() and not grammar.accept_tokens("r", [5]) and grammar.validate_tokens([5]) == []
+    assert grammar.is_terminated()  # the host asks before it steps over a draft
     with pytest.raises(maskwright.Error, match="time_per_mask"):  # beams are the program's own
         backend.BeamBackend.grammar(slow.choice(["slow", "slower"])).fill_bitmask(bitmask, 0)

@@ -86,6 +86,9 @@ class Compiler:
         self._native = _native.Compiler(self.tokenizer._native, cache_bytes, precompute)
         if "start" in settings:
             raise error("`start` is of one grammar", "give it to `Compiler.grammar`")
+        if settings.get("stop_token_ids") is not None:
+            # Read once: it may be an iterator.
+            settings["stop_token_ids"] = _ids(settings["stop_token_ids"])
         self._defaults = settings
         self._native._check(spec_of("json_object", "", settings))
 

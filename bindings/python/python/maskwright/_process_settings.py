@@ -12,13 +12,32 @@ from ._errors import error
 TIME_LIMITS = ("time_per_constraint", "time_per_mask")
 
 
+def _json_object(variable: str) -> Dict[str, Any]:
+    """The object in a variable; an empty one where the variable is empty or not set."""
+    try:
+        settings = json.loads(os.environ.get(variable) or "{}")
+    except (ValueError, RecursionError) as reason:
+        raise error(f"{variable} is no JSON: {reason}", "write an object, or leave it out") from None
+    if not isinstance(settings, dict):
+        raise error(f"{variable} is no object of JSON", 'write one such as {"whitespace": "compact"}')
+    return settings
+
+
+def bytes_of_process(variable: str, default: int) -> int:
+    """The number of bytes in a variable, or the default where the variable is empty or not set."""
+    text = os.environ.get(variable) or str(default)
+    if not text.strip().isdecimal():
+        raise error(f"{variable} is {text!r}", "write a number of bytes, or leave it out")
+    return int(text)
+
+
 def settings_of_process(variable: str, time_limit: float, is_replicated: bool) -> Dict[str, Any]:
     """The settings for `Compiler`: those of the environment variable over the defaults of a server.
 
     Several processes that each compile the same constraint for the same text (`is_replicated`) may reach a limit of
     time in one of them and not in the others, which would then wait for it; these have no such limit.
     """
-    settings = json.loads(os.environ.get(variable, "{}"))
+    settings = _json_object(variable)
     # Patterns mean what they mean in JSON Schema, as in the library's own server.
     settings.setdefault("regex_dialect", "ecma")
     limits = settings.get("limits") or {}

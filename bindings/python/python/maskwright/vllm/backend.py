@@ -182,6 +182,10 @@ class ScheduledGrammar(MaskwrightGrammar):
                 self._fail(failure)
         bitmask[batch_index].fill_(-1)
 
+    def is_terminated(self) -> bool:
+        # After it, the host steps over drafts without asking for their tokens.
+        return self._has_failed or super().is_terminated()
+
     def reset(self) -> None:
         super().reset()
         self._has_failed = False

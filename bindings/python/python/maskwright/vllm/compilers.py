@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from typing import Any, List, Tuple
 
 from .._compiler import Compiler
-from .._process_settings import settings_of_process
+from .._process_settings import bytes_of_process, settings_of_process
 from .._tokenizer import Tokenizer
 
 #: Bytes of compiled constraints in one process, unless `MASKWRIGHT_CACHE_BYTES` says otherwise.
@@ -29,7 +28,7 @@ def compiler_of(tokenizer: Any, width: int, is_replicated: bool = False) -> Comp
             if known is tokenizer and known_kind == kind:
                 return compiler
         settings = settings_of_process("MASKWRIGHT_SETTINGS", _SECONDS_TO_COMPILE, is_replicated)
-        cache_bytes = int(os.environ.get("MASKWRIGHT_CACHE_BYTES", _CACHE_BYTES))
+        cache_bytes = bytes_of_process("MASKWRIGHT_CACHE_BYTES", _CACHE_BYTES)
         compiler = Compiler(Tokenizer(tokenizer, width=width), cache_bytes=cache_bytes, **settings)
         _compilers.append((tokenizer, kind, compiler))
         del _compilers[:-4]  # an engine has one or two

@@ -37,7 +37,10 @@ _logger = logging.getLogger("vllm.maskwright")
 
 def read_option(option: Any) -> Dict[str, Any]:
     """The option of a request as an object with one kind of constraint."""
-    value = json.loads(option) if isinstance(option, str) else option
+    try:
+        value = json.loads(option) if isinstance(option, str) else option
+    except RecursionError:
+        raise ValueError(f"`{OPTION}` is nested too deeply") from None
     kinds = [name for name in _KINDS if isinstance(value, dict) and name in value]
     if len(kinds) != 1:
         raise ValueError(f"`{OPTION}` is an object with one of {', '.join(_KINDS)}")
@@ -58,9 +61,10 @@ def compile_option(compiler: Compiler, value: Dict[str, Any], stop_token_ids: An
 class _Row:
     """The text of one request. Without a follower it has failed, and may only end."""
 
-    def __init__(self, follower: Optional[Follower], output: List[int], stop_token_ids: Any) -> None:
+    def __init__(self, follower: Optional[Follower], output: List[int], stop_token_ids: Any, width: int) -> None:
         self.follower, self.output = follower, output
-        self.stop_token_ids = sorted(stop_token_ids or ())
+        # Of others there are no logits.
+        self.stop_token_ids = [token for token in stop_token_ids or () if 0 <= token < width]
 
     def fail(self, failure: Exception) -> None:
         # An exception would end the engine, and with it every other request.
@@ -115,7 +119,7 @@ class MaskwrightLogitsProcessor(LogitsProcessor):
                 self._rows[one] = replaced
 
     def _row(self, option: Any, output: List[int], stop_token_ids: Any) -> _Row:
-        made = _Row(None, output, stop_token_ids)
+        made = _Row(None, output, stop_token_ids, self._width)
         try:
             constraint = compile_option(self._compiler(), read_option(option), stop_token_ids)
             made.follower = Follower(constraint.matcher())

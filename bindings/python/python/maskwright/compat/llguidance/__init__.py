@@ -254,7 +254,7 @@ class LLMatcher:
     ) -> str:
         try:
             value = json.loads(schema) if isinstance(schema, str) else schema
-        except ValueError:
+        except (ValueError, RecursionError):
             # Told where the grammar is compiled.
             return f'{{"grammars": [{{"json_schema": {schema}}}]}}'
         if defaults or overrides:
@@ -402,7 +402,13 @@ class LLMatcher:
         return self._ended
 
     def get_captures(self) -> List[Tuple[str, bytes]]:
-        return [] if self._error else [(name, text) for name, text, _, _ in self._matcher.captures()]
+        if self._error:
+            return []
+        try:
+            return [(name, text) for name, text, _, _ in self._matcher.captures()]
+        except Error as failure:
+            self._fail(failure)
+            return []
 
     def get_capture(self, name: str) -> Optional[bytes]:
         return dict(self.get_captures()).get(name)
