@@ -397,7 +397,12 @@ def main():
         for optimizer, state in zip(optimizers, saved["optimizers"]):
             optimizer.load_state_dict(state)
         first = saved["steps"]
-    compiled = torch.compile(net, dynamic=True)
+
+    @torch.compile(dynamic=True)
+    def weighted_loss(rows, at, targets, weights):
+        with autocast(options):
+            logits = net(rows, at)
+        return (F.cross_entropy(logits.float(), targets, reduction="none") * weights).sum()
 
     mode = "a" if options.resume else "w"
     losses = csv.writer(open(options.folder / "loss.csv", mode, buffering=1))
@@ -417,9 +422,7 @@ def main():
         tokens = sum(len(lesson["tokens"]) for lesson in some)
         loss_sum = 0.0
         for _, rows, at, targets, weights in batches(some, options.tokens, with_marks=True):
-            with autocast(options):
-                logits = compiled(rows, at)
-            loss = (F.cross_entropy(logits.float(), targets, reduction="none") * weights).sum() / total
+            loss = weighted_loss(rows, at, targets, weights) / total
             loss.backward()
             loss_sum += loss.item()
         nn.utils.clip_grad_norm_(net.parameters(), 1.0)

@@ -15,7 +15,9 @@ mod new_tools;
 mod notes;
 mod prose;
 mod recall;
+mod schema;
 mod templates;
+mod told;
 mod tools;
 mod topics;
 pub mod words;
@@ -29,7 +31,9 @@ pub use answer::{Part, Piece};
 use answer::{Style, pieces};
 use concept::{Fact, Kind};
 use prose::{Told, tell};
+use schema::{Requirements, finish_tools, schema_of};
 pub use templates::fixed_texts;
+pub use told::{ToldLine, ToldPart, schema_line, tool_lines};
 use topics::{TOPICS, Topic};
 use words::{Rng, Split, Words, mentions_held_out, one_in, pick};
 
@@ -74,6 +78,8 @@ pub enum Course {
     NewTools,
     /// Records that are asked for facts which their text does not tell.
     Missing,
+    /// The same, where the schema does not allow null: the answer has what stands for it.
+    Required,
     /// Sentences of `xtask/data`.
     Sentences,
     /// Calls of tools of `xtask/data`, one of up to four.
@@ -101,9 +107,9 @@ fn draw(words: &mut Words<'_>, course: Course) -> Example {
             1 => unnamed(recall::pairs(words, 5)),
             2 | 3 => tools::request(words),
             4..=11 => new_tools::request(words),
-            12..=45 => templates::request(words),
-            46 | 47 => unnamed(notes::note(words)),
-            48..=78 => templated(words),
+            12..=37 => templates::request(words),
+            38 | 39 => unnamed(notes::note(words)),
+            40..=78 => templated(words),
             79 => unnamed(several(words)),
             80 => unnamed(introduction(words)),
             _ => {
@@ -112,7 +118,7 @@ fn draw(words: &mut Words<'_>, course: Course) -> Example {
             }
         },
         Course::Records { named } => record(words, named, Missing::Seldom),
-        Course::Missing => record(words, false, Missing::Often),
+        Course::Missing | Course::Required => record(words, false, Missing::Often),
         Course::Tools => tools::request(words),
         Course::NewTools => new_tools::request(words),
         Course::Sentences => templated(words),
@@ -126,13 +132,24 @@ fn draw(words: &mut Words<'_>, course: Course) -> Example {
         18..=19 => Style::Indented(4),
         _ => Style::Spaced,
     };
-    written(draft, style)
+    let requirements = match course {
+        Course::Full => Requirements::MIXED,
+        Course::Required => Requirements::REQUIRED,
+        _ => Requirements::NULL,
+    };
+    written(words, draft, style, requirements)
 }
 
-fn written(draft: Draft, style: Style) -> Example {
-    let Draft { prompt, answer, named, usual, tools, fields } = draft;
+fn written(
+    words: &mut Words<'_>,
+    draft: Draft,
+    style: Style,
+    requirements: Requirements,
+) -> Example {
+    let Draft { prompt, mut answer, named, usual, mut tools, fields } = draft;
+    let schema = schema_of(words, &mut answer, &fields, requirements);
+    finish_tools(words, &mut tools, &mut answer, requirements);
     let pieces = pieces(&answer, style);
-    let schema = schema_of(&answer, &fields);
     Example { prompt, answer, pieces, named, usual, tools, schema }
 }
 
@@ -358,148 +375,4 @@ fn several(words: &mut Words<'_>) -> (String, Value) {
     }
     let plural = format!("{}s", topic.names[0]);
     (text, json!({ plural: list }))
-}
-
-/// The name of the value's type in JSON Schema.
-fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_i64() => "integer",
-        Value::Number(_) => "number",
-        Value::Array(_) => "array",
-        _ => "string",
-    }
-}
-
-/// A function tool as OpenAI's API writes it, none of its parameters required.
-fn tool_object(name: &str, description: &str, properties: Map<String, Value>) -> Value {
-    json!({
-        "type": "function",
-        "function": {
-            "name": name,
-            "description": description,
-            "parameters": {
-                "type": "object",
-                "properties": properties,
-                "additionalProperties": false,
-            },
-        },
-    })
-}
-
-/// A schema of such answers, which says of the keys in `fields` what it says there.
-fn schema_of(answer: &Value, fields: &Map<String, Value>) -> Value {
-    match answer {
-        Value::Object(members) => {
-            let properties: Map<String, Value> = members
-                .iter()
-                .map(|(key, value)| match fields.get(key) {
-                    Some(schema) => (key.clone(), schema.clone()),
-                    None => (key.clone(), schema_of(value, fields)),
-                })
-                .collect();
-            json!({ "type": "object", "properties": properties })
-        }
-        Value::Array(items) => {
-            let items = items.first().map_or(json!({}), |item| schema_of(item, fields));
-            json!({ "type": "array", "items": items })
-        }
-        value => json!({ "type": json_type(value) }),
-    }
-}
-
-/// A line in which the chat template tells a tool, or the schema of the answer.
-pub struct ToldLine {
-    pub parts: Vec<ToldPart>,
-    /// Of a tool, whether it is called.
-    pub is_called: Option<bool>,
-}
-
-/// A stretch of a line.
-pub struct ToldPart {
-    pub text: String,
-    /// If it ends with what tells a field of the answer: the field's value, null if the answer has none.
-    pub value: Option<Value>,
-}
-
-/// The lines of the tools: "name(key type, key choice/choice): description = name".
-pub fn tool_lines(tools: &[Value], answer: &Value) -> Vec<ToldLine> {
-    let line = |tool: &Value| {
-        let function = &tool["function"];
-        let name = function["name"].as_str().unwrap_or_default();
-        let arguments = arguments_of(answer, name);
-        let mut writer = ToldWriter { parts: vec![], text: name.to_owned() };
-        writer.shape(&function["parameters"], arguments);
-        writer.text += &match function["description"].as_str() {
-            None | Some("") => format!(" = {name}"),
-            Some(description) => format!(": {description} = {name}"),
-        };
-        writer.end(None);
-        ToldLine { parts: writer.parts, is_called: Some(arguments.is_some()) }
-    };
-    tools.iter().map(line).collect()
-}
-
-/// The line of an answer's schema: "answer(key type, key choice/choice, key(key, key))"; none where it has no fields.
-pub fn schema_line(schema: &Value, answer: &Value) -> Option<ToldLine> {
-    if schema["properties"].is_null() && schema["items"]["properties"].is_null() {
-        return None;
-    }
-    let mut writer = ToldWriter { parts: vec![], text: "answer".to_owned() };
-    writer.shape(schema, Some(answer));
-    writer.end(None);
-    Some(ToldLine { parts: writer.parts, is_called: None })
-}
-
-struct ToldWriter {
-    parts: Vec<ToldPart>,
-    /// The text after them.
-    text: String,
-}
-
-impl ToldWriter {
-    fn end(&mut self, value: Option<Value>) {
-        self.parts.push(ToldPart { text: std::mem::take(&mut self.text), value });
-    }
-
-    /// Tells a schema behind the key of such a value.
-    fn shape(&mut self, schema: &Value, value: Option<&Value>) {
-        if let Some(choices) = schema["enum"].as_array() {
-            let choices: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
-            self.text += &format!(" {}", choices.join("/"));
-            return;
-        }
-        match schema["type"].as_str() {
-            None | Some("object" | "string" | "null") => {}
-            Some(other) => self.text += &format!(" {other}"),
-        }
-        let (schema, value) = match value {
-            Some(Value::Array(items)) => (&schema["items"], items.first()),
-            _ if !schema["items"].is_null() => (&schema["items"], None),
-            value => (schema, value),
-        };
-        let Some(properties) = schema["properties"].as_object() else { return };
-        self.text.push('(');
-        for (at, (key, field)) in properties.iter().enumerate() {
-            self.text += if at > 0 { ", " } else { "" };
-            self.text += key;
-            let inner = value.map(|value| &value[key.as_str()]);
-            self.shape(field, inner);
-            if let Some(inner) = inner
-                && field["properties"].is_null()
-                && field["items"]["properties"].is_null()
-            {
-                self.end(Some(inner.clone()));
-            }
-        }
-        self.text.push(')');
-    }
-}
-
-/// The arguments of the first call of the tool.
-fn arguments_of<'a>(answer: &'a Value, name: &str) -> Option<&'a Value> {
-    match answer {
-        Value::Array(calls) => calls.iter().find_map(|call| arguments_of(call, name)),
-        call => (call["name"].as_str() == Some(name)).then(|| &call["arguments"]),
-    }
 }

@@ -10,13 +10,14 @@ use serde_json::Value;
 use xtask::tiny_data::words::{HELD_OUT, Rng, Split, Words, mentions_held_out, split_of};
 use xtask::tiny_data::{Course, Example, example};
 
-const COURSES: [Course; 9] = [
+const COURSES: [Course; 10] = [
     Course::Full,
     Course::Records { named: false },
     Course::Records { named: true },
     Course::Tools,
     Course::NewTools,
     Course::Missing,
+    Course::Required,
     Course::Sentences,
     Course::Calls,
     Course::Introduction,

@@ -74,14 +74,24 @@ fn main() -> Result<()> {
         ("Records, fields named in the prompt", Course::Records { named: true }),
         ("Records, fields not named", Course::Records { named: false }),
         ("Records with missing facts, every field may be null", Course::Missing),
+        ("Records with missing facts, no field may be null", Course::Required),
         ("Tool calls", Course::Tools),
         ("Calls of made-up tools", Course::NewTools),
     ] {
         let mut table = Table::default();
         for index in 0..options.examples {
             let example = example(SEED, index, Split::HeldOut, course);
-            let null = if course == Course::Missing { Null::Anywhere } else { Null::AsAnswered };
-            let answer = measure(&options, &engine, &compiler, &example, null)?;
+            let answer = match course {
+                Course::Missing => measure(&options, &engine, &compiler, &example, Null::Anywhere),
+                Course::Required => {
+                    let schema = closed(example.schema.clone());
+                    measure_under(&options, &engine, &compiler, &example, schema)
+                }
+                _ => {
+                    let null = Null::as_asked(&example);
+                    measure(&options, &engine, &compiler, &example, null)
+                }
+            }?;
             table.add(&example, &answer, Way::Constrained);
             if example.named {
                 table.add(&example, &decode(&engine, &example, None, None)?, Way::Free);
@@ -120,7 +130,7 @@ fn measure_sentences(
         let text = |key: &str| sentence[key].as_str().unwrap_or_default().to_owned();
         let (kind, example) =
             (text("kind"), by_hand(text("text"), sentence["answer"].clone(), Vec::new()));
-        let null = if kind == "missing" { Null::Anywhere } else { Null::AsAnswered };
+        let null = if kind == "missing" { Null::Anywhere } else { Null::as_asked(&example) };
         let answer = measure(options, engine, compiler, &example, null)?;
         for kind in [kind, "all kinds".to_owned()] {
             kinds.entry(kind).or_default().add(&example, &answer, Way::Constrained);
@@ -142,7 +152,7 @@ fn measure_tools(
 ) -> Result<()> {
     let mut table = Table::default();
     for example in tool_requests(tools) {
-        let answer = measure(options, engine, compiler, &example, Null::AsAnswered)?;
+        let answer = measure(options, engine, compiler, &example, Null::Nowhere)?;
         table.add(&example, &answer, Way::Constrained);
     }
     println!("\nCalls of tools written by hand, one of three\n\n{}", table.markdown());
@@ -165,6 +175,17 @@ fn measure(
         (false, Value::Object(fields)) if is_call(fields) => call_of(&example.tools),
         (false, answer) => schema(answer, null),
     };
+    measure_under(options, engine, compiler, example, schema)
+}
+
+/// The answer, decoded under the schema.
+fn measure_under(
+    options: &Options,
+    engine: &Engine,
+    compiler: &Compiler,
+    example: &Example,
+    schema: Value,
+) -> Result<String> {
     let constraint = compiler.json_schema(&schema)?;
     let told = (!options.untold).then_some(schema);
     let constrained = decode(engine, example, Some(constraint), told)?;
@@ -226,10 +247,18 @@ fn by_hand(prompt: String, answer: Value, tools: Vec<Value>) -> Example {
 /// The fields that a schema allows to be null.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Null {
-    /// Those that are null in the answer.
-    AsAnswered,
-    /// All.
+    Nowhere,
     Anywhere,
+}
+
+impl Null {
+    /// Everywhere if the answer has a null: one allowed there alone would tell it.
+    fn as_asked(example: &Example) -> Self {
+        let mut values = Vec::new();
+        leaves(&example.answer, String::new(), false, &mut values);
+        let has_null = values.iter().any(|(_, value)| value.is_null());
+        if has_null { Self::Anywhere } else { Self::Nowhere }
+    }
 }
 
 /// The likeliest answer to the prompt: of all, or of those that the schema allows.
@@ -269,7 +298,7 @@ fn schema(answer: &Value, null: Null) -> Value {
         let of_value = if answer.is_null() {
             json!({ "type": "string" })
         } else {
-            schema(answer, Null::AsAnswered)
+            schema(answer, Null::Nowhere)
         };
         return json!({ "anyOf": [of_value, { "type": "null" }] });
     }
@@ -307,6 +336,21 @@ fn schema(answer: &Value, null: Null) -> Value {
         Value::Number(_) => json!({ "type": "number" }),
         Value::Null => json!({ "type": ["string", "null"] }),
     }
+}
+
+/// The schema, with all fields required and no others.
+fn closed(mut schema: Value) -> Value {
+    if let Value::Object(members) = &mut schema
+        && let Some(Value::Object(properties)) = members.get_mut("properties")
+    {
+        let required: Vec<String> = properties.keys().cloned().collect();
+        for field in properties.values_mut() {
+            *field = closed(field.take());
+        }
+        members.insert("required".to_owned(), json!(required));
+        members.insert("additionalProperties".to_owned(), json!(false));
+    }
+    schema
 }
 
 /// With the schema as a constraint, or without.

@@ -389,7 +389,7 @@ pub fn choice_schema<'a>(choices: impl Iterator<Item = (&'a str, Value)>) -> Val
             json!({ "type": "string" })
         }
         Some(Value::String(_)) => json!({ "type": "string", "enum": distinct }),
-        first => json!({ "type": first.map_or("string", super::json_type) }),
+        first => json!({ "type": first.map_or("string", super::schema::json_type) }),
     }
 }
 
@@ -403,6 +403,8 @@ impl Kind {
             Self::Names | Self::Things | Self::Topics => {
                 return json!({ "type": "array", "items": { "type": "string" } });
             }
+            Self::Email => return json!({ "type": "string", "format": "email" }),
+            Self::Date => return json!({ "type": "string", "format": "date" }),
             Self::Choice(of) => {
                 return choice_schema(of.iter().map(|(said, value)| (*said, json!(value))));
             }

@@ -502,5 +502,5 @@ fn told(tool: &NewTool) -> Value {
         .iter()
         .map(|parameter| (parameter.key.clone(), parameter.schema.clone()))
         .collect();
-    super::tool_object(&tool.name, &tool.description, properties)
+    super::schema::tool_object(&tool.name, &tool.description, properties)
 }

@@ -11,9 +11,10 @@ use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
 use serde_json::{Map, Value, json};
 
+use super::Draft;
 use super::concept::{Kind, choice_schema, spelling};
+use super::schema::tool_object;
 use super::words::{Split, Words, capitalised, one_in, pick};
-use super::{Draft, tool_object};
 
 static SENTENCES: LazyLock<Vec<Vec<Part>>> = LazyLock::new(|| {
     include_str!("../../data/tiny_templates.txt")

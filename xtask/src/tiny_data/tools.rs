@@ -326,6 +326,6 @@ fn one_call(words: &mut Words<'_>, is_told: bool) -> (String, Value, Value) {
         0 => String::new(),
         _ => capitalised(&tool.names[0].replace('_', " ")),
     };
-    let told = super::tool_object(name, &description, properties);
+    let told = super::schema::tool_object(name, &description, properties);
     (text, Value::Object(call), told)
 }

@@ -95,19 +95,28 @@ pub fn with_words<'a>(
 /// The chat template of the model. Tools, or else the fields of the answer, are told after the request, so that what is
 /// computed of them knows it.
 const CHAT_TEMPLATE: &str = "\
-{%- macro shape(schema) %}\
-{%- set types = schema.anyOf | map(attribute='type') | list if schema.anyOf else schema.type %}\
-{%- if schema.enum %}\
-{{- ' ' ~ (schema.enum | select('string') | join('/')) }}\
+{%- macro shape(schema, root) %}\
+{%- set definitions = root['$defs'] or root.definitions or {} %}\
+{%- set definition = definitions[(schema['$ref'] or '').split('/') | last] %}\
+{%- if definition and '$ref' not in (definition | tojson) %}\
+{%- set schema = definition %}\
+{%- endif %}\
+{%- set types = [schema.type] if schema.type is string else (schema.type or []) %}\
+{%- if schema.anyOf %}\
+{%- for branch in schema.anyOf %}{{- shape(branch, root) }}{%- endfor %}\
+{%- elif schema.enum %}\
+{{- ' ' ~ (schema.enum | select('string') | join('/')) ~ (' null' if none in schema.enum else '') }}\
 {%- else %}\
-{%- for type in ([types] if types is string else (types or [])) %}\
-{%- if type and type not in ['object', 'string', 'null'] %}{{- ' ' ~ type }}{%- endif %}\
+{%- for type in types %}\
+{%- if type not in ['object', 'string', 'null'] %}{{- ' ' ~ type }}{%- endif %}\
 {%- endfor %}\
-{%- set holder = schema['items'] or schema %}\
-{%- if holder.properties is mapping %}\
+{%- if schema.format in ['email', 'date'] %}{{- ' ' ~ schema.format }}{%- endif %}\
+{{- (' minLength' if schema.minLength else '') ~ (' null' if 'null' in types else '') }}\
+{{- shape(schema['items'], root) if schema['items'] else '' }}\
+{%- if schema.properties is mapping %}\
 {{- '(' }}\
-{%- for key, field in holder.properties | items %}\
-{{- ', ' if not loop.first else '' }}{{- key }}{{- shape(field) }}\
+{%- for key, field in schema.properties | items %}\
+{{- ', ' if not loop.first else '' }}{{- key }}{{- shape(field, root) }}\
 {%- endfor %}\
 {{- ')' }}\
 {%- endif %}\
@@ -138,15 +147,18 @@ const CHAT_TEMPLATE: &str = "\
 {%- if tools %}\
 {{- '<|system|>' }}\
 {%- for tool in tools %}\
-{{- tool.function.name ~ shape(tool.function.parameters or {'properties': {}}) }}\
+{%- set parameters = tool.function.parameters or {'properties': {}} %}\
+{{- tool.function.name ~ shape(parameters, parameters) }}\
 {%- if tool.function.description %}\
 {{- ': ' ~ tool.function.description }}\
 {%- endif %}\
 {{- ' = ' ~ tool.function.name ~ '\\n' }}\
 {%- endfor %}\
-{%- elif json_schema and (json_schema.properties or (json_schema['items'] or {}).properties) \
-and (json_schema | tojson | length) <= 4000 %}\
-{{- '<|system|>answer' ~ shape(json_schema) ~ '\\n' }}\
+{%- elif json_schema and (json_schema | tojson | length) <= 4000 %}\
+{%- set told = shape(json_schema, json_schema) %}\
+{%- if '(' in told and (told | length) <= 4000 %}\
+{{- '<|system|>answer' ~ told ~ '\\n' }}\
+{%- endif %}\
 {%- endif %}\
 {%- endif %}\
 {%- endfor %}\
