@@ -151,6 +151,7 @@ fn texts_and_tokens_go_both_ways() {
     let mut chat = json!({ "messages": messages, "tools": tool });
     let count = posted(telling, "/tokenize", &chat)["count"].clone();
     chat["max_tokens"] = json!(99);
+    chat["model"] = send(telling, "GET /v1/models HTTP/1.1", "").json()["data"][0]["id"].clone();
     assert_eq!(posted(telling, "/v1/chat/completions", &chat)["usage"]["prompt_tokens"], count);
     let answer = post(telling, "/tokenize", &json!({ "messages": messages, "tools": [1] }));
     assert_eq!((answer.status, answer.json()["error"]["param"].clone()), (400, json!("tools[0]")));
