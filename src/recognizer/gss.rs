@@ -64,7 +64,7 @@ pub(crate) struct ReturnStacks {
     shared_frames: usize,
 }
 
-/// So many frames of large sets count as one set where the number of sets is limited.
+/// Number of frames of large sets that count as one more set where the number of sets is limited.
 const FRAMES_PER_COUNTED_SET: usize = 32;
 
 impl ReturnStacks {
