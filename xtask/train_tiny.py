@@ -44,7 +44,7 @@ LAST_RATE = 0.02
 WEIGHT_DECAY = 0.05
 CHECKPOINT_EVERY = 250
 HELD_OUT_LESSONS = 128
-COURSES = ["unnamed", "named", "missing", "tools", "new-tools", "sentences", "calls"]
+COURSES = ["unnamed", "named", "missing", "tools", "new-tools", "sentences", "lists", "calls"]
 # The shares of a new word's first embedding, of the spread of the others: what is its own, and what its vector says.
 OWN_SHARE = 0.5
 MEANING_SHARE = 0.8

@@ -82,6 +82,8 @@ pub enum Course {
     Required,
     /// Sentences of `xtask/data`.
     Sentences,
+    /// Lists of objects, of texts of `xtask/data`.
+    Lists,
     /// Calls of tools of `xtask/data`, one of up to four.
     Calls,
     /// The sentence that the project's documentation shows, about others.
@@ -109,7 +111,8 @@ fn draw(words: &mut Words<'_>, course: Course) -> Example {
             4..=11 => new_tools::request(words),
             12..=37 => templates::request(words),
             38 | 39 => unnamed(notes::note(words)),
-            40..=78 => templated(words),
+            40..=76 => templated(words),
+            77 | 78 => templates::list(words),
             79 => unnamed(several(words)),
             80 => unnamed(introduction(words)),
             _ => {
@@ -122,6 +125,7 @@ fn draw(words: &mut Words<'_>, course: Course) -> Example {
         Course::Tools => tools::request(words),
         Course::NewTools => new_tools::request(words),
         Course::Sentences => templated(words),
+        Course::Lists => templates::list(words),
         Course::Calls => templates::request(words),
         Course::Introduction => unnamed(introduction(words)),
     };

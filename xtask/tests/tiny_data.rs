@@ -10,7 +10,7 @@ use serde_json::Value;
 use xtask::tiny_data::words::{HELD_OUT, Rng, Split, Words, mentions_held_out, split_of};
 use xtask::tiny_data::{Course, Example, example};
 
-const COURSES: [Course; 10] = [
+const COURSES: [Course; 11] = [
     Course::Full,
     Course::Records { named: false },
     Course::Records { named: true },
@@ -19,6 +19,7 @@ const COURSES: [Course; 10] = [
     Course::Missing,
     Course::Required,
     Course::Sentences,
+    Course::Lists,
     Course::Calls,
     Course::Introduction,
 ];

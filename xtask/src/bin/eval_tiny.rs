@@ -75,6 +75,7 @@ fn main() -> Result<()> {
         ("Records, fields not named", Course::Records { named: false }),
         ("Records with missing facts, every field may be null", Course::Missing),
         ("Records with missing facts, no field may be null", Course::Required),
+        ("Lists of objects", Course::Lists),
         ("Tool calls", Course::Tools),
         ("Calls of made-up tools", Course::NewTools),
     ] {

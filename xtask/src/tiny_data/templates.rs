@@ -1,7 +1,9 @@
-//! Sentences and requests of `xtask/data`, with slots for the facts that they tell.
+//! Sentences, lists and requests of `xtask/data`, with slots for the facts that they tell.
 //!
 //! `xtask/data/tiny_templates.txt` has a text a line. `{key|other_key:Kind}` is a slot: the keys that may ask
-//! for the fact, and the kind of its value. `xtask/data/tiny_tool_templates.txt` has tools: a line
+//! for the fact, and the kind of its value. `xtask/data/tiny_list_templates.txt` has texts that list things of several facts:
+//! `key|other_key: text [item] text`, where the item is repeated and the keys may ask for the list.
+//! `xtask/data/tiny_tool_templates.txt` has tools: a line
 //! `tool name|other_name: description`, a line of parameters as in slots, and requests after `>`, in which
 //! `{key}` is the parameter whose first key that is.
 
@@ -22,6 +24,9 @@ static SENTENCES: LazyLock<Vec<Vec<Part>>> = LazyLock::new(|| {
         .filter(|line| !line.is_empty())
         .map(parts)
         .collect()
+});
+static LISTS: LazyLock<Vec<List>> = LazyLock::new(|| {
+    include_str!("../../data/tiny_list_templates.txt").lines().map(list_template).collect()
 });
 static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     include_str!("../../data/tiny_tool_templates.txt").split("\n\n").map(tool).collect()
@@ -48,6 +53,13 @@ enum Values {
     Choice(Vec<(String, Value)>),
 }
 
+struct List {
+    keys: Vec<String>,
+    before: Vec<Part>,
+    item: Vec<Part>,
+    after: Vec<Part>,
+}
+
 struct Tool {
     names: Vec<String>,
     description: String,
@@ -67,6 +79,17 @@ fn parts(line: &str) -> Vec<Part> {
     }
     parts.push(Part::Text(rest.to_owned()));
     parts
+}
+
+fn list_template(line: &str) -> List {
+    let list = || {
+        let (keys, text) = line.split_once(": ")?;
+        let (before, text) = text.split_once('[')?;
+        let (item, after) = text.split_once(']')?;
+        let keys = keys.split('|').map(str::to_owned).collect();
+        Some(List { keys, before: parts(before), item: parts(item), after: parts(after) })
+    };
+    list().unwrap_or_else(|| panic!("no list: {line}"))
 }
 
 fn slot(text: &str) -> Slot {
@@ -203,31 +226,10 @@ pub fn fixed_texts() -> impl Iterator<Item = &'static str> {
 /// A sentence, the facts that it tells, or some of them, and the schema of each.
 pub fn sentence(words: &mut Words<'_>) -> (String, Map<String, Value>, Map<String, Value>) {
     let template = &SENTENCES[draw_index(words, SENTENCES.len())];
-    let mut text = String::new();
-    let mut facts: Vec<(String, Value)> = Vec::new();
     let mut schemas = Map::new();
-    let mut name: Option<String> = None;
-    for part in template {
-        let slot = match part {
-            Part::Text(said) => {
-                text += said;
-                continue;
-            }
-            Part::Slot(slot) => slot,
-        };
-        let (said, value) = slot.draw(words, name.as_deref());
-        if matches!(slot.values, Values::Kind(Kind::Name)) {
-            name = Some(said.clone());
-        }
-        text += &said;
-        let key = slot.key(words);
-        let is_taken = |key: &str| facts.iter().any(|(other, _)| other == key);
-        let key = if is_taken(&key) { slot.keys[0].clone() } else { key };
-        if !is_taken(&key) {
-            schemas.insert(key.clone(), slot.schema());
-            facts.push((key, value));
-        }
-    }
+    let keys = draw_keys(words, template, &mut schemas);
+    let (text, facts) = tell(words, template, &keys);
+    let mut facts = Vec::from_iter(facts);
     if one_in(words.rng, 2) {
         facts.shuffle(words.rng);
     }
@@ -241,6 +243,110 @@ pub fn sentence(words: &mut Words<'_>) -> (String, Map<String, Value>, Map<Strin
         }
     }
     (capitalised(&text), facts.into_iter().collect(), schemas)
+}
+
+/// A text that lists things of several facts, the list as an array of objects, and the schemas of the facts.
+pub fn list(words: &mut Words<'_>) -> Draft {
+    let List { keys, before, item, after } = &LISTS[draw_index(words, LISTS.len())];
+    let mut fields = Map::new();
+    let item_keys = draw_keys(words, item, &mut fields);
+    for schema in fields.values_mut().filter_map(Value::as_object_mut) {
+        // The values of one field may have the format in one item only.
+        schema.remove("format");
+    }
+    let mut texts = Vec::new();
+    let mut items = Vec::new();
+    for _ in 0..words.rng.random_range(2..=4) {
+        let (text, facts) = tell(words, item, &item_keys);
+        texts.push(text);
+        items.push(Value::Object(facts));
+    }
+    let [before_keys, after_keys] =
+        [before, after].map(|parts| draw_keys(words, parts, &mut fields));
+    let (before, mut facts) = tell(words, before, &before_keys);
+    let (after, facts_after) = tell(words, after, &after_keys);
+    facts.extend(facts_after);
+    let text = before + &joined(words, &texts) + &after;
+    let items = Value::Array(items);
+    if one_in(words.rng, 4) {
+        facts.clear();
+    }
+    let answer = if facts.is_empty() && one_in(words.rng, 3) {
+        items
+    } else {
+        let general =
+            ["items", "elements", "entries", "list", "results", "records", "rows", "data"];
+        let key = if one_in(words.rng, 3) {
+            pick(words.rng, &general).to_owned()
+        } else {
+            let key = keys.choose(words.rng).expect("a list has a key");
+            spelling(words, key)
+        };
+        let at = words.rng.random_range(0..=facts.len());
+        // An item's key of that name is another field.
+        fields.remove(&key);
+        facts.shift_insert(at, key, items);
+        Value::Object(facts)
+    };
+    let (usual, tools) = (Vec::new(), Vec::new());
+    Draft { prompt: capitalised(&text), answer, named: false, usual, tools, fields }
+}
+
+/// The items as people list them.
+fn joined(words: &mut Words<'_>, texts: &[String]) -> String {
+    let (between, last) = match words.rng.random_range(0..10) {
+        0..=3 => (", ", " and "),
+        4 => (", ", ", and "),
+        5 => (", ", ", "),
+        6 => ("; ", "; "),
+        7 => (" and ", " and "),
+        8 => (", ", ", then "),
+        _ => (",\n", ",\n"),
+    };
+    let (end, front) = texts.split_last().expect("a list has items");
+    front.join(between) + last + end
+}
+
+/// A key for each of the slots, and the schemas of these keys.
+fn draw_keys(
+    words: &mut Words<'_>,
+    parts: &[Part],
+    schemas: &mut Map<String, Value>,
+) -> Vec<String> {
+    let mut keys = Vec::new();
+    for part in parts {
+        let Part::Slot(slot) = part else { continue };
+        let key = slot.key(words);
+        let key = if schemas.contains_key(&key) { slot.keys[0].clone() } else { key };
+        schemas.entry(key.clone()).or_insert_with(|| slot.schema());
+        keys.push(key);
+    }
+    keys
+}
+
+/// The text with drawn values, and those as facts under the keys of their slots; of slots with one key, the first.
+fn tell(words: &mut Words<'_>, parts: &[Part], keys: &[String]) -> (String, Map<String, Value>) {
+    let mut text = String::new();
+    let mut facts = Map::new();
+    let mut name: Option<String> = None;
+    let mut keys = keys.iter();
+    for part in parts {
+        let slot = match part {
+            Part::Text(said) => {
+                text += said;
+                continue;
+            }
+            Part::Slot(slot) => slot,
+        };
+        let (said, value) = slot.draw(words, name.as_deref());
+        if matches!(slot.values, Values::Kind(Kind::Name)) {
+            name = Some(said.clone());
+        }
+        text += &said;
+        let key = keys.next().expect("each slot has a key");
+        facts.entry(key.clone()).or_insert(value);
+    }
+    (text, facts)
 }
 
 /// Asks for a fact of another sentence that this one does not tell, and so is null.

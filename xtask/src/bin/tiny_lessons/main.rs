@@ -63,6 +63,7 @@ enum HeldOut {
     Tools,
     NewTools,
     Sentences,
+    Lists,
     Calls,
 }
 
@@ -86,6 +87,7 @@ fn main() -> Result<()> {
                     HeldOut::Tools => Course::Tools,
                     HeldOut::NewTools => Course::NewTools,
                     HeldOut::Sentences => Course::Sentences,
+                    HeldOut::Lists => Course::Lists,
                     HeldOut::Calls => Course::Calls,
                 };
                 let example = example(HELD_OUT_SEED, index, Split::HeldOut, course);
