@@ -112,6 +112,20 @@ impl Members {
         self.list.push((key, value));
         true
     }
+
+    /// Adds a member, or gives the one of that key another value; its place.
+    fn set(&mut self, key: &str, value: ValueId) -> u32 {
+        match self.list.iter().position(|(name, _)| &**name == key) {
+            Some(place) => {
+                self.list[place].1 = value;
+                place as u32
+            }
+            None => {
+                self.insert(key.into(), value);
+                self.list.len() as u32 - 1
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -296,17 +310,15 @@ impl Document {
         id
     }
 
-    /// Adds a keyword that is `false` to a schema.
+    /// Adds a keyword that is `false` to a schema. What the schema says by that keyword has no meaning in its dialect.
     fn add_false(&mut self, schema: ValueId, keyword: &str) {
         self.written.get_or_insert(self.entries.len() as u32);
         let start = self.start(schema);
         let value = self.push(Value::Bool(false), start);
         let Value::Object(members) = &mut self.entries[schema.index()].value else { return };
-        let index = members.len() as u32;
-        if members.insert(keyword.into(), value) {
-            let entry = &mut self.entries[value.index()];
-            (entry.parent, entry.index) = (Some(schema), index);
-        }
+        let index = members.set(keyword, value);
+        let entry = &mut self.entries[value.index()];
+        (entry.parent, entry.index) = (Some(schema), index);
     }
 
     /// Whether a value stands in no text.

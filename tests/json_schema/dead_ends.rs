@@ -70,6 +70,44 @@ fn what_follows_a_captured_text_in_its_token() {
     check(&items(json!(["a", 1])), &[r#"["a",1]"#, r#"[1,"a"]"#], &[r#"["a",""#]);
 }
 
+/// Arrays and objects of which there are few: one is not begun if all that begin so were written.
+#[test]
+fn items_of_several_parts_lead_somewhere() {
+    let of = |items: Value| json!({"type": "array", "uniqueItems": true, "items": items});
+    let color = json!({"type": "object", "properties": {"color": {"enum": ["red", "green"]},
+        "big": {"type": "boolean"}}, "required": ["color"], "additionalProperties": false});
+    check(
+        &of(json!({"type": "object", "properties": {"color": {"enum": ["red", "green"]}},
+            "required": ["color"], "additionalProperties": false})),
+        &["[]", r#"[{"color": "red"}, {"color": "green"}]"#],
+        &[
+            r#"[{"color": "red"}, {"color": "red"}]"#,
+            r#"[{"color": "red"}, {"color": "green"}, {"color": "red"}]"#,
+        ],
+    );
+    check(
+        &of(color),
+        &[
+            r#"[{"color": "red"}, {"color": "red", "big": true}, {"color": "red", "big": false}]"#,
+            r#"[{"color": "red", "big": true}, {"color": "green", "big": true}]"#,
+        ],
+        &[
+            r#"[{"color": "red"}, {"color": "red"}]"#,
+            r#"[{"color": "red"}, {"color": "red", "big": true}, {"color": "red", "big": true}]"#,
+        ],
+    );
+    check(
+        &of(json!({"type": "array", "items": {"enum": [1, 2]}, "minItems": 1, "maxItems": 1})),
+        &["[[1], [2]]"],
+        &["[[1], [1]]", "[[1], [2], [1]]"],
+    );
+    let empty = json!({"type": "object", "maxProperties": 0});
+    check(&of(empty.clone()), &["[{}]"], &["[{}, {}]"]);
+    let mut two = of(empty);
+    two["minItems"] = json!(2);
+    check(&json!({"anyOf": [{"type": "null"}, two]}), &["null"], &["["]);
+}
+
 #[test]
 fn listed_values_in_a_schema_of_their_parts() {
     check(

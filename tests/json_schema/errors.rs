@@ -17,6 +17,12 @@ fn malformed_corners_are_found_when_compiling() {
         (r#"{"multipleOf": 0}"#, "/multipleOf", "must be greater than 0"),
         (r#"{"exclusiveMinimum": "a"}"#, "/exclusiveMinimum", "must be a number"),
         (r#"{"dependentRequired": {"a": "b"}}"#, "/dependentRequired/a", "lists of strings"),
+        (r#"{"dependencies": {"a": [1]}}"#, "/dependencies/a", "lists of strings"),
+        (
+            r#"{"$id": "a", "$schema": "https://json-schema.org/draft/2020-12/schema", "items": [1]}"#,
+            "/items",
+            "`items` must be a schema",
+        ),
         (r#"{"maxItems": 1.5}"#, "/maxItems", "must be a non-negative integer"),
         (r#"{"pattern": "("}"#, "/pattern", "the pattern \"(\""),
         (r##"{"$ref": "#/nowhere"}"##, "/$ref", "leads nowhere"),
@@ -41,6 +47,15 @@ fn malformed_corners_are_found_when_compiling() {
             place.line_column.is_some_and(|(line, column)| line == 2 && column > 10),
             "{error}"
         );
+        assert!(error.message().contains(words), "{error}");
+    }
+    for (corner, words) in [
+        (r#"{"minimum": 1e999999}"#, "is out of all proportion"),
+        (r#"{"multipleOf": 1e-2000}"#, "beyond 1e±1000"),
+    ] {
+        let schema = format!("{{\"properties\": {{\"x\": {corner}}}}}");
+        let error = compiler.json_schema_str(&schema).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
         assert!(error.message().contains(words), "{error}");
     }
     // Where `properties` was forgotten, `id` is no name.

@@ -192,3 +192,13 @@ fn what_goes_wrong_in_a_supplied_document_is_said_of_it() {
     let e = compile("true", &[("u", "1"), ("u", "2")]).unwrap_err();
     assert!(e.to_string().contains("the document `u` is supplied twice"), "{e}");
 }
+
+/// A choice that a reference leads to is of its own resource, whose dynamic anchors come first.
+#[test]
+fn a_choice_of_another_resource_has_its_dynamic_scope() {
+    let schema = r##"{"$id": "http://x/root", "$ref": "r2#/$defs/choice", "$defs": {"r2": {"$id": "r2",
+        "$defs": {"t": {"$dynamicAnchor": "t", "type": "string"},
+        "choice": {"oneOf": [{"$id": "r3", "$dynamicRef": "#t",
+            "$defs": {"d": {"$dynamicAnchor": "t", "type": "integer"}}}]}}}}}"##;
+    check(schema, &[], &[r#""a""#], &["1"]);
+}

@@ -45,6 +45,10 @@ fn named_members_close_an_object() {
     check(strict, &open, &[r#"{"a": 1, "b": null}"#], &[r#"{"a": 1, "b": 2}"#]);
     let patterns = json!({"patternProperties": {"^x": {"type": "integer"}}});
     check(strict, &patterns, &["{}", r#"{"x": 1}"#], &[r#"{"y": 1}"#]);
+    // Draft 7 knows no such keyword, so that it says nothing.
+    let unknown = json!({"$schema": "http://json-schema.org/draft-07/schema#",
+        "allOf": [{"properties": {"a": {}}}], "unevaluatedProperties": true});
+    check(strict, &unknown, &[r#"{"a": 1}"#], &[r#"{"b": 1}"#]);
     let nested = json!({"type": "object", "additionalProperties": person});
     check(strict, &nested, &[r#"{"x": {"a": 1}}"#], &[r#"{"x": {"a": 1, "b": 2}}"#]);
 }

@@ -130,3 +130,22 @@ fn items() {
     let grammar = Schema::from_text(&contains("2019-09")).unwrap().grammar(&Options::default());
     assert_eq!(grammar.unwrap_err().kind(), maskwright::ErrorKind::Unsatisfiable);
 }
+
+/// A part with branches keeps what it says of the other aspect.
+#[test]
+fn members_and_items_are_left_over_side_by_side() {
+    check(
+        r#"{"allOf": [{"anyOf": [{"properties": {"a": true}, "required": ["a"]},
+                {"properties": {"b": true}}], "prefixItems": [true], "unevaluatedItems": false}],
+            "unevaluatedProperties": false}"#,
+        &["[1]", "1", r#"{"a": 1}"#, r#"{"b": 1}"#],
+        &["[1, 2]", r#"{"c": 1}"#],
+    );
+    check(
+        r#"{"allOf": [{"anyOf": [{"prefixItems": [{"const": 1}], "minItems": 1},
+                {"prefixItems": [true, true]}], "properties": {"a": true},
+                "unevaluatedProperties": false}], "unevaluatedItems": false}"#,
+        &["[1]", "[2, 3]", r#"{"a": 1}"#],
+        &["[1, 2, 3]", r#"{"x": 1}"#],
+    );
+}

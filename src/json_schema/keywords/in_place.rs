@@ -7,6 +7,7 @@
 mod unevaluated;
 
 use crate::error::Result;
+use crate::json_schema::document::references::DynamicScope;
 use crate::json_schema::document::{Value, ValueId};
 use crate::json_schema::keywords::in_place::unevaluated::{
     branches_of_any, branches_of_set, combine_branches,
@@ -83,8 +84,10 @@ fn applicators_of<'d>(
     }
     for set in alone {
         // A choice that stands by itself is one of this schema.
-        if let Some(at) = lone_one_of(sets, set) {
-            applicators.push(one_of_applicator(sets, at, reader.schema, aspect)?);
+        if let Some((at, scope)) = lone_one_of(sets, set) {
+            let choice =
+                sets.in_scope(scope, |sets| one_of_applicator(sets, at, reader.schema, aspect));
+            applicators.push(choice?);
             continue;
         }
         let branches =
@@ -117,13 +120,13 @@ fn applicators_of<'d>(
     Ok(applicators)
 }
 
-/// The `oneOf` of a schema that has no other keyword.
-fn lone_one_of(sets: &Sets<'_>, set: Set) -> Option<ValueId> {
-    let &SetExpr::Schema(at, _) = sets.expr(set) else { return None };
+/// The `oneOf` of a schema that has no other keyword, and its scope.
+fn lone_one_of(sets: &Sets<'_>, set: Set) -> Option<(ValueId, DynamicScope)> {
+    let &SetExpr::Schema(at, scope) = sets.expr(set) else { return None };
     let members = sets.document.members(at).filter(|_| sets.ignored.is_empty())?;
     let mut says = members.iter().filter(|(keyword, _)| !ANNOTATIONS.contains(keyword));
     match (says.next(), says.next()) {
-        (Some(("oneOf", choice)), None) => Some(choice),
+        (Some(("oneOf", choice)), None) => Some((choice, scope)),
         _ => None,
     }
 }

@@ -1,10 +1,11 @@
 //! Keywords for numbers: bounds and `multipleOf`.
 
-use crate::error::{ErrorKind, Result};
-use crate::json_schema::document::Value;
+use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema::document::draft::Draft;
+use crate::json_schema::document::{Value, ValueId};
 use crate::json_schema::keywords::values::number_at;
-use crate::json_schema::number::{BoundSide, NumberSet};
+use crate::json_schema::number::multiple_of::grid::MultipleGrid;
+use crate::json_schema::number::{BoundSide, Decimal, NumberSet};
 use crate::json_schema::set::Sets;
 use crate::json_schema::set::keyword_reader::KeywordReader;
 
@@ -49,18 +50,29 @@ pub(crate) fn number_set(
         }
     }
     if let Some(at) = reader.get("multipleOf") {
-        let divisor = number_at(sets, at, "multipleOf")?;
-        if divisor.is_zero() || divisor.is_negative() {
-            return Err(sets.malformed(at, "`multipleOf` must be greater than 0"));
-        }
+        let divisor = divisor_at(sets, at)?;
         let Some(multiples) = sets.numbers.multiples(&mut sets.languages, &divisor) else {
-            let message = "`multipleOf` has more than 1,000 digits, or is beyond 1e±1000";
-            let error = sets.document.error(ErrorKind::Limit, at, message);
-            return Err(
-                error.with_help("keep it to what a double holds: 17 digits, 1e-308 to 1e308")
-            );
+            return Err(too_long_a_divisor(sets, at));
         };
         set = sets.numbers.and(&mut sets.languages, set, multiples);
     }
     Ok(set)
+}
+
+/// The number that `multipleOf` holds.
+pub(crate) fn divisor_at(sets: &Sets<'_>, at: ValueId) -> Result<Decimal> {
+    let divisor = number_at(sets, at, "multipleOf")?;
+    if divisor.is_zero() || divisor.is_negative() {
+        return Err(sets.malformed(at, "`multipleOf` must be greater than 0"));
+    }
+    match MultipleGrid::multiples(&divisor) {
+        Some(_) => Ok(divisor),
+        None => Err(too_long_a_divisor(sets, at)),
+    }
+}
+
+fn too_long_a_divisor(sets: &Sets<'_>, at: ValueId) -> Error {
+    let message = "`multipleOf` has more than 1,000 digits, or is beyond 1e±1000";
+    let error = sets.document.error(ErrorKind::Limit, at, message);
+    error.with_help("keep it to what a double holds: 17 digits, 1e-308 to 1e308")
 }

@@ -14,9 +14,9 @@ use crate::json_schema::document::draft::{
 use crate::json_schema::document::hints::TYPES;
 use crate::json_schema::document::{Value, ValueId};
 use crate::json_schema::keywords::choices_from::named_texts;
+use crate::json_schema::keywords::numbers::divisor_at;
 use crate::json_schema::keywords::quote_from::validate_quotation;
-use crate::json_schema::keywords::values::{count_at, unknown_type};
-use crate::json_schema::number::Decimal;
+use crate::json_schema::keywords::values::{count_at, number_at, unknown_type};
 use crate::json_schema::set::array_set::MAX_COUNTED_KINDS;
 use crate::json_schema::set::{Set, Sets, Shape};
 use crate::json_schema::string::byte_texts::{CHOICES_FROM, QUOTE_FROM};
@@ -181,19 +181,11 @@ fn validate_keyword(
     }
     let value = sets.document.value(at);
     let expected = match keyword {
-        "maximum" | "minimum" | "multipleOf" => match value {
-            Value::Number(literal) if keyword == "multipleOf" => {
-                let positive = Decimal::parse(literal)
-                    .is_none_or(|divisor| !divisor.is_zero() && !divisor.is_negative());
-                if positive { return Ok(()) } else { "greater than 0" }
-            }
-            Value::Number(_) => return Ok(()),
-            _ => "a number",
-        },
+        "maximum" | "minimum" => return number_at(sets, at, keyword).map(drop),
+        "multipleOf" => return divisor_at(sets, at).map(drop),
         "exclusiveMaximum" | "exclusiveMinimum" => match value {
             Value::Bool(_) if dialect.exclusive_may_be_boolean() => return Ok(()),
-            Value::Number(_) if dialect.draft > Draft::Draft4 => return Ok(()),
-            _ if dialect.draft > Draft::Draft4 => "a number",
+            _ if dialect.draft > Draft::Draft4 => return number_at(sets, at, keyword).map(drop),
             _ => "a boolean",
         },
         "type" => {
@@ -246,26 +238,27 @@ fn validate_keyword(
             Value::Array(items) if !items.is_empty() => return Ok(()),
             _ => "a non-empty array",
         },
-        "dependentRequired" => match value {
+        "items" if matches!(value, Value::Array(_)) && !dialect.items_may_be_array() => "a schema",
+        "dependentRequired" | "dependencies" => match value {
             Value::Object(map) => {
-                let lists = |at| {
-                    matches!(sets.document.value(at), Value::Array(keys)
-                    if keys.iter().all(|&key| sets.document.string(key).is_some()))
+                let lists = |at| match sets.document.value(at) {
+                    Value::Array(keys) => {
+                        keys.iter().all(|&key| sets.document.string(key).is_some())
+                    }
+                    // The older `dependencies` may hold schemas.
+                    _ => keyword == "dependencies",
                 };
                 return match map.iter().find(|(_, keys)| !lists(*keys)) {
                     None => Ok(()),
                     Some((_, keys)) => {
-                        Err(sets.malformed(keys, "`dependentRequired` must hold lists of strings"))
+                        let message = format!("`{keyword}` must hold lists of strings");
+                        Err(sets.malformed(keys, message))
                     }
                 };
             }
             _ => "an object",
         },
-        "properties" | "dependentSchemas" | "dependencies"
-            if !matches!(value, Value::Object(_)) =>
-        {
-            "an object"
-        }
+        "properties" | "dependentSchemas" if !matches!(value, Value::Object(_)) => "an object",
         _ => return Ok(()),
     };
     Err(sets.malformed(at, format!("`{keyword}` must be {expected}")))

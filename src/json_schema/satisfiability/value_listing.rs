@@ -7,13 +7,14 @@ use crate::error::Result;
 use crate::json_schema::document::canonical_text::CanonicalText;
 use crate::json_schema::document::canonical_text::{canonical, write_canonical};
 use crate::json_schema::set::array_set::ArraySet;
+use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, Sets, Shape};
 use crate::regular::{Language, Languages};
 
 /// Values up to which a set is listed; a larger one counts as too large to list.
 pub(crate) const MAX_LISTED_VALUES: usize = 2_000;
 
-/// Levels of nested arrays that are listed.
+/// Levels of nested arrays and objects that are listed.
 const MAX_LISTED_DEPTH: usize = 4;
 
 /// The values of a set, if they are fewer than `most`.
@@ -62,9 +63,11 @@ fn list_values(
             None => return Ok(None),
         }
     }
-    // Objects are many.
-    if !shape.objects.is_empty() {
-        return Ok(None);
+    for object in &shape.objects {
+        match list_objects(sets, object, most, depth)? {
+            Some(texts) => structures.extend(texts),
+            None => return Ok(None),
+        }
     }
     structures.sort_unstable();
     structures.dedup();
@@ -139,6 +142,50 @@ fn list_arrays(
         }
     }
     Ok(Some(found))
+}
+
+/// Texts of objects, some of which may be outside the set.
+fn list_objects(
+    sets: &mut Sets<'_>,
+    object: &ObjectSet,
+    most: usize,
+    depth: usize,
+) -> Result<Option<Vec<CanonicalText>>> {
+    if object.max != Some(0) {
+        for class in &object.classes {
+            if sets.languages.is_live(class.keys)? && !sets.is_empty(class.set)? {
+                return Ok(None);
+            }
+        }
+    }
+    let mut open: Vec<String> = vec![String::new()];
+    for named in &object.named {
+        let values = match object.max {
+            Some(0) => Vec::new(),
+            _ => match list_values(sets, named.set, most, depth + 1)? {
+                Some(values) => values,
+                None => return Ok(None),
+            },
+        };
+        let key = serde_json::Value::from(&*named.key);
+        open = open
+            .iter()
+            .flat_map(|before| {
+                let comma = if before.is_empty() { "" } else { "," };
+                let with = values.iter().map({
+                    let key = &key;
+                    move |value| format!("{before}{comma}{key}:{value}")
+                });
+                with.chain((!named.required).then(|| before.clone()))
+            })
+            .take(most + 1)
+            .collect();
+        if open.len() > most {
+            return Ok(None);
+        }
+    }
+    let texts = open.iter().filter_map(|members| canonical(format!("{{{members}}}").as_bytes()));
+    Ok(Some(texts.map(CanonicalText::from).collect()))
 }
 
 /// The strings of a language, if they are fewer than `most`.

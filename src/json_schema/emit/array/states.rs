@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Node, NodeId, Origin};
-use crate::json_schema::document::canonical_text::write_canonical;
+use crate::json_schema::document::canonical_text::{CanonicalText, write_canonical};
 use crate::json_schema::emit::Emitter;
 use crate::json_schema::emit::state::{ArrayState, Captured, OpenRule, Progress};
 use crate::json_schema::emit::tables::ArrayAutomaton;
@@ -17,11 +17,16 @@ use crate::json_schema::layout::Layout;
 use crate::json_schema::options::Spelling;
 use crate::json_schema::satisfiability::unique_items::ArrayProgress;
 use crate::json_schema::satisfiability::unique_items::uniform_from;
-use crate::json_schema::set::Set;
+use crate::json_schema::satisfiability::value_listing::values_if_fewer;
 use crate::json_schema::set::array_set::ArraySet;
 use crate::json_schema::set::array_set::ItemEquality;
 use crate::json_schema::set::array_set::MAX_COUNTED_KINDS;
+use crate::json_schema::set::{Set, Shape};
 use crate::regular::TextSet;
+
+/// Arrays and objects of a set that are written each by itself, where they must differ; of a larger set only those that end
+/// are known to differ.
+const MAX_SINGLE_STRUCTURES: usize = 100;
 
 /// Pairs of a number of items and counts of kinds that one array may go through; each is kept.
 const MAX_ARRAY_STATES: usize = 20_000;
@@ -348,11 +353,12 @@ impl Emitter<'_> {
             let node = self.builder.add(Node::Capture(language, tag));
             nodes.push(self.mark(node, &shape.origins));
         }
-        // The same after any items.
         let inside = state.layout.inside();
+        let unused = self.unused_structures((set, &shape), used, inside)?;
         let known = self.arrays.structures.get(&(set, inside)).cloned();
-        let mut structures = match known {
-            Some(known) => known,
+        let mut structures = match unused.or(known) {
+            Some(structures) => structures,
+            // The same after any items.
             None => {
                 let mut structures = Vec::new();
                 let name = self.origin(&shape.origins.0);
@@ -378,6 +384,45 @@ impl Emitter<'_> {
             nodes.push(self.builder.add(Node::Scope(structure, tag)));
         }
         Ok(nodes)
+    }
+
+    /// The arrays and objects of a small set that differ from the items used; `None` if none of them was used or the set
+    /// is not small. Where others are refused only when they end, a text could lead nowhere: of a small set, all that
+    /// begin alike may be used.
+    fn unused_structures(
+        &mut self,
+        (set, shape): (Set, &Shape),
+        used: TextSet,
+        layout: Layout,
+    ) -> Result<Option<Vec<NodeId>>> {
+        let is_simple = shape.arrays.is_empty() && shape.objects.is_empty();
+        if is_simple || used == TextSet::EMPTY {
+            return Ok(None);
+        }
+        let Some(values) = values_if_fewer(&mut self.sets, set, MAX_SINGLE_STRUCTURES)? else {
+            return Ok(None);
+        };
+        let mut listed = FxHashSet::default();
+        for &value in &shape.listed {
+            let mut text = String::new();
+            write_canonical(self.sets.document, value, &mut text);
+            listed.insert(text);
+        }
+        let is_structure =
+            |value: &&CanonicalText| value.starts_with(['[', '{']) && !listed.contains(&***value);
+        let structures: Vec<&CanonicalText> = values.iter().filter(is_structure).collect();
+        if !structures.iter().any(|value| self.sets.written.contains(used, value)) {
+            return Ok(None);
+        }
+        let mut unused = Vec::new();
+        for value in structures {
+            if !self.sets.written.contains(used, value) {
+                let one = self.sets.text(value);
+                let one = self.sets.and([set, one]);
+                unused.extend(self.value(one, layout)?);
+            }
+        }
+        Ok(Some(unused))
     }
 
     /// The rest of an array after an item, if the item may stand there; without a text, after any item.

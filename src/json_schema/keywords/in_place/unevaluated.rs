@@ -348,10 +348,20 @@ pub(crate) fn branches_of_set(
         }
         let applicators = applicators_of(this, &reader, Some(aspect))?;
         let branches = product_of_branches(this, schema, seen, applicators)?;
-        match &branches[..] {
-            [only] => Ok(whole(only.seen.clone())),
-            _ => Ok(branches),
+        if let [only] = &branches[..] {
+            return Ok(whole(only.seen.clone()));
         }
+        let of_other_aspect = match aspect {
+            Aspect::Members => "unevaluatedItems",
+            Aspect::Items => "unevaluatedProperties",
+        };
+        // Branches have the schema's other keywords, but not that one.
+        let also = reader.get(of_other_aspect).map(|_| set);
+        let with = |branch: EvaluatedBranch| EvaluatedBranch {
+            all_of: branch.all_of.into_iter().chain(also).collect(),
+            ..branch
+        };
+        Ok(branches.into_iter().map(with).collect())
     })
 }
 
