@@ -295,7 +295,7 @@ impl EngineLoop {
             }
         }
         for id in ended {
-            self.state.tasks.remove(&id);
+            self.state.remove(id);
         }
         let done: Vec<SubmissionId> =
             self.submissions.iter().filter(|(_, s)| s.has_ended()).map(|(&id, _)| id).collect();

@@ -73,6 +73,16 @@ impl LoopState {
         Ok(())
     }
 
+    /// Takes out a task that has ended. Its blocks are those that were used last.
+    pub(super) fn remove(&mut self, id: TaskId) {
+        let Some(entry) = self.tasks.remove(&id) else { return };
+        if self.shares_prefixes {
+            for branch in entry.task.branches() {
+                self.prefix.touch(branch.tokens(), branch.cache().rotary_factors());
+            }
+        }
+    }
+
     /// The figures now.
     pub(super) fn stats(&self) -> EngineStats {
         let running = self.tasks.values().filter(|entry| entry.task.is_running).count();
@@ -254,24 +264,28 @@ impl Resources for LoopState {
 
     fn admit(&mut self, task: TaskId) -> Option<ReadableTokens> {
         let entry = self.tasks.get_mut(&task)?;
-        let mut cached = 0;
+        let (mut cached, mut published) = (0, None);
         // Log-probabilities of a prompt need its logits, which cached blocks do not hold.
         if self.shares_prefixes && !entry.task.measures_prompt() {
             for branch in entry.task.branches_mut() {
                 let factors = branch.cache().rotary_factors();
                 let blocks = self.prefix.find(Self::shared_part(branch.tokens()), factors);
                 self.stats.prefix_lookups += branch.tokens().len() as u64;
+                let mut len = 0;
                 // Without blocks the cache is empty as it is.
                 if !blocks.is_empty()
                     && let Ok(cache) = self.runner.model().cache_of(&blocks)
                 {
-                    cached = cache.len();
-                    self.stats.prefix_hits += cached as u64;
+                    len = cache.len();
+                    cached = len;
+                    self.stats.prefix_hits += len as u64;
                     branch.replace_cache(cache);
                 }
+                published = Some(published.map_or(len, |least: usize| least.min(len)));
             }
         }
-        entry.published = cached / KV_BLOCK_SIZE;
+        // Branches of one text have blocks of their own after a preemption: those of each are shared again.
+        entry.published = published.unwrap_or(0) / KV_BLOCK_SIZE;
         entry.task.begin(cached);
         entry.task.readable_tokens().first().copied()
     }

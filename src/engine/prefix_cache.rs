@@ -92,6 +92,11 @@ impl PrefixCache {
         found
     }
 
+    /// Makes the blocks of a text the last that were used.
+    pub(crate) fn touch(&mut self, tokens: &[u32], factors: RotaryFactors) {
+        self.find(tokens, factors);
+    }
+
     /// Whether a block is there.
     pub(crate) fn contains(&self, key: BlockKey) -> bool {
         self.blocks.contains_key(&key)
@@ -111,7 +116,9 @@ impl PrefixCache {
             let before = index.checked_sub(1).map_or(root(factors), |index| keys[index]);
             let (false, Some(block)) = (self.contains(key), block(index)) else { continue };
             let Ok(content) = content.try_into() else { continue };
-            let eviction_key = (self.time, std::cmp::Reverse(index), key);
+            // Blocks come as a text grows: none may be newer than the one before it, or that would be evicted first.
+            let time = self.blocks.get(&before).map_or(self.time, |before| before.eviction_key.0);
+            let eviction_key = (time, std::cmp::Reverse(index), key);
             self.eviction_order.insert(eviction_key);
             block.count_idle_in(&self.idle);
             let cached = CachedBlock { before, tokens: content, block, eviction_key };

@@ -58,7 +58,7 @@ pub(crate) struct Sequence {
     canonical: Option<Canonical>,
     reasoning: Option<ReasoningProgress>,
     output: StopStream,
-    /// Special tokens that the receiver of events asked for, each with its offset in the text.
+    /// Special tokens, each with its offset in the text.
     special_tokens: Vec<(usize, u32)>,
     /// Offset in the text at which each token begins; empty unless a stop string may cut some off.
     token_starts: Vec<usize>,
@@ -161,7 +161,8 @@ impl Sequence {
 
     /// Whether both texts are the same for a reader, in whatever tokens.
     pub(super) fn writes_the_same(&self, other: &Self) -> bool {
-        self.output.is_same_text(&other.output) && self.special_tokens == other.special_tokens
+        self.output.is_same_text(&other.output)
+            && (!self.request.special_tokens || self.special_tokens == other.special_tokens)
     }
 
     /// The purposes for which it must be known whether a drawn token was forced.
@@ -300,6 +301,8 @@ impl Sequence {
         }
         if self.is_reported_special(token) {
             self.output.interrupt();
+        }
+        if self.runner.vocabulary().is_special(token) {
             self.special_tokens.push((self.output.len(), token));
         }
         if !self.request.stop.is_empty() || !self.request.stop_regex.is_empty() {
@@ -364,7 +367,10 @@ impl Sequence {
         special_tokens.retain(|&(at, _)| at <= text.len());
         let text_tokens = match finish {
             FinishReason::StopString => {
-                self.token_starts.partition_point(|&start| start < text.len())
+                let whole = self.token_starts.partition_point(|&start| start < text.len());
+                // Special tokens write nothing, so that those at the end begin where the text ends.
+                let at_end = special_tokens.iter().filter(|&&(at, _)| at == text.len()).count();
+                whole + at_end
             }
             _ => tokens.len(),
         };
@@ -391,6 +397,9 @@ impl Sequence {
             }
             _ => (true, Some(Vec::new())),
         };
+        if !self.request.special_tokens {
+            special_tokens.clear();
+        }
         let yielded = self.pressure.yielded;
         let measured = self.pressure.steps > 0 && !self.request.rejection;
         let summary = measured.then_some(self.pressure);

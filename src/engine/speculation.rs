@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use super::request::Speculation;
 use super::sequence::{ForcedNeed, Sequence};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::model::{KvCache, Model};
 use crate::sampling::Sampler;
 use crate::vocabulary::Encode as _;
@@ -92,14 +92,21 @@ impl Drafter {
         // The last token that the text may have is drawn and never read.
         let most = MAX_GUESSES.min(sequence.room().saturating_sub(1));
         if most > 0 {
-            match self.kind {
-                Speculation::Off => {}
+            let guessed = match self.kind {
+                Speculation::Off => Ok(()),
                 // The healed bytes of the prompt are no text of the constraint.
-                _ if sequence.is_healing() => {}
-                Speculation::Forced => guess_forced(&mut tree, sequence, most, Branching::Off)?,
-                Speculation::Grammar => guess_forced(&mut tree, sequence, most, Branching::On)?,
-                Speculation::Ngram => self.guess_by_lookup(&mut tree, sequence, most)?,
-                Speculation::Draft => self.guess_by_draft_model(&mut tree, sequence, most)?,
+                _ if sequence.is_healing() => Ok(()),
+                Speculation::Forced => guess_forced(&mut tree, sequence, most, Branching::Off),
+                Speculation::Grammar => guess_forced(&mut tree, sequence, most, Branching::On),
+                Speculation::Ngram => self.guess_by_lookup(&mut tree, sequence, most),
+                Speculation::Draft => self.guess_by_draft_model(&mut tree, sequence, most),
+            };
+            match guessed {
+                // The text may go another way, where the constraint reaches no limit.
+                Err(error) if error.kind() == ErrorKind::Limit => {
+                    tree = DraftTree::new(self.read[self.read.len() - 1]);
+                }
+                guessed => guessed?,
             }
         }
         Ok(tree)
@@ -166,7 +173,8 @@ impl Drafter {
             }
             let mask = mask.clone();
             ahead.set_temperature();
-            let distribution = ahead.sampler.distribution(&row, Some(&mask))?;
+            // A narrower draft model may know none of the allowed tokens.
+            let Ok(distribution) = ahead.sampler.distribution(&row, Some(&mask)) else { break };
             let token = draw(&distribution, &mut ahead.sampler);
             let node = tree.tokens().len() - 1;
             let forced = ahead.is_forced(token, ForcedNeed::Penalties)?;

@@ -52,6 +52,9 @@ fn what_the_tokenizer_writes_is_allowed_and_what_is_allowed_it_writes() {
                 assert!(allowed, "{name}: token {at} of {text:?}: {ids:?}");
             }
             assert!(canonical.allows_end(&ids).unwrap(), "{name}: the end of {text:?}");
+            // A special token is no text.
+            let with_special = [&ids[..], &vocabulary.end_tokens()[..1]].concat();
+            assert!(canonical.allows_end(&with_special).unwrap(), "{name}: a token after {text:?}");
         }
         // Steps at random, biased to what could go wrong: pieces of the same words.
         let mut rng = ChaCha8Rng::seed_from_u64(1);

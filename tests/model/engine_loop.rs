@@ -129,6 +129,24 @@ fn the_kv_cache_is_as_large_as_its_texts_can_become() {
     assert_eq!(plain.with_options(given).kv_cache_bytes(), Some(1 << 20));
 }
 
+/// Of a text whose blocks are needed, the last go first: what is left can be found from the beginning.
+#[test]
+fn the_beginning_of_a_text_is_forgotten_last() {
+    let plain = engine("loop-eviction", EngineOptions::default());
+    let kv_cache_bytes = Some(small_cache(&plain, 14));
+    let engine = plain.clone().with_options(EngineOptions { kv_cache_bytes, ..Default::default() });
+    // Six blocks each: four are of the prompt, two come with the text, one after the other.
+    let cached = |byte: u8| {
+        let prompt = Prompt::Tokens(vec![byte.into(); 4 * 16]);
+        let request = Request { max_tokens: 33, ignore_eos: true, ..Request::new(prompt) };
+        let responses = engine.generate_each(&[request], &mut |_, _| ControlFlow::Continue(()));
+        responses.unwrap().remove(0).usage.cached_tokens
+    };
+    assert_eq!([cached(b'a'), cached(b'b'), cached(b'c')], [0; 3]);
+    let left = cached(b'a');
+    assert!((16..64).contains(&left), "{left}");
+}
+
 #[test]
 fn texts_within_and_beyond_the_original_context_do_not_share_blocks() {
     // Prompts of up to 74 tokens, and texts of up to 40.

@@ -1,6 +1,7 @@
 //! The draw of one step: under a mask, or by asking the constraint about drawn tokens.
 
 use super::Sequence;
+use crate::constraint::Matcher;
 use crate::error::{ErrorKind, Result};
 use crate::model::Logits;
 use crate::sampling::Draw;
@@ -61,9 +62,13 @@ impl Sequence {
     }
 
     /// Draws without a mask: asks the constraint about the drawn token. `None` where a mask is
-    /// needed: there is no constraint, the prompt is being healed, or no token was accepted.
+    /// needed: there is no constraint, the prompt is being healed, the grammar's temperature makes a step
+    /// remove tokens that removes none at the request's temperature 0, or no token was accepted.
     pub(super) fn draw_checked(&mut self, logits: &Logits) -> Result<Option<u32>> {
-        if self.is_healing() {
+        let temperature = self.matcher.as_ref().and_then(Matcher::temperature);
+        let removes_tokens = temperature.is_some_and(|temperature| temperature != 0.0)
+            && self.request.sampling.first_truncation().is_some();
+        if self.is_healing() || removes_tokens {
             return Ok(None);
         }
         let Some(mut matcher) = self.matcher.take() else { return Ok(None) };

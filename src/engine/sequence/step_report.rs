@@ -54,7 +54,7 @@ impl Sequence {
         let DrawCircumstances { forced, yielded, mask_us } = circumstances;
         let vocabulary = self.runner.vocabulary();
         let Draw { token, probability, allowed, nucleus, .. } = draw;
-        let best = |mask: Option<&TokenMask>, n| -> Result<Vec<(u32, f64)>> {
+        let best = |row: &[f32], mask: Option<&TokenMask>, n| -> Result<Vec<(u32, f64)>> {
             let mut candidates = Vec::new();
             if n > 0 {
                 steps::allow(row, mask, &mut candidates)?;
@@ -68,7 +68,21 @@ impl Sequence {
             allowed: self.mask.contains(token),
         };
         let wanted_tokens = WANTED_TOKENS.max(self.request.top_logprobs);
-        let all = best(None, if self.request.trace { wanted_tokens } else { 0 })?;
+        let all = if self.request.trace {
+            // As for the draw, what is no number counts as -inf where it is not allowed.
+            let is_wanted = |(token, &logit): (usize, &f32)| {
+                let is_number = !logit.is_nan() && logit != f32::INFINITY;
+                if is_number || self.mask.contains(token as u32) {
+                    logit
+                } else {
+                    f32::NEG_INFINITY
+                }
+            };
+            let row: Vec<f32> = row.iter().enumerate().map(is_wanted).collect();
+            best(&row, None, wanted_tokens)?
+        } else {
+            Vec::new()
+        };
         Ok(Step {
             token,
             text: shown(vocabulary, token),
@@ -82,7 +96,7 @@ impl Sequence {
             forced,
             yielded,
             wanted: all.into_iter().map(wanted).collect(),
-            top_logprobs: best(Some(&self.mask), self.request.top_logprobs)?,
+            top_logprobs: best(row, Some(&self.mask), self.request.top_logprobs)?,
             text_start: self.output.len(),
             mask_us,
         })

@@ -98,12 +98,15 @@ impl Canonical {
         }
     }
 
+    /// The first of the tokens that are judged: after a special token another text begins.
+    fn text_start(&self, tokens: &[u32]) -> usize {
+        let start = self.start.min(tokens.len());
+        let is_special = |&id: &u32| self.vocabulary.token_bytes(id).is_none();
+        start + tokens[start..].iter().rposition(is_special).map_or(0, |at| at + 1)
+    }
+
     fn writes(&mut self, before: &[u32], token: u32) -> Result<bool> {
-        // After a special token another text begins.
-        let special = |&id: &u32| self.vocabulary.token_bytes(id).is_none();
-        if let Some(at) = before[self.start..].iter().rposition(special) {
-            self.start += at + 1;
-        }
+        self.start = self.text_start(before);
         let mut window = before[self.start..].to_vec();
         window.push(token);
         let bytes = self.vocabulary.decode(&window);
@@ -142,7 +145,7 @@ impl Canonical {
     ///
     /// Errors if the tokenizer fails.
     pub fn allows_end(&self, tokens: &[u32]) -> Result<bool> {
-        let window = &tokens[self.start.min(tokens.len())..];
+        let window = &tokens[self.text_start(tokens)..];
         match std::str::from_utf8(&self.vocabulary.decode(window)) {
             Ok(text) if self.of_bytes => Ok(self.encode(text)? == window),
             Ok(_) => Ok(true),
@@ -168,7 +171,7 @@ impl Canonical {
     }
 
     fn writes_characters(&self, before: &[u32], token: u32) -> Result<bool> {
-        let before = &before[self.start..];
+        let before = &before[self.text_start(before)..];
         let byte = |id: u32| match self.tokenizer.text.get_model().id_to_token(id) {
             Some(name) if name.len() == 6 && name.starts_with("<0x") => {
                 self.vocabulary.token_bytes(id).map(|bytes| bytes[0])
