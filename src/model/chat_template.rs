@@ -140,6 +140,9 @@ impl ChatTemplate {
         environment.add_test("sequence", |value: Value| {
             matches!(value.kind(), ValueKind::Seq | ValueKind::String | ValueKind::Map)
         });
+        // For Jinja2, nothing (`tools=None`) cannot be iterated over.
+        environment
+            .add_test("iterable", |value: &Value| !value.is_none() && value.try_iter().is_ok());
         for (name, text) in templates {
             // Jinja2 reads all line ends as `\n`.
             let text = text.replace("\r\n", "\n").replace('\r', "\n");

@@ -162,6 +162,11 @@ fn what_templates_of_python_rely_on() {
         ("{% for i in range(9) %}{% if i == 3 %}{% break %}{% endif %}{{ i }}{% endfor %}", "012"),
         ("{{ messages[0]['role'].upper() }} {{ 'a-b'.split('-')[-1] }}", "USER b"),
         ("{{ tools is none }} {{ tools is defined }} {{ documents is none }}", "True True True"),
+        (
+            "{{ tools is iterable }} {{ messages is iterable }} {{ no is iterable }}",
+            "False True True",
+        ),
+        ("{{ 'x' if tools is iterable and tools | length > 0 else 'no tools' }}", "no tools"),
         ("{{ strftime_now('%Y') | int > 2024 }}", "True"),
         // Filters of nothing: of the properties of a tool without any.
         ("{% for k, v in messages[0].no | items %}x{% endfor %}{{ messages[0].x.k | last }}", "é"),

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use candle_core::quantized::gguf_file::{self, Value};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
-use maskwright::model::{Model, ModelOptions, ModelSource};
+use maskwright::model::{Message, Model, ModelOptions, ModelSource, SpecialNames};
 use maskwright_kernels::BlockFormat;
 use serde_json::json;
 
@@ -279,6 +279,31 @@ fn tokenizers_encode_as_llama_cpp_does() {
             }
         }
         assert!(differing.len() == exceptions, "{name}: {differing:?}");
+    }
+}
+
+/// As llama.cpp has it, which adds the token where texts begin with one and the template does not write it.
+#[test]
+fn conversations_begin_with_one_bos_token() {
+    let Some(vocabulary) = shared("gguf/ggml-vocab-llama-spm.gguf") else { return };
+    for (name, adds, template, count) in [
+        ("added", true, "{{ messages[0].content }}", 1),
+        ("written", true, "{{ bos_token }}{{ messages[0].content }}", 1),
+        ("spelled", true, "<s>{{ messages[0].content }}", 1),
+        ("none", false, "{{ messages[0].content }}", 0),
+    ] {
+        let model = with_vocabulary_of(&vocabulary, &format!("chat-bos-{name}.gguf"), |all| {
+            all.retain(|(key, _)| {
+                key != "tokenizer.chat_template" && !key.ends_with("add_bos_token")
+            });
+            let template = Value::String(template.to_owned());
+            all.push(("tokenizer.chat_template".to_owned(), template));
+            all.push(("tokenizer.ggml.add_bos_token".to_owned(), Value::Bool(adds)));
+        });
+        let messages = [Message::new("user", "Hello")];
+        let tokens = model.encode_chat(&messages, None, SpecialNames::AsText).unwrap();
+        assert_eq!(tokens.iter().filter(|&&token| token == 1).count(), count, "{name}");
+        assert_eq!(tokens.first() == Some(&1), count == 1, "{name}");
     }
 }
 

@@ -99,3 +99,47 @@ fn conversations_are_written_as_in_training() {
                     <|assistant|>";
     assert_eq!(text, expected);
 }
+
+/// Schemas that applications have from their types are told as plain ones: definitions by their fields, `anyOf` by its
+/// branches.
+#[test]
+fn the_chat_template_tells_schemas_of_types() {
+    let model = Model::load(&ModelOptions::default()).unwrap();
+    let template = model.chat_template().unwrap();
+    let told = |schema: Value| {
+        let variables = [("json_schema".to_owned(), schema)].into_iter().collect();
+        let messages = [Message::new("user", "Hello")];
+        let text = template.render_with(&messages, true, None, &variables).unwrap();
+        let told = text.strip_prefix("<|bos|><|user|>Hello").unwrap();
+        told.strip_suffix("<|assistant|>").unwrap().to_owned()
+    };
+    let of_types = json!({
+        "$defs": {
+            "Role": { "enum": ["chair", "guest"], "title": "Role", "type": "string" },
+            "Address": { "type": "object", "properties": {
+                "city": { "type": "string" },
+                "zip": { "anyOf": [{ "type": "integer" }, { "type": "null" }] },
+            } },
+        },
+        "type": "object",
+        "properties": {
+            "role": { "$ref": "#/$defs/Role" },
+            "home": { "anyOf": [{ "$ref": "#/$defs/Address" }, { "type": "null" }] },
+            "other": { "type": "array", "items": { "$ref": "#/$defs/Address" } },
+            "written": { "type": "string", "format": "date", "minLength": 1 },
+        },
+    });
+    assert_eq!(
+        told(of_types),
+        "<|system|>answer(role chair/guest, home(city, zip integer null) null, \
+         other array(city, zip integer null), written date minLength)\n"
+    );
+    // A type that holds itself is told by its name alone.
+    let of_itself = json!({
+        "$defs": { "Node": { "type": "object", "properties": { "next": { "$ref": "#/$defs/Node" } } } },
+        "type": "object",
+        "properties": { "name": { "type": "string" }, "next": { "$ref": "#/$defs/Node" } },
+    });
+    assert_eq!(told(of_itself), "<|system|>answer(name, next)\n");
+    assert_eq!(told(json!({ "type": "string" })), "");
+}

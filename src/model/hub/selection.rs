@@ -233,8 +233,10 @@ fn listed(ggufs: &[&String]) -> String {
 
 /// Whether a name is that of a GGUF file, and of no part but the first.
 fn is_first_part(name: &str) -> bool {
-    // Vision encoders are files of their own beside the model's.
-    let is_model = !name.rsplit('/').next().unwrap_or(name).starts_with("mmproj");
+    // Vision encoders (`mmproj-F16.gguf`, `x.mmproj-Q8_0.gguf`) and statistics of quantisation are files of their own
+    // beside the model's.
+    let file = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+    let is_model = !file.contains("mmproj") && !file.contains("imatrix.");
     is_gguf(name) && is_model && part_number(name).is_none_or(|(_, number, _)| number == 1)
 }
 
@@ -317,7 +319,7 @@ mod tests {
     #[test]
     fn a_gguf_file_has_parts() {
         assert_eq!(
-            chosen(&["a.gguf", "mmproj-a.gguf"], None),
+            chosen(&["a.gguf", "mmproj-a.gguf", "a.mmproj-f16.gguf", "a.imatrix.gguf"], None),
             Ok(Selection::Gguf(parts("a.gguf")))
         );
         let split = ["q/a-00001-of-00002.gguf", "q/a-00002-of-00002.gguf"];
@@ -337,6 +339,7 @@ mod tests {
             "BF16/a-BF16-00001-of-00002.gguf",
             "BF16/a-BF16-00002-of-00002.gguf",
             "mmproj-F16.gguf",
+            "a.mmproj-Q8_0.gguf",
         ];
         for (quantisation, file) in
             [("q8_0", names[2]), ("BF16", names[3]), ("UD-Q4_K_M", names[1])]

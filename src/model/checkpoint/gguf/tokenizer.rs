@@ -13,8 +13,8 @@ use super::pre_tokenizers::PreTokenizer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::vocabulary::gguf_token_type as token_type;
 
-/// Whether texts begin with the BOS token.
-const ADD_BOS: &str = "tokenizer.ggml.add_bos_token";
+/// The name of the rules by which text is cut into words.
+const PRE: &str = "tokenizer.ggml.pre";
 
 /// A token of the file.
 struct GgufToken<'a> {
@@ -60,13 +60,22 @@ pub(super) fn tokenizer_config_json(metadata: &Metadata<'_>) -> Result<Vec<u8>> 
             config.insert(name.to_owned(), json!(token.text));
         }
     }
+    // llama.cpp puts the BOS token before conversations, too: templates of some files leave it to that.
+    let bos = config.get("bos_token").and_then(Value::as_str).map(str::to_owned);
+    let bos = if adds_bos(metadata)? { bos } else { None };
+    let with_bos = |template: &str| match &bos {
+        Some(bos) if !template.contains("bos_token") && !template.contains(bos.as_str()) => {
+            format!("{{{{ bos_token }}}}{template}")
+        }
+        _ => template.to_owned(),
+    };
     let mut templates = Vec::new();
     if let Some(template) = metadata.text("tokenizer.chat_template")? {
-        templates.push(json!({"name": "default", "template": template}));
+        templates.push(json!({"name": "default", "template": with_bos(template)}));
     }
     for name in metadata.texts("tokenizer.chat_templates")?.unwrap_or_default() {
         if let Some(template) = metadata.text(&format!("tokenizer.chat_template.{name}"))? {
-            templates.push(json!({"name": name, "template": template}));
+            templates.push(json!({"name": name, "template": with_bos(template)}));
         }
     }
     if !templates.is_empty() {
@@ -132,7 +141,6 @@ fn pieces(tokens: &[GgufToken<'_>]) -> Map<String, Value> {
 }
 
 fn byte_level(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>]) -> Result<Map<String, Value>> {
-    const PRE: &str = "tokenizer.ggml.pre";
     let Some(name) = metadata.text(PRE)? else {
         let message = format!("the GGUF file does not say how text is cut into words (`{PRE}`)");
         return Err(Error::new(ErrorKind::Model, message)
@@ -150,8 +158,7 @@ fn byte_level(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>]) -> Result<Map<S
         "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true,
     });
     json.insert("decoder".to_owned(), decoder);
-    let adds_bos = metadata.flag(ADD_BOS)?.unwrap_or(pre.adds_bos);
-    json.insert("post_processor".to_owned(), template(metadata, tokens, adds_bos)?);
+    json.insert("post_processor".to_owned(), post_processor(metadata, tokens)?);
     json.insert(
         "model".to_owned(),
         json!({
@@ -218,10 +225,7 @@ fn sentence_piece(
     let mut json = Map::new();
     json.insert("normalizer".to_owned(), json!({"type": "Sequence", "normalizers": normalizers}));
     json.insert("decoder".to_owned(), json!({"type": "Sequence", "decoders": decoders}));
-    // The first files of Gemma 4 say that it has none, and it writes nonsense without; llama.cpp adds it, too.
-    let is_gemma4 = metadata.text("tokenizer.ggml.model")? == Some("gemma4");
-    let adds_bos = is_gemma4 || metadata.flag(ADD_BOS)?.unwrap_or(true);
-    json.insert("post_processor".to_owned(), template(metadata, tokens, adds_bos)?);
+    json.insert("post_processor".to_owned(), post_processor(metadata, tokens)?);
     json.insert(
         "model".to_owned(),
         json!({
@@ -256,8 +260,22 @@ fn merges_of_scores<'a>(tokens: &[GgufToken<'a>], scores: &[f64]) -> Vec<(&'a st
     merges.into_iter().map(|(.., pair)| pair).collect()
 }
 
+/// Whether texts begin with the BOS token; where the file does not say it, as llama.cpp knows it.
+fn adds_bos(metadata: &Metadata<'_>) -> Result<bool> {
+    let stated = metadata.flag("tokenizer.ggml.add_bos_token")?;
+    Ok(match metadata.text("tokenizer.ggml.model")? {
+        // Its first files say that texts do not, and it writes nonsense without; llama.cpp adds it, too.
+        Some("gemma4") => true,
+        Some("gpt2") => {
+            let pre = metadata.text(PRE)?.and_then(PreTokenizer::named);
+            stated.unwrap_or_else(|| pre.is_some_and(|pre| pre.adds_bos))
+        }
+        _ => stated.unwrap_or(true),
+    })
+}
+
 /// The tokens before and after every text.
-fn template(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>], adds_bos: bool) -> Result<Value> {
+fn post_processor(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>]) -> Result<Value> {
     let mut special = Map::new();
     let mut part = |name: &str, adds: bool| -> Result<Option<Value>> {
         let id = metadata.token_id(name)?.filter(|_| adds);
@@ -271,7 +289,7 @@ fn template(metadata: &Metadata<'_>, tokens: &[GgufToken<'_>], adds_bos: bool) -
         Ok(Some(json!({"SpecialToken": {"id": token.text, "type_id": 0}})))
     };
     let adds_eos = metadata.flag("tokenizer.ggml.add_eos_token")?.unwrap_or(false);
-    let (bos, eos) = (part("bos", adds_bos)?, part("eos", adds_eos)?);
+    let (bos, eos) = (part("bos", adds_bos(metadata)?)?, part("eos", adds_eos)?);
     let sequence = |id: &str, kind: u32| json!({"Sequence": {"id": id, "type_id": kind}});
     let single: Vec<Value> =
         bos.iter().cloned().chain([sequence("A", 0)]).chain(eos.iter().cloned()).collect();
