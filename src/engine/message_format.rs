@@ -169,24 +169,34 @@ impl Protocol {
     ///
     /// Errors if the prompt cannot be made.
     pub fn with_unasked_reasoning(
-        self,
+        mut self,
         engine: &Engine,
         request: &mut Request,
         formats: &MessageFormats,
         unasked: UnaskedReasoning,
     ) -> Result<Self> {
+        let UnaskedReasoning { is_constrained, declines } = unasked;
+        if declines {
+            self.calls = self.calls.map(ToolCalls::without_reasoning);
+        }
         let vocabulary = engine.vocabulary();
         let in_vocabulary = |format: &ReasoningFormat| {
             format.begin(vocabulary).is_ok() && format.end(vocabulary).is_ok()
         };
         let format = formats.reasoning_format(engine, request).filter(in_vocabulary);
         let Some(format) = format else { return Ok(self) };
-        let UnaskedReasoning { is_constrained, declines } = unasked;
         let start = match &self.calls {
             Some(calls) if calls.may_be_text() && !is_constrained && !declines => {
                 ReasoningStart::Optional
             }
-            Some(_) => return Ok(self),
+            Some(calls) => {
+                // Reasoning that the format of calls lets stand before them is counted.
+                if calls.may_reason() {
+                    let start = ReasoningStart::Message;
+                    request.thinking = Some(thinking(&format, vocabulary, start, None)?);
+                }
+                return Ok(self);
+            }
             None if !is_constrained => ReasoningStart::Optional,
             None if !format.has_pieces_before_answer(|| engine.prompt(request))? => {
                 return Ok(self);
@@ -205,17 +215,16 @@ impl Protocol {
         start: ReasoningStart,
         budget: Option<usize>,
     ) -> Result<Self> {
-        let vocabulary = engine.vocabulary();
         if start != ReasoningStart::Absent {
-            let begin = match start {
-                ReasoningStart::Prompt => Vec::new(),
-                _ => format.begin(vocabulary)?,
-            };
-            let end = format.end(vocabulary)?;
-            request.thinking = Some(Thinking { begin, end, budget });
+            request.thinking = Some(thinking(&format, engine.vocabulary(), start, budget)?);
         }
         request.special_tokens = true;
-        Ok(Self { reasoning: Some((format, start)), ..self })
+        let mut calls = self.calls;
+        if budget.is_some() || start == ReasoningStart::Absent {
+            // Reasoning between this one and the calls would be beyond what was asked for.
+            calls = calls.map(ToolCalls::without_reasoning);
+        }
+        Ok(Self { reasoning: Some((format, start)), calls, ..self })
     }
 
     /// A compiler whose constraints describe what comes after the reasoning, which is put before
@@ -268,4 +277,18 @@ impl Protocol {
             None => reader,
         }
     }
+}
+
+/// The tags of reasoning that starts so, with its budget.
+fn thinking(
+    format: &ReasoningFormat,
+    vocabulary: &Vocabulary,
+    start: ReasoningStart,
+    budget: Option<usize>,
+) -> Result<Thinking> {
+    let begin = match start {
+        ReasoningStart::Prompt => Vec::new(),
+        _ => format.begin(vocabulary)?,
+    };
+    Ok(Thinking { begin, end: format.end(vocabulary)?, budget })
 }

@@ -80,9 +80,9 @@ fn prepare(
         Some(found.map_err(|error| format.error(error))?)
     };
     let texts = if echo {
-        prompts.iter().map(|prompt| text_of(prompt, &app.vocabulary)).collect()
+        prompts.iter().map(|prompt| EchoedPrompt::of(prompt, &app.vocabulary)).collect()
     } else {
-        vec![String::new(); prompts.len()]
+        vec![EchoedPrompt::default(); prompts.len()]
     };
     let request = |prompt| Request {
         raw: true,
@@ -115,12 +115,24 @@ fn prepare(
     PreparedRequest::new(app, requests, protocol, &generation, permit).map(|it| (it, answer))
 }
 
-/// The text of a prompt.
-fn text_of(prompt: &Prompt, vocabulary: &Vocabulary) -> String {
-    match prompt {
-        Prompt::Text(text) => text.clone(),
-        Prompt::Tokens(tokens) => String::from_utf8_lossy(&vocabulary.decode(tokens)).into_owned(),
-        Prompt::Chat(_) => String::new(),
+/// The text with which the choices of a prompt begin.
+#[derive(Clone, Debug, Default)]
+struct EchoedPrompt {
+    text: String,
+    /// Whether special tokens stand in it by their names, as they do in a prompt that is a text.
+    names_tokens: bool,
+}
+
+impl EchoedPrompt {
+    fn of(prompt: &Prompt, vocabulary: &Vocabulary) -> Self {
+        let (text, names_tokens) = match prompt {
+            Prompt::Text(text) => (text.clone(), true),
+            Prompt::Tokens(tokens) => {
+                (String::from_utf8_lossy(&vocabulary.decode(tokens)).into_owned(), false)
+            }
+            Prompt::Chat(_) => (String::new(), false),
+        };
+        Self { text, names_tokens }
     }
 }
 
@@ -132,7 +144,7 @@ struct CompletionAnswer {
     created: u64,
     app: Arc<App>,
     /// The text that the choices of each prompt begin with.
-    texts: Vec<String>,
+    texts: Vec<EchoedPrompt>,
     /// Choices of each prompt.
     choices_each: usize,
     has_logprobs: bool,
@@ -181,7 +193,7 @@ impl CompletionAnswer {
     fn choice(&mut self, index: usize) -> &mut CompletionChoice {
         let prompt = self.texts.get(index / self.choices_each.max(1));
         self.choices.entry(index).or_insert_with(|| CompletionChoice {
-            text: prompt.cloned().unwrap_or_default(),
+            text: prompt.map(|prompt| prompt.text.clone()).unwrap_or_default(),
             ..CompletionChoice::default()
         })
     }
@@ -257,13 +269,19 @@ impl CompletionAnswer {
         let (has_logprobs, top) = (self.has_logprobs, self.top_logprobs);
         let (has_echo, prompt_top) = (self.has_echo, self.prompt_logprobs);
         let app = Arc::clone(&self.app);
+        let echoed_prompt = self.texts.get(index / self.choices_each.max(1));
+        let names_tokens = echoed_prompt.is_some_and(|prompt| prompt.names_tokens);
         let choice = self.choice(index);
         let text = std::mem::take(&mut choice.text);
         let tokens = choice.tokens.take();
         let prompt = std::mem::take(&mut choice.prompt);
-        let echoed = if has_echo { prompt.as_slice() } else { &[] };
+        let echoed = EchoedTokens {
+            tokens: if has_echo { prompt.as_slice() } else { &[] },
+            top,
+            names: if names_tokens { &text } else { "" },
+        };
         let logprobs = if has_logprobs {
-            logprobs(&app.vocabulary, (echoed, top), &tokens, &mut choice.characters)
+            logprobs(&app.vocabulary, echoed, &tokens, &mut choice.characters)
         } else {
             Value::Null
         };
@@ -325,11 +343,21 @@ impl CharacterCount {
     }
 }
 
-/// OpenAI's four lists, for the tokens of a piece of text: those of the prompt, with so many alternatives, before
-/// those that were drawn. A token's offset is the number of characters that are whole before it.
+/// The tokens of a prompt with which a text begins.
+#[derive(Clone, Copy)]
+struct EchoedTokens<'a> {
+    tokens: &'a [PromptToken],
+    /// Number of alternatives to each.
+    top: usize,
+    /// The text, where it has the names of special tokens.
+    names: &'a str,
+}
+
+/// OpenAI's four lists, for the tokens of a piece of text: those of the prompt before those that were drawn. A
+/// token's offset is the number of characters that are whole before it.
 fn logprobs(
     vocabulary: &Vocabulary,
-    (prompt, top): (&[PromptToken], usize),
+    EchoedTokens { tokens: prompt, top, names: mut rest }: EchoedTokens<'_>,
     tokens: &[Step],
     characters: &mut CharacterCount,
 ) -> Value {
@@ -351,7 +379,17 @@ fn logprobs(
     };
     let (mut names, mut values, mut tops, mut offsets) = (vec![], vec![], vec![], vec![]);
     for token in prompt {
-        offsets.push(json!(characters.add(bytes(token.token))));
+        let before = match vocabulary.token_bytes(token.token) {
+            Some(bytes) => characters.add(bytes),
+            None => {
+                // One that was added to the text has no name in it.
+                let name = vocabulary.token_name(token.token);
+                characters.add(if rest.starts_with(&*name) { name.as_bytes() } else { &[] })
+            }
+        };
+        let read = characters.whole - before;
+        rest = rest.char_indices().nth(read).map_or("", |(at, _)| &rest[at..]);
+        offsets.push(json!(before));
         names.push(json!(text(token.token)));
         values.push(json!(token.logprob));
         let own = token.logprob.map(|logprob| (token.token, logprob));
@@ -475,7 +513,8 @@ mod tests {
             rank: Some(3),
             top_logprobs: vec![(0, -0.5), (2, -1.0)],
         };
-        let lists = logprobs(&vocabulary, (&[prompt], 2), &[], &mut CharacterCount::default());
+        let echoed = EchoedTokens { tokens: &[prompt], top: 2, names: "" };
+        let lists = logprobs(&vocabulary, echoed, &[], &mut CharacterCount::default());
         let top = json!({ "\u{fffd}": -0.5, "a": -1.0 });
         assert_eq!(
             (&lists["top_logprobs"][0], &lists["token_logprobs"][0]),

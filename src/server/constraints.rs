@@ -13,14 +13,14 @@ use axum::response::Response;
 
 use super::api_error::ApiError;
 use super::app::App;
-use super::work;
+use super::work::{self, PoolWork};
 
 /// `POST /v1/constraints/check`.
 pub(super) async fn check(
     State(app): State<Arc<App>>,
     request: HttpRequest,
 ) -> Result<Response, ApiError> {
-    work::answer(app, request, check::answer).await
+    work::answer(app, request, PoolWork::Compiling, check::answer).await
 }
 
 /// `POST /v1/constraints/lint`.
@@ -28,7 +28,7 @@ pub(super) async fn lint(
     State(app): State<Arc<App>>,
     request: HttpRequest,
 ) -> Result<Response, ApiError> {
-    work::answer(app, request, lint::answer).await
+    work::answer(app, request, PoolWork::Compiling, lint::answer).await
 }
 
 /// `POST /v1/constraints/mask`.
@@ -36,7 +36,7 @@ pub(super) async fn mask(
     State(app): State<Arc<App>>,
     request: HttpRequest,
 ) -> Result<Response, ApiError> {
-    work::answer(app, request, mask::answer).await
+    work::answer(app, request, PoolWork::Compiling, mask::answer).await
 }
 
 /// `POST /v1/constraints/sample`.
@@ -44,5 +44,5 @@ pub(super) async fn sample(
     State(app): State<Arc<App>>,
     request: HttpRequest,
 ) -> Result<Response, ApiError> {
-    work::answer(app, request, sample::answer).await
+    work::answer(app, request, PoolWork::Compiling, sample::answer).await
 }

@@ -69,9 +69,11 @@ async fn prepare(
     let value = std::mem::take(&mut body.value);
     let reader = Arc::clone(app);
     let read = move || {
-        let (input, chat) = ResponseInput::read(Fields::new("", value)?, &reader.responses)?;
+        let (mut input, chat) = ResponseInput::read(Fields::new("", value)?, &reader.responses)?;
         let chat = ChatRequest::read(chat, &reader.names, &reader.generation);
-        Ok((input, chat.map_err(input::renamed)?))
+        let chat = chat.map_err(input::renamed)?;
+        input.note_sampling(&chat.generation.sampling);
+        Ok((input, chat))
     };
     let ignores = app.ignore_unknown_fields;
     let ((input, chat), ignored) = blocking(move || ignoring_unknown(ignores, read)).await??;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::api_error::ApiError;
 use super::app::App;
 use super::request::{Fields, check_model, read_messages, read_tools, template_variables};
-use super::work;
+use super::work::{self, PoolWork};
 use crate::model::{ChatTemplate, SpecialNames};
 use crate::tools::Tool;
 
@@ -20,7 +20,7 @@ pub(super) async fn tokenize(
     State(app): State<Arc<App>>,
     request: HttpRequest,
 ) -> Result<Response, ApiError> {
-    work::answer(app, request, tokenize_now).await
+    work::answer(app, request, PoolWork::Light, tokenize_now).await
 }
 
 /// `{"tokens": […]}` to text.
@@ -28,7 +28,7 @@ pub(super) async fn detokenize(
     State(app): State<Arc<App>>,
     request: HttpRequest,
 ) -> Result<Response, ApiError> {
-    work::answer(app, request, detokenize_now).await
+    work::answer(app, request, PoolWork::Light, detokenize_now).await
 }
 
 /// The facts of the tokenizer by which clients prepare prompts, in the shape of vLLM's `/tokenizer_info`.
@@ -119,5 +119,12 @@ fn detokenize_now(app: &App, mut fields: Fields) -> Result<Value, ApiError> {
             None => bytes.extend_from_slice(vocabulary.token_name(token).as_bytes()),
         }
     }
-    Ok(json!({ "prompt": String::from_utf8_lossy(&bytes) }))
+    // Tokenizers that put a space before a text take it off again.
+    let begins_with_text =
+        tokens.first().is_some_and(|&token| vocabulary.token_bytes(token).is_some());
+    let text = match bytes.strip_prefix(b" ") {
+        Some(rest) if begins_with_text && vocabulary.strips_leading_space() => rest,
+        _ => &bytes[..],
+    };
+    Ok(json!({ "prompt": String::from_utf8_lossy(text) }))
 }

@@ -73,14 +73,27 @@ impl JsonBody {
     }
 }
 
+/// Kinds of work on the pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PoolWork {
+    /// It compiles constraints, and takes a turn.
+    Compiling,
+    /// It compiles nothing, and does not wait behind what others compile.
+    Light,
+}
+
 /// Answers a request by work on the pool alone, which has no need of the model.
 pub(super) async fn answer(
     app: Arc<App>,
     request: HttpRequest,
+    kind: PoolWork,
     work: fn(&App, Fields) -> Result<Value, ApiError>,
 ) -> Result<Response, ApiError> {
     let mut body = JsonBody::read(&app, request).await?;
-    let turn = body.turn(&app).await?;
+    let turn = match kind {
+        PoolWork::Compiling => Some(body.turn(&app).await?),
+        PoolWork::Light => body.turn.take(),
+    };
     blocking(move || {
         let ignore = app.ignore_unknown_fields;
         let answer = ignoring_unknown(ignore, || work(&app, Fields::new("", body.value)?));

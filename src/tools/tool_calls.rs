@@ -125,6 +125,19 @@ impl ToolCalls {
         self.choice != ToolChoice::None
     }
 
+    /// Whether the format lets reasoning stand before calls and answers.
+    #[cfg(feature = "model")]
+    pub(crate) fn may_reason(&self) -> bool {
+        self.format.may_reason()
+    }
+
+    /// The same without such reasoning, for a message that has its own before everything else, or none.
+    #[cfg(feature = "model")]
+    #[must_use]
+    pub(crate) fn without_reasoning(self) -> Self {
+        Self { format: self.format.without_reasoning(), ..self }
+    }
+
     /// The tools as OpenAI's API writes them, which is what chat templates read.
     pub fn to_value(&self) -> Value {
         self.tools.iter().map(Tool::to_value).collect()

@@ -249,6 +249,28 @@ impl ToolFormat {
         self.open.first().or(self.call.first())
     }
 
+    /// Whether reasoning may stand before calls and answers.
+    #[cfg(feature = "model")]
+    pub(super) fn may_reason(&self) -> bool {
+        has_reasoning(&self.preamble)
+    }
+
+    /// The same without reasoning before calls and answers.
+    #[cfg(feature = "model")]
+    pub(super) fn without_reasoning(mut self) -> Self {
+        for piece in &mut self.preamble {
+            if let Piece::Either { either } = piece {
+                either.retain(|pieces| !has_reasoning(pieces));
+            }
+        }
+        let is_nothing =
+            |piece: &Piece| matches!(piece, Piece::Either { either } if either.is_empty());
+        if self.may_reason() || self.preamble.iter().any(is_nothing) {
+            self.preamble.clear();
+        }
+        self
+    }
+
     /// The style of arguments.
     pub(super) fn style(&self) -> Style {
         style_of(&self.call).cloned().unwrap_or_default()
@@ -271,6 +293,17 @@ impl ToolFormat {
 fn style<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Style, D::Error> {
     let name = String::deserialize(deserializer)?;
     Style::named(&name).map_err(serde::de::Error::custom)
+}
+
+/// Whether pieces have a slot of reasoning.
+#[cfg(feature = "model")]
+fn has_reasoning(pieces: &[Piece]) -> bool {
+    pieces.iter().any(|piece| match piece {
+        Piece::Slot { slot, .. } => *slot == Slot::Reasoning,
+        Piece::Optional { optional: pieces } | Piece::Id { id: pieces } => has_reasoning(pieces),
+        Piece::Either { either } => either.iter().any(|pieces| has_reasoning(pieces)),
+        Piece::Text(_) | Piece::Token { .. } | Piece::Tag { .. } => false,
+    })
 }
 
 /// The style of the arguments among pieces.

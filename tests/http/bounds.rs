@@ -1,6 +1,6 @@
 //! Bounds on what a client can take: bytes, connections and time.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -310,6 +310,33 @@ fn constraints_are_compiled_in_turn() {
             });
         }
     });
+}
+
+/// Requests that compile nothing do not wait behind those that do.
+#[test]
+fn tokens_do_not_wait_for_constraints() {
+    let model = "http-tokens-at-once";
+    let options = bounded(|bounds| {
+        (bounds.max_compiles, bounds.generation.max_samples) = (1, 100_000);
+    });
+    let address = serve_by(hey(model), options);
+    // They take the only turn for as long as compiling may take.
+    let samples = json!({ "regex": "[ab]*", "min_bytes": 60_000, "max_bytes": 1 << 16,
+        "n": 100_000 });
+    let head = CHAT.replace("chat/completions", "constraints/sample");
+    let sampled = connect(address, &head, &samples.to_string());
+    std::thread::sleep(4 * SOON);
+    for (path, body) in [
+        ("tokenize", json!({ "prompt": "ab" })),
+        ("tokenize", json!({ "messages": [{ "role": "user", "content": "ab" }] })),
+        ("detokenize", json!({ "tokens": [97, 98] })),
+    ] {
+        let head = CHAT.replace("chat/completions", path);
+        let answer = send(address, &head, &body.to_string());
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+    }
+    sampled.set_nonblocking(true).unwrap();
+    assert_eq!(sampled.peek(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
 }
 
 #[test]

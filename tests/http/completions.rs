@@ -112,6 +112,12 @@ fn completions_that_cannot_be_are_refused() {
         (json!({ "max_tokens": 0 }), "max_tokens"),
         (json!({ "logprobs": 21 }), "logprobs"),
         (json!({ "messages": [] }), "messages"),
+        // Of conversations, where they are harmless.
+        (json!({ "functions": [] }), "functions"),
+        (json!({ "function_call": "auto" }), "function_call"),
+        (json!({ "modalities": ["text"] }), "modalities"),
+        (json!({ "audio": {} }), "audio"),
+        (json!({ "verbosity": "medium" }), "verbosity"),
         (json!({ "prompt": "a".repeat(3000) }), "prompt"),
         (json!({ "prompt": vec![65; 3000], "stream": true }), "prompt"),
         (json!({ "add_special_tokens": false }), "add_special_tokens"),
@@ -148,6 +154,15 @@ fn prompts_are_measured() {
     // Offsets are whole characters before a token; the tokens of this model are bytes.
     let echoed = choice(json!({ "prompt": ">é€He", "echo": true, "logprobs": 1, "max_tokens": 1 }));
     assert_eq!(echoed["logprobs"]["text_offset"], json!([0, 1, 1, 2, 2, 2, 3, 4, 5]));
+    // A special token has the place of its name in a text, and none among tokens.
+    let fields =
+        |prompt: Value| json!({ "prompt": prompt, "echo": true, "logprobs": 0, "max_tokens": 1 });
+    let echoed = choice(fields(json!("<|end|>é<|end|>He")));
+    assert_eq!(echoed["text"], "<|end|>é<|end|>Hey");
+    assert_eq!(echoed["logprobs"]["text_offset"], json!([0, 7, 7, 8, 15, 16, 17]));
+    let echoed = choice(fields(json!([256, 72, 101])));
+    assert_eq!(echoed["text"], "Hey");
+    assert_eq!(echoed["logprobs"]["text_offset"], json!([0, 0, 1, 2]));
     // Chat completions tell the same of drawn tokens, over all logits: what is drawn is echoed bit for bit, but
     // for the rounding to a decimal number.
     let asked = json!({ "logprobs": true, "top_logprobs": 2, "max_tokens": 3 });

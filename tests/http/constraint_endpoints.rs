@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
-use crate::model_support::hey;
+use crate::model_support::{byte_tokenizer, hey};
 use crate::{Answer, chat, send, serve, serve_with};
 
 fn post(address: SocketAddr, path: &str, body: &Value) -> Answer {
@@ -160,6 +160,28 @@ fn texts_and_tokens_go_both_ways() {
     let answer = post(address, "/detokenize", &json!({ "tokens": [9999] }));
     assert_eq!((answer.status, answer.json()["error"]["param"].clone()), (400, json!("tokens")));
     assert_eq!(send(address, "GET /ready HTTP/1.1", "").json(), json!({ "status": "ready" }));
+}
+
+/// A tokenizer that puts a space before a text takes it off again.
+#[test]
+fn the_space_that_a_tokenizer_adds_is_taken_off() {
+    let folder = hey("http-tokens-space");
+    let mut tokenizer = byte_tokenizer();
+    let strip = json!({ "type": "Strip", "content": " ", "start": 1, "stop": 0 });
+    let steps = json!([tokenizer["decoder"], { "type": "Fuse" }, strip]);
+    tokenizer["decoder"] = json!({ "type": "Sequence", "decoders": steps });
+    std::fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).unwrap();
+    let address = serve(folder, &[]);
+    for (tokens, text) in [
+        (vec![32, 97, 32, 98], "a b"),
+        (vec![32, 32, 97], " a"),
+        (vec![97, 32], "a "),
+        (vec![256, 32, 97], "<|end|> a"),
+        (vec![], ""),
+    ] {
+        let back = posted(address, "/v1/detokenize", &json!({ "tokens": tokens }));
+        assert_eq!(back["prompt"], text, "{tokens:?}");
+    }
 }
 
 /// The parrot writes what follows the last byte of its prompt: the template's variable decides.

@@ -163,6 +163,22 @@ fn events_tell_what_the_message_is() {
     }
 }
 
+/// Null counts as absent, also beside a field of this API that says the same.
+#[test]
+fn a_null_is_no_conflict() {
+    let model = "http-messages-null";
+    let address = serve(hey(model), &[]);
+    let format = json!({ "type": "json_schema", "schema": { "const": 7 } });
+    let fields = json!({ "output_config": { "format": format }, "response_format": null });
+    let answer = message(address, model, &fields);
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert_eq!(answer.json()["content"][0]["text"], "7", "{}", answer.body);
+    let choice = json!({ "type": "any", "disable_parallel_tool_use": true });
+    let fields = json!({ "tools": weather(), "tool_choice": choice, "parallel_tool_calls": null });
+    let answer = message(address, model, &fields);
+    assert_eq!(answer.json()["content"].as_array().unwrap().len(), 1, "{}", answer.body);
+}
+
 #[test]
 fn blocks_reach_the_template_in_their_order() {
     let model = "http-messages-template";
@@ -308,7 +324,7 @@ fn errors_are_this_api_s_and_keys_come_by_its_header() {
                 "output_config": { "format": format } })),
             400,
             "invalid_request_error",
-            "`response_format`: says what another field of messages says, too",
+            "`response_format`: says the same thing as `output_config.format`",
         ),
         (
             &keyed,

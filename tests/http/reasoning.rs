@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model_support::{byte_tokenizer, hey, thinker};
+use crate::model_support::{byte_tokenizer, hey, padded_parrot, thinker};
 use crate::tools::two_tools;
 use crate::{chat, serve, serve_with};
 
@@ -348,4 +348,57 @@ fn a_message_that_is_begun_says_whether_its_reasoning_is_over() {
     let read = &answer["answers"][0]["diagnostics"]["tokens_read"];
     let prompt = answer["usage"]["input_tokens"].as_u64().unwrap() - read.as_u64().unwrap();
     assert_eq!(prompt as usize, template + "\n</think>\n\n".len(), "{answer}");
+}
+
+/// gpt-oss's format of calls lets reasoning stand before them: it is that of the message, which is counted, and has a
+/// budget or is declined.
+#[test]
+fn reasoning_before_calls_is_that_of_the_message() {
+    let model = "http-reasoning-calls";
+    let byte = |byte: u8| u32::from(byte);
+    let names = ["<|channel|>", "<|message|>", "<|start|>", "<|end|>", "<|constrain|>"];
+    // It reasons wherever it may, the more so after `assistant`.
+    let follows = [
+        (byte(b'>'), 257),
+        (257, byte(b'a')),
+        (258, byte(b'H')),
+        (byte(b'H'), byte(b'e')),
+        (byte(b'e'), byte(b'y')),
+        (byte(b'y'), 260),
+        (byte(b't'), 257),
+    ];
+    let folder = padded_parrot(model, &follows, 2048, 264);
+    let mut tokenizer = byte_tokenizer();
+    let mut end = tokenizer["added_tokens"][0].clone();
+    end["content"] = json!("<|return|>");
+    let mut added = vec![end.clone()];
+    for (id, name) in (257..).zip(names) {
+        let mut token = end.clone();
+        token["id"] = json!(id);
+        token["content"] = json!(name);
+        added.push(token);
+    }
+    tokenizer["added_tokens"] = json!(added);
+    std::fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).unwrap();
+    let template = "{# <|channel|> #}{% for t in tools or [] %}{{ t.function.name }}{% endfor %}\
+        {% for m in messages %}{{ m.content }}{% endfor %}>";
+    std::fs::write(folder.join("chat_template.jinja"), template).unwrap();
+    let address = serve(folder, &[]);
+    let called = |extra: Value| {
+        let mut fields =
+            json!({ "tools": two_tools(), "tool_choice": "required", "max_tokens": 200 });
+        fields.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        let (message, usage) = answered(address, model, fields);
+        assert_eq!(message["tool_calls"].as_array().map(Vec::len), Some(1), "{extra}: {message}");
+        let tokens = usage["completion_tokens_details"]["reasoning_tokens"].as_u64().unwrap();
+        (message["reasoning_content"].clone(), tokens as usize)
+    };
+    // Two tokens of tags, the name of the channel, the text and the closing tag.
+    let tokens = |text: &str| 2 + "analysis".len() + text.len() + 1;
+    assert_eq!(called(json!({ "reasoning_budget": 2 })), (json!("He"), tokens("He")));
+    assert_eq!(called(json!({ "reasoning_effort": "none" })), (Value::Null, 0));
+    // Without a word of it the format's own reasoning may come again; the first is counted.
+    let (reasoning, counted) = called(json!({}));
+    assert!(reasoning.as_str().unwrap().starts_with("Hey"), "{reasoning}");
+    assert_eq!(counted, tokens("Hey"));
 }

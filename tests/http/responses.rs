@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
-use crate::model_support::hey;
+use crate::model_support::{hey, thinker};
 use crate::{Answer, send, serve, serve_with};
 
 const HEAD: &str = "POST /v1/responses HTTP/1.1\r\nContent-Type: application/json";
@@ -351,4 +351,44 @@ fn responses_that_cannot_be_are_refused() {
         let message = error["message"].as_str().unwrap();
         assert!(!message.contains("`messages") || param == "messages", "{message}");
     }
+}
+
+/// The tags before a text are none of its tokens.
+#[test]
+fn log_probabilities_are_of_the_text() {
+    let model = "http-response-logprobs";
+    let address = serve(thinker(model), &[]);
+    let fields =
+        |stream: bool| json!({ "include": ["message.output_text.logprobs"], "stream": stream });
+    let tokens = |logprobs: &Value| -> String {
+        let logprobs = logprobs.as_array().unwrap().iter();
+        logprobs.map(|entry| entry["token"].as_str().unwrap()).collect()
+    };
+    let response = responded(address, model, &fields(false));
+    let [thought, message] = &response["output"].as_array().unwrap()[..] else {
+        panic!("{response}")
+    };
+    assert_eq!(thought["type"], "reasoning");
+    assert_eq!(message["content"][0]["text"], "Hey");
+    assert_eq!(tokens(&message["content"][0]["logprobs"]), "Hey", "{message}");
+    let events = streamed(&respond(address, model, &fields(true)));
+    let deltas = events.iter().filter(|event| event["type"] == "response.output_text.delta");
+    assert_eq!(deltas.map(|event| tokens(&event["logprobs"])).collect::<String>(), "Hey");
+}
+
+/// A response says by which sampling it was drawn, whoever chose it.
+#[test]
+fn the_sampling_in_force_is_told() {
+    let model = "http-response-sampling";
+    let folder = hey(model);
+    let config = json!({ "temperature": 0.6, "top_p": 0.9 });
+    std::fs::write(folder.join("generation_config.json"), config.to_string()).unwrap();
+    let address = serve(folder, &[]);
+    let told = |fields: Value| {
+        let response = responded(address, model, &fields);
+        (response["temperature"].as_f64().unwrap(), response["top_p"].as_f64().unwrap())
+    };
+    assert_eq!(told(json!({ "temperature": null })), (0.6, 0.9));
+    assert_eq!(told(json!({ "temperature": 0.2, "top_p": null })), (0.2, 0.9));
+    assert_eq!(told(json!({ "top_p": 0.8 })), (0.0, 0.8));
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model_support::hey;
+use crate::model_support::{byte_tokenizer, hey, parrot};
 use crate::{CHAT, chat, send, serve, serve_by, serve_with};
 use maskwright::Engine;
 use maskwright::engine::MessageFormats;
@@ -351,5 +351,44 @@ fn custom_tools_take_a_text() {
         assert_eq!(answer.status, 400, "{definition}: {}", answer.body);
         let message = answer.json()["error"]["message"].as_str().unwrap().to_owned();
         assert!(message.contains(words) && message.contains("tool `t`"), "{message}");
+    }
+}
+
+/// In pieces as in a whole, blanks beside calls are no text; their tokens are told all the same.
+#[test]
+fn blanks_beside_calls_are_not_streamed() {
+    let model = "http-tools-blanks";
+    let call = 257;
+    let follows = [(u32::from(b'>'), u32::from(b'\n')), (u32::from(b'\n'), call)];
+    let folder = parrot(model, &follows, 2048);
+    let mut tokenizer = byte_tokenizer();
+    let token = json!({ "id": call, "content": "<tool_call>", "special": false,
+        "single_word": false, "lstrip": false, "rstrip": false, "normalized": false });
+    tokenizer["added_tokens"].as_array_mut().unwrap().push(token);
+    std::fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).unwrap();
+    std::fs::write(folder.join("chat_template.jinja"), WITH_TOOLS).unwrap();
+    let address = serve(folder, &[]);
+    // One token is a blank without a call.
+    for (most, content, calls) in [(200, None, 1), (1, Some("\n"), 0)] {
+        let fields = |stream: bool| {
+            json!({ "tools": two_tools(), "parallel_tool_calls": false, "logprobs": true,
+                "max_tokens": most, "stream": stream })
+        };
+        let whole = chat(address, model, fields(false)).json()["choices"][0].clone();
+        let message = &whole["message"];
+        assert_eq!(message["content"].as_str(), content, "{whole}");
+        assert_eq!(message["tool_calls"].as_array().map_or(0, Vec::len), calls, "{whole}");
+        assert_eq!(whole["logprobs"]["content"][0]["token"], "\n", "{whole}");
+        let (mut text, mut tokens) = (None, Vec::new());
+        for event in chat(address, model, fields(true)).events() {
+            let Ok(event) = serde_json::from_str::<Value>(&event) else { continue };
+            let choice = &event["choices"][0];
+            if let Some(delta) = choice["delta"]["content"].as_str() {
+                *text.get_or_insert_with(String::new) += delta;
+            }
+            tokens.extend(choice["logprobs"]["content"].as_array().into_iter().flatten().cloned());
+        }
+        assert_eq!(text.as_deref(), content);
+        assert_eq!(json!(tokens), whole["logprobs"]["content"]);
     }
 }

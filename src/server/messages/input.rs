@@ -64,9 +64,15 @@ fn chat_body_of_any_length(mut fields: Fields) -> Result<Value, ApiError> {
     // A hint to a cache, which works by itself here.
     fields.ignore("cache_control");
     let mut rest = fields.into_rest();
-    // `response_format` beside `output_config.format`, say.
+    // Null counts as absent.
+    rest.retain(|_, value| !value.is_null());
     if let Some(name) = chat.keys().find(|name| rest.contains_key(*name)) {
-        let message = "says what another field of messages says, too; write one of them";
+        let other = match name.as_str() {
+            "response_format" => "output_config.format",
+            "parallel_tool_calls" => "tool_choice.disable_parallel_tool_use",
+            _ => "another field of messages",
+        };
+        let message = format!("says the same thing as `{other}`; write one of them");
         return Err(ApiError::field(name, message));
     }
     rest.append(&mut chat);

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 pub(crate) struct HeldTokens<T> {
     /// Reports of tokens whose text was not shown, each with the place in the text where its token begins, in bytes.
     held: VecDeque<(usize, T)>,
-    /// Reports of tokens whose text was shown.
-    shown: Vec<T>,
+    /// Reports of tokens whose text was shown, with the same.
+    shown: Vec<(usize, T)>,
     /// Length of the text that was shown, in bytes.
     shown_text: usize,
     /// Number of reports that were taken.
@@ -32,19 +32,27 @@ impl<T> HeldTokens<T> {
     pub(crate) fn show(&mut self, text: &str) {
         self.shown_text += text.len();
         while self.held.front().is_some_and(|&(start, _)| start < self.shown_text) {
-            self.shown.extend(self.held.pop_front().map(|(_, report)| report));
+            self.shown.extend(self.held.pop_front());
         }
     }
 
     /// Takes note that nothing so far can be cut off any longer.
     pub(crate) fn show_all(&mut self) {
-        self.shown.extend(self.held.drain(..).map(|(_, report)| report));
+        self.shown.extend(self.held.drain(..));
+    }
+
+    /// Drops the reports of shown tokens that end before the last `bytes` bytes of the text that was shown.
+    pub(crate) fn keep_last(&mut self, bytes: usize) {
+        let start = self.shown_text.saturating_sub(bytes);
+        let ended = self.shown.windows(2).take_while(|two| two[1].0 <= start).count();
+        self.shown.drain(..ended);
+        self.taken += ended;
     }
 
     /// The reports of tokens whose text was shown, less those that were taken before.
     pub(crate) fn take(&mut self) -> Vec<T> {
         self.taken += self.shown.len();
-        std::mem::take(&mut self.shown)
+        self.shown.drain(..).map(|(_, report)| report).collect()
     }
 
     /// Takes note that the text has ended, and that its first `tokens` tokens are of it.
@@ -75,5 +83,23 @@ mod tests {
         tokens.push(5, "c");
         tokens.end(5);
         assert_eq!(tokens.take(), ["b"]);
+    }
+
+    #[test]
+    fn tokens_that_ended_before_a_text_are_dropped() {
+        let mut tokens = HeldTokens::default();
+        for (start, token) in [(0, "</t>"), (4, ""), (4, "\n"), (5, "ab"), (7, "c")] {
+            tokens.push(start, token);
+        }
+        tokens.show("</t>\nab");
+        tokens.keep_last(3);
+        assert_eq!(tokens.take(), ["\n", "ab"]);
+        tokens.show("c");
+        // A token that has a part of the text is one of it.
+        tokens.push(8, "d");
+        tokens.push(9, "ef");
+        tokens.show("def");
+        tokens.keep_last(1);
+        assert_eq!(tokens.take(), ["ef"]);
     }
 }

@@ -7,7 +7,7 @@ use axum::response::sse::Event;
 use serde_json::Value;
 
 use crate::engine::{Protocol, Usage};
-use crate::tools::{AssistantMessage, MessagePart, MessageReader};
+use crate::tools::{AssistantMessage, MessagePart, MessageReader, ToolCalls};
 
 use crate::server::api_error::ApiError;
 use crate::server::app::App;
@@ -46,6 +46,9 @@ struct StreamedChoice {
     reader: MessageReader,
     role_sent: bool,
     message: AssistantMessage,
+    /// Blanks before a text that has not begun, which are no text beside calls; `None` once it has, and where there
+    /// are no calls.
+    blanks: Option<String>,
     /// Reads the arguments of the current call, if it is of a custom tool.
     input: Option<InputReader>,
     /// Reads the documents, if the client asks for their events.
@@ -110,6 +113,7 @@ impl ChunkWriter {
                 let reader = std::mem::replace(&mut self.choice(index).reader, reader);
                 let parts = reader.finish();
                 self.send(index, parts);
+                self.send_blanks(index);
                 self.send_role(index, None);
                 let Some(mut ended) = self.choices.remove(&index) else { return };
                 let events = ended.documents.as_mut().map_or(Vec::new(), ChoiceDocuments::finish);
@@ -142,37 +146,65 @@ impl ChunkWriter {
         }
     }
 
-    /// Sends parts of a choice.
+    /// Sends parts of a choice, but holds blanks back until it is known whether they are text.
     fn send(&mut self, index: usize, parts: Vec<MessagePart>) {
         for part in parts {
-            self.send_role(index, Some(&part));
-            let is_custom =
-                matches!(&part, MessagePart::Call { name, .. } if self.head.is_custom(name));
             let choice = self.choice(index);
             choice.message.add(&part);
-            let input = match &part {
-                MessagePart::Call { .. } => {
-                    choice.input = is_custom.then(InputReader::default);
-                    choice.input.as_ref().map(|_| String::new())
+            let part = match (part, choice.blanks.take()) {
+                (MessagePart::Text(text), Some(blanks)) => {
+                    let is_blank = text.trim().is_empty();
+                    let text = blanks + &text;
+                    if is_blank {
+                        choice.blanks = Some(text);
+                        continue;
+                    }
+                    MessagePart::Text(text)
                 }
-                MessagePart::Arguments(text) => {
-                    choice.input.as_mut().map(|reader| reader.read(text))
+                (part, blanks) => {
+                    choice.blanks = blanks;
+                    part
                 }
-                MessagePart::Text(_) | MessagePart::Reasoning(_) => None,
             };
-            if matches!((&part, &input), (MessagePart::Arguments(_), Some(text)) if text.is_empty())
-            {
-                // JSON around the text, or a character that has not ended.
-                continue;
-            }
-            let is_custom = choice.input.is_some();
-            let documents = choice.documents.as_mut();
-            let events = documents.map_or(Vec::new(), |documents| documents.read(&part, is_custom));
-            let logprobs = choice.logprobs.take();
-            let calls = choice.message.calls.len();
-            let chunk = self.head.part_chunk(index, &part, (calls, input), logprobs);
-            self.push(with_document(chunk, events));
+            self.send_part(index, &part);
         }
+    }
+
+    /// Sends the blanks of a choice whose message has ended, unless they stood beside calls.
+    fn send_blanks(&mut self, index: usize) {
+        let choice = self.choice(index);
+        let blanks = choice.blanks.take().filter(|blanks| !blanks.is_empty());
+        if let Some(blanks) = blanks
+            && choice.message.calls.is_empty()
+        {
+            self.send_part(index, &MessagePart::Text(blanks));
+        }
+    }
+
+    /// Sends a part of a choice, with the tokens that were shown since the last one.
+    fn send_part(&mut self, index: usize, part: &MessagePart) {
+        self.send_role(index, Some(part));
+        let is_custom = matches!(part, MessagePart::Call { name, .. } if self.head.is_custom(name));
+        let choice = self.choice(index);
+        let input = match part {
+            MessagePart::Call { .. } => {
+                choice.input = is_custom.then(InputReader::default);
+                choice.input.as_ref().map(|_| String::new())
+            }
+            MessagePart::Arguments(text) => choice.input.as_mut().map(|reader| reader.read(text)),
+            MessagePart::Text(_) | MessagePart::Reasoning(_) => None,
+        };
+        if matches!((part, &input), (MessagePart::Arguments(_), Some(text)) if text.is_empty()) {
+            // JSON around the text, or a character that has not ended.
+            return;
+        }
+        let is_custom = choice.input.is_some();
+        let documents = choice.documents.as_mut();
+        let events = documents.map_or(Vec::new(), |documents| documents.read(part, is_custom));
+        let logprobs = choice.logprobs.take();
+        let calls = choice.message.calls.len();
+        let chunk = self.head.part_chunk(index, part, (calls, input), logprobs);
+        self.push(with_document(chunk, events));
     }
 
     fn push(&mut self, mut chunk: Value) {
@@ -190,10 +222,12 @@ impl ChunkWriter {
 
 /// A choice of which nothing was sent.
 fn new_choice(protocol: &Protocol, options: StreamOptions) -> StreamedChoice {
+    let may_call = protocol.calls().is_some_and(ToolCalls::may_call);
     StreamedChoice {
         reader: protocol.reader(),
         role_sent: false,
         message: AssistantMessage::default(),
+        blanks: may_call.then(String::new),
         input: None,
         documents: options.include_document.then(ChoiceDocuments::default),
         logprobs: HeldTokens::default(),

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::sampling::SamplingParams;
 use crate::server::api_error::ApiError;
 use crate::server::request::{Fields, wrong};
 use crate::server::response::unique_id;
@@ -90,13 +91,9 @@ impl ResponseInput {
         let store_it = fields.flag("store")?.unwrap_or(true);
         asked.insert("store".to_owned(), json!(store_it));
         let mut rest = fields.into_rest();
-        for (name, default) in [
-            ("temperature", json!(1.0)),
-            ("top_p", json!(1.0)),
-            ("metadata", json!({})),
-            ("user", Value::Null),
-            ("parallel_tool_calls", json!(true)),
-        ] {
+        for (name, default) in
+            [("metadata", json!({})), ("user", Value::Null), ("parallel_tool_calls", json!(true))]
+        {
             let value = rest.get(name).filter(|value| !value.is_null()).cloned();
             asked.insert(name.to_owned(), value.unwrap_or(default));
         }
@@ -106,6 +103,15 @@ impl ResponseInput {
         }
         rest.append(&mut chat);
         Ok((Self { asked, items, earlier, store: store_it }, rest.into()))
+    }
+
+    /// Takes note of the sampling in force, which the model's makers recommend where the request says nothing.
+    pub(super) fn note_sampling(&mut self, sampling: &SamplingParams) {
+        for (name, value) in [("temperature", sampling.temperature), ("top_p", sampling.top_p)] {
+            // The number that has these digits, as the request or a file wrote it: 0.7 of 32 bits is 0.69999998…
+            let written = value.to_string().parse().unwrap_or(f64::from(value));
+            self.asked.insert(name.to_owned(), json!(written));
+        }
     }
 }
 

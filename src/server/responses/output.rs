@@ -189,11 +189,26 @@ impl ResponseAnswer {
         }
     }
 
+    /// Whether a message is being written.
+    fn is_in_message(&self) -> bool {
+        self.open.as_ref().is_some_and(|item| matches!(item.kind, ItemKind::Message))
+    }
+
+    /// Takes the parts of what was read last.
+    fn parts(&mut self, parts: Vec<MessagePart>) {
+        // Tags after reasoning and calls are no part; a message that begins here has the tokens of its text alone.
+        if !self.is_in_message()
+            && let Some(MessagePart::Text(text)) = parts.last()
+        {
+            self.tokens.keep_last(self.blanks.len() + text.len());
+        }
+        parts.into_iter().for_each(|part| self.part(part));
+    }
+
     fn part(&mut self, part: MessagePart) {
         match part {
             MessagePart::Text(text) => {
-                let is_open =
-                    matches!(&self.open, Some(item) if matches!(item.kind, ItemKind::Message));
+                let is_open = self.is_in_message();
                 if !is_open {
                     self.blanks.push_str(&text);
                     if self.blanks.trim().is_empty() {
@@ -412,13 +427,13 @@ impl WholeWriter for ResponseAnswer {
                 self.usage = response.usage;
                 self.finish = Some(response.finish);
                 let reader = std::mem::replace(&mut self.reader, Protocol::default().reader());
-                reader.finish().into_iter().for_each(|part| self.part(part));
+                self.parts(reader.finish());
                 self.optional = optional_members(&response, &self.written());
                 Vec::new()
             }
             WorkerReply::Finished | WorkerReply::Failed(_) | WorkerReply::OutOfTime => Vec::new(),
         };
-        parts.into_iter().for_each(|part| self.part(part));
+        self.parts(parts);
     }
 
     /// Ends the response, and keeps it if that was asked for.
