@@ -1,50 +1,30 @@
 //! Conversations: what `chat` remembers, obeys and draws, turn by turn.
 
-use std::process::Stdio;
-
 use crate::model_support::{self, hey, thinker};
-use crate::{command, text};
+use crate::{Ran, run_on, text};
 
 #[test]
 fn chat_remembers_and_obeys_a_constraint_per_turn() {
-    use std::io::Write as _;
     let model = text(hey("cli-chat"));
-    let mut child = command(&["chat", "--model", &model, "--max-tokens", "8"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
     let lines = "hello\n/constraint --choice 'a b'\nagain\n/constraint --regex '('\n/free\n\
                  /reset\nonce more\n/exit\nnever read\n";
-    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "Hey\na b\nHey\n");
-    let err = String::from_utf8(output.stderr).unwrap();
+    let Ran { out, err, .. } = run_on(&["chat", "--model", &model, "--max-tokens", "8"], lines);
+    assert_eq!(out, "Hey\na b\nHey\n");
     assert!(err.starts_with("error: ") && err.lines().count() == 1, "{err}");
 }
 
 /// Reasoning is neither output nor a part of the conversation.
 #[test]
 fn reasoning_stands_apart_from_the_answers_of_a_chat() {
-    use std::io::Write as _;
     let model = text(thinker("cli-chat-thinker"));
-    let mut child = command(&["chat", "--model", &model, "--max-tokens", "12"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(b"hello\nagain\n").unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "Hey\nHey\n");
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "so\nso\n");
+    let args = ["chat", "--model", &model, "--max-tokens", "12"];
+    let Ran { out, err, .. } = run_on(&args, "hello\nagain\n");
+    assert_eq!((out.as_str(), err.as_str()), ("Hey\nHey\n", "so\nso\n"));
 }
 
 /// A constraint holds after reasoning that the chat template opens.
 #[test]
 fn reasoning_comes_before_the_constraint_of_a_chat() {
-    use std::io::Write as _;
     let model = thinker("cli-chat-opened");
     // The last character of the prompt is what the model goes on from.
     let template = "{% for m in messages %}{{ m.content }}{% endfor %}><think>";
@@ -55,18 +35,10 @@ fn reasoning_comes_before_the_constraint_of_a_chat() {
         (&["explore", "--model", &model, "--prompt", "x", "--temperatures", "0"], ""),
     ] {
         let args = [command_line, &["--choice", "Hey", "--choice", "Ho"]].concat();
-        let mut child = command(&args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
-        let out = String::from_utf8(output.stdout).unwrap();
+        let Ran { out, err, .. } = run_on(&args, input);
         assert!(out.contains("Hey") && !out.contains("so"), "{args:?}: {out}");
         if !input.is_empty() {
-            assert_eq!((out.as_str(), output.stderr.as_slice()), ("Hey\n", &b"so\n"[..]));
+            assert_eq!((out.as_str(), err.as_str()), ("Hey\n", "so\n"));
         }
     }
 }
@@ -74,17 +46,11 @@ fn reasoning_comes_before_the_constraint_of_a_chat() {
 /// One seed gives one conversation, of which no two answers have the same random numbers.
 #[test]
 fn each_answer_of_a_chat_is_drawn_anew() {
-    use std::io::Write as _;
     let model = text(hey("cli-chat-seed"));
     let chat = || {
         let args = ["chat", "--model", &model, "--max-tokens", "9", "--temperature", "9"];
-        let mut child = command(&[&args[..], &["--seed", "1", "--regex", "[a-z]{9}"]].concat())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child.stdin.take().unwrap().write_all(b"hello\n/reset\nhello\n").unwrap();
-        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+        let args = [&args[..], &["--seed", "1", "--regex", "[a-z]{9}"]].concat();
+        run_on(&args, "hello\n/reset\nhello\n").out
     };
     let told = chat();
     let answers: Vec<&str> = told.lines().collect();
@@ -95,19 +61,10 @@ fn each_answer_of_a_chat_is_drawn_anew() {
 /// A conversation longer than the context goes on.
 #[test]
 fn chat_keeps_within_the_context() {
-    use std::io::Write as _;
     let next = |byte: u8| u32::from(byte);
     let chain = [(b'>', next(b'H')), (b'H', model_support::END)];
     let model = text(model_support::parrot("cli-chat-context", &chain, 40));
-    let mut child = command(&["chat", "--model", &model, "--max-tokens", "8"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
     let lines = "0123456789\n".repeat(12);
-    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "H\n".repeat(12));
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    let Ran { out, err, .. } = run_on(&["chat", "--model", &model, "--max-tokens", "8"], &lines);
+    assert_eq!((out.as_str(), err.as_str()), ("H\n".repeat(12).as_str(), ""));
 }
