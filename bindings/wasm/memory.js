@@ -7,7 +7,10 @@ function isByte(value) {
   return Number.isInteger(value) && value >= 0 && value <= 255;
 }
 
-/** The memory of an instance. Views are made for each access, since memory that grows moves. */
+/**
+ * The memory of an instance. Views are made for each access, since memory that grows moves. Pointers and lengths are
+ * integers without a sign here: WebAssembly gives those from 2^31 on as negative numbers.
+ */
 export class Memory {
   constructor(exports) {
     this.exports = exports;
@@ -19,7 +22,7 @@ export class Memory {
 
   /** Room for so many bytes, to be freed. */
   allocate(length) {
-    const at = this.exports.malloc(Math.max(length, 1));
+    const at = this.exports.malloc(Math.max(length, 1)) >>> 0;
     if (at === 0) throw new RangeError(`there is no memory for ${length} bytes`);
     return at;
   }
@@ -29,27 +32,28 @@ export class Memory {
   }
 
   bytes(at, length) {
-    return new Uint8Array(this.#buffer, at, length);
+    return new Uint8Array(this.#buffer, at >>> 0, length >>> 0);
   }
 
   words(at, length) {
-    return new Uint32Array(this.#buffer, at, length);
+    return new Uint32Array(this.#buffer, at >>> 0, length >>> 0);
   }
 
   numbers(at, length) {
-    return new Float32Array(this.#buffer, at, length);
+    return new Float32Array(this.#buffer, at >>> 0, length >>> 0);
   }
 
   word(at) {
-    return new DataView(this.#buffer).getUint32(at, true);
+    return new DataView(this.#buffer).getUint32(at >>> 0, true);
   }
 
   setWord(at, value) {
-    new DataView(this.#buffer).setUint32(at, value, true);
+    new DataView(this.#buffer).setUint32(at >>> 0, value, true);
   }
 
   /** The text at a pointer, up to its 0 byte. */
   text(at) {
+    at >>>= 0;
     const all = new Uint8Array(this.#buffer);
     return decoder.decode(all.slice(at, all.indexOf(0, at)));
   }

@@ -5,6 +5,7 @@ import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 
 import { load, MaskwrightError } from "./maskwright.js";
+import { Memory } from "./memory.js";
 
 const maskwright = await load();
 const END = 256;
@@ -154,4 +155,15 @@ test("gaps, freed vocabularies and numbers that do not fit", () => {
   assert.equal(matcher.maskLogits(new Float32Array(3))[2], -Infinity);
   assert.deepEqual([...matcher.forcedBytes(Infinity)], [byte("a")]);
   for (const wrong of [undefined, NaN, -1, 2 ** 32]) assert.throws(() => matcher.accept(wrong), MaskwrightError);
+});
+
+test("pointers beyond 2 GiB, which WebAssembly gives as negative numbers", () => {
+  const buffer = new ArrayBuffer(2 ** 31 + 64);
+  const place = 2 ** 31 + 8;
+  const memory = new Memory({ memory: { buffer }, malloc: () => place | 0 });
+  assert.equal(memory.allocate(8), place);
+  memory.bytes(place | 0, 3).set([104, 105, 0]);
+  assert.equal(memory.text(place | 0), "hi");
+  memory.setWord(place | 0, 7);
+  assert.deepEqual([memory.word(place), ...memory.words(place | 0, 1)], [7, 7]);
 });

@@ -8,17 +8,19 @@ const STANDARD_ERROR = 2;
 
 const CLOCK_REALTIME = 0;
 
-/** Functions for an instance of `module`, whose memory `memory()` is. */
+/** Functions for an instance of `module`, whose memory `memory()` is. Pointers from 2^31 on come as negative numbers. */
 export function imports(module, memory) {
   const view = () => new DataView(memory().buffer);
   const bytes = (at, length) => new Uint8Array(memory().buffer, at, length);
+  const setWord = (at, value) => view().setUint32(at >>> 0, value, true);
   const known = {
     clock_time_get(clock, _precision, time) {
       const milliseconds = clock === CLOCK_REALTIME ? Date.now() : performance.now();
-      view().setBigUint64(time, BigInt(Math.round(milliseconds * 1e6)), true);
+      view().setBigUint64(time >>> 0, BigInt(Math.round(milliseconds * 1e6)), true);
       return SUCCESS;
     },
     random_get(at, length) {
+      [at, length] = [at >>> 0, length >>> 0];
       // The host gives at most 65,536 bytes a call.
       for (let done = 0; done < length; done += 65536) {
         crypto.getRandomValues(bytes(at + done, Math.min(65536, length - done)));
@@ -30,18 +32,18 @@ export function imports(module, memory) {
       let text = "";
       let length = 0;
       for (let part = 0; part < count; part++) {
-        const [at, size] = [0, 4].map((offset) => view().getUint32(parts + 8 * part + offset, true));
+        const [at, size] = [0, 4].map((offset) => view().getUint32((parts >>> 0) + 8 * part + offset, true));
         // A copy: the memory may be shared, which a decoder does not take.
         text += new TextDecoder().decode(bytes(at, size).slice());
         length += size;
       }
       console.error(text.trimEnd());
-      view().setUint32(written, length, true);
+      setWord(written, length);
       return SUCCESS;
     },
     environ_sizes_get(count, size) {
-      view().setUint32(count, 0, true);
-      view().setUint32(size, 0, true);
+      setWord(count, 0);
+      setWord(size, 0);
       return SUCCESS;
     },
     environ_get: () => SUCCESS,

@@ -7,6 +7,7 @@ use maskwright::constraint::ConstraintCache;
 use maskwright::precompute::MaskPrecomputer;
 use maskwright::{Error, ErrorKind};
 use pyo3::prelude::*;
+use serde::Deserialize;
 
 use crate::constraint::Constraint;
 use crate::error::NativeError;
@@ -45,12 +46,8 @@ impl Compiler {
     /// The compiler whose texts end with the tokens of the spec, or with the tokenizer's.
     fn ending_as(&self, spec: &Spec) -> Result<maskwright::Compiler, Error> {
         let Some(stop) = &spec.stop_token_ids else { return Ok(self.base.clone()) };
-        let mut stop = stop.clone();
-        stop.sort_unstable();
-        stop.dedup();
-        let mut own = self.base.vocabulary().end_tokens().to_vec();
-        own.sort_unstable();
-        if own == stop {
+        let stop = as_set(stop.clone());
+        if as_set(self.base.vocabulary().end_tokens().to_vec()) == stop {
             return Ok(self.base.clone());
         }
         let width = self.base.vocabulary().len();
@@ -73,9 +70,9 @@ impl Compiler {
         let compiler = entry.1.clone();
         others.push(entry);
         if others.len() > MAX_STOP_SETS {
-            others.remove(0);
+            let (gone, _) = others.remove(0);
             // Constraints keep the vocabulary that they were compiled for, which the cache does not count.
-            self.cache.retain(|spec| !spec.contains("\"stop_token_ids\""));
+            self.cache.retain(|spec| stop_set(spec).as_ref() != Some(&gone));
         }
         Ok(compiler)
     }
@@ -134,15 +131,38 @@ impl Compiler {
 
     /// The number of constraints in the cache, their bytes, and how often one was found and was not.
     #[getter]
-    fn cache_info(&self) -> (usize, usize, u64, u64) {
-        let stats = self.cache.stats();
+    fn cache_info(&self, py: Python<'_>) -> (usize, usize, u64, u64) {
+        // Its locks are held while memories are made.
+        let stats = py.detach(|| self.cache.stats());
         (stats.entries, stats.bytes, stats.hits, stats.misses)
     }
 
     /// Empties the cache. Constraints and matchers in use stay as they are.
-    fn clear_cache(&self) {
-        self.cache.clear();
+    fn clear_cache(&self, py: Python<'_>) {
+        py.detach(|| self.cache.clear());
     }
+}
+
+/// Stop tokens in ascending order, each once.
+fn as_set(mut stop: Vec<u32>) -> Vec<u32> {
+    stop.sort_unstable();
+    stop.dedup();
+    stop
+}
+
+/// The set of stop tokens that a spec gives, if it does.
+fn stop_set(spec: &str) -> Option<Vec<u32>> {
+    /// The member of a spec that names them; the others are passed over.
+    #[derive(Deserialize)]
+    struct StopTokens {
+        stop_token_ids: Option<Vec<u32>>,
+    }
+    // A search is faster than reading, and most specs have none.
+    if !spec.contains("\"stop_token_ids\"") {
+        return None;
+    }
+    let read: StopTokens = serde_json::from_str(spec).ok()?;
+    read.stop_token_ids.map(as_set)
 }
 
 /// A number of seconds that Python gave.
@@ -155,8 +175,9 @@ pub(crate) fn seconds(number: f64) -> Result<Duration, Error> {
 
 /// Waits until no thread works on masks ahead of their need, and lets none begin.
 #[pyfunction(name = "_pause_for_fork")]
-pub(crate) fn pause_for_fork() {
-    maskwright::precompute::pause_for_fork();
+pub(crate) fn pause_for_fork(py: Python<'_>) {
+    // Another thread may be about to fork, and needs the interpreter before it lets this one go on.
+    py.detach(maskwright::precompute::pause_for_fork);
 }
 
 /// Lets that work go on, in the parent or in the child of a fork.

@@ -81,8 +81,9 @@ impl Constraint {
 
     /// About how many bytes it takes, with what its matchers have learned.
     #[getter]
-    fn memory_bytes(&self) -> usize {
-        self.native.cache_bytes()
+    fn memory_bytes(&self, py: Python<'_>) -> usize {
+        // Its lock is held while a memory is made.
+        py.detach(|| self.native.cache_bytes())
     }
 
     /// Whether its grammar names parts of the text.

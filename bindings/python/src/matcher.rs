@@ -13,6 +13,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::{NativeError, poisoned, request};
 use crate::rows::Rows;
+use crate::tokenizer::{token_id, token_ids};
 
 /// A matcher and the tokens that came after the end.
 pub(crate) struct State {
@@ -134,12 +135,14 @@ impl Matcher {
 impl Matcher {
     /// Takes a token; whether it is allowed. A token that is not leaves the matcher as it was. Tokens after
     /// the end change nothing and are `True`.
-    fn accept(&self, py: Python<'_>, token: u32) -> PyResult<bool> {
+    fn accept(&self, py: Python<'_>, token: i64) -> PyResult<bool> {
+        let token = token_id(token, self.width)?;
         self.with(py, |state| state.accept(token))
     }
 
     /// Takes tokens, all or none; whether all are allowed.
-    fn accept_tokens(&self, py: Python<'_>, tokens: Vec<u32>) -> PyResult<bool> {
+    fn accept_tokens(&self, py: Python<'_>, tokens: Vec<i64>) -> PyResult<bool> {
+        let tokens = token_ids(&tokens, self.width)?;
         self.with(py, |state| {
             let (taken, all) = state.accept_until_refused(&tokens)?;
             if !all {
@@ -161,7 +164,8 @@ impl Matcher {
 
     /// The number of tokens, from the first, that could be accepted, up to the end of the text. The matcher
     /// stays as it was.
-    fn validate(&self, py: Python<'_>, tokens: Vec<u32>) -> PyResult<usize> {
+    fn validate(&self, py: Python<'_>, tokens: Vec<i64>) -> PyResult<usize> {
+        let tokens = token_ids(&tokens, self.width)?;
         self.with(py, |state| {
             let mut taken = 0;
             let mut result = Ok(());
@@ -416,8 +420,9 @@ impl Matcher {
     }
 
     /// Why a token is allowed here or not.
-    fn explain<'py>(&self, py: Python<'py>, token: u32) -> PyResult<Bound<'py, PyAny>> {
+    fn explain<'py>(&self, py: Python<'py>, token: i64) -> PyResult<Bound<'py, PyAny>> {
         static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let token = token_id(token, self.width)?;
         let (why, ends_again) = self.with(py, |state| {
             let ends = state.native.constraint().vocabulary().end_tokens().contains(&token);
             Ok((state.native.explain(token)?, ends && state.native.is_finished()))

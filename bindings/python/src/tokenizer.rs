@@ -27,6 +27,20 @@ const MAX_WIDTH: usize = 1 << 24;
 
 type Native<T> = Result<T, NativeError>;
 
+/// The id of a token that Python gave. A negative one is an error here, since the error of its conversion would name
+/// neither it nor the vocabulary.
+pub(crate) fn token_id(token: i64, width: usize) -> Native<u32> {
+    u32::try_from(token).map_err(|_| {
+        let message = format!("there is no token {token} in a vocabulary of {width} tokens");
+        crate::error::request(message, "give ids from 0")
+    })
+}
+
+/// The ids of tokens that Python gave.
+pub(crate) fn token_ids(tokens: &[i64], width: usize) -> Native<Vec<u32>> {
+    tokens.iter().map(|&token| token_id(token, width)).collect()
+}
+
 #[pymethods]
 impl Tokenizer {
     /// Reads a `tokenizer.json` (or its folder), a tiktoken or a GGUF file. With `index`, a folder, the next
@@ -105,18 +119,21 @@ impl Tokenizer {
     }
 
     /// The bytes that these tokens write.
-    fn decode<'py>(&self, py: Python<'py>, ids: Vec<u32>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.vocabulary.decode(&ids))
+    fn decode<'py>(&self, py: Python<'py>, ids: Vec<i64>) -> Native<Bound<'py, PyBytes>> {
+        let ids = token_ids(&ids, self.vocabulary.len())?;
+        Ok(PyBytes::new(py, &self.vocabulary.decode(&ids)))
     }
 
     /// The bytes that a token writes; `None` for special and end tokens and ids without a token.
-    fn token_bytes<'py>(&self, py: Python<'py>, id: u32) -> Option<Bound<'py, PyBytes>> {
-        self.vocabulary.token_bytes(id).map(|bytes| PyBytes::new(py, bytes))
+    fn token_bytes<'py>(&self, py: Python<'py>, id: i64) -> Native<Option<Bound<'py, PyBytes>>> {
+        let id = token_id(id, self.vocabulary.len())?;
+        Ok(self.vocabulary.token_bytes(id).map(|bytes| PyBytes::new(py, bytes)))
     }
 
     /// A token as messages show it.
-    fn token_name(&self, id: u32) -> String {
-        self.vocabulary.token_name(id).into_owned()
+    fn token_name(&self, id: i64) -> Native<String> {
+        let id = token_id(id, self.vocabulary.len())?;
+        Ok(self.vocabulary.token_name(id).into_owned())
     }
 
     /// The id of a special or added token by its name.
@@ -125,8 +142,8 @@ impl Tokenizer {
     }
 
     /// Whether a token writes no text.
-    fn is_special(&self, id: u32) -> bool {
-        self.vocabulary.is_special(id)
+    fn is_special(&self, id: i64) -> Native<bool> {
+        Ok(self.vocabulary.is_special(token_id(id, self.vocabulary.len())?))
     }
 
     /// The ids of tokens, one after the other, the longest first at each place. A model's own tokenizer

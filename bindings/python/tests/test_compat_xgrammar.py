@@ -77,6 +77,21 @@ def test_options_of_matchers(xgr):
     assert matcher.temperature == 0.5
 
 
+def test_other_stop_tokens_are_compiled_once(monkeypatch):
+    compiled = ours.GrammarCompiler(info(ours), cache_enabled=False).compile_regex("a6")
+    load, loaded = compiled._compiler.load, []
+
+    def counted(spec, *, stop_token_ids):
+        loaded.append(stop_token_ids)
+        return load(spec, stop_token_ids=stop_token_ids)
+
+    monkeypatch.setattr(compiled._compiler, "load", counted)
+    for stop in (1, [1], [17], [17, 18], [18, 17], 17):
+        matcher = ours.GrammarMatcher(compiled, override_stop_tokens=stop)
+        assert set(matcher.stop_token_ids) == ({stop} if isinstance(stop, int) else set(stop))
+    assert loaded == [[17], [17, 18]]
+
+
 @pytest.mark.parametrize(
     "options, good, bad",
     [

@@ -70,6 +70,23 @@ def test_accept_tokens_is_all_or_nothing(compiler):
     assert matcher.accept_tokens([97, 98, 99]) and matcher.steps == 3
 
 
+def test_negative_tokens_are_named(compiler):
+    matcher, tokenizer = compiler.choice(["abc"]).matcher(), compiler.tokenizer
+    for use in (
+        lambda: matcher.accept(-1),
+        lambda: matcher.accept_tokens([97, -1]),
+        lambda: matcher.validate([-1]),
+        lambda: matcher.explain(-1),
+        lambda: tokenizer.decode([-1]),
+        lambda: tokenizer.token_bytes(-1),
+        lambda: tokenizer.token_name(-1),
+        lambda: tokenizer.is_special(-1),
+    ):
+        with pytest.raises(ValueError, match="no token -1 in a vocabulary of 257 tokens"):
+            use()
+    assert matcher.steps == 0
+
+
 def test_forks_go_their_own_way(compiler):
     matcher = compiler.choice(["ab", "ac"]).matcher()
     matcher.accept(97)
@@ -96,6 +113,19 @@ def test_stop_tokens_of_a_request(compiler):
     for token in range(30):
         compiler.regex("[b-z]+", stop_token_ids=[token])
     assert compiler.cache_info[0] < entries + 10
+
+
+def test_constraints_of_other_stop_tokens_stay_in_the_cache(bytes_tokenizer):
+    compiler = Compiler(bytes_tokenizer, precompute=0)
+    for token in range(5):
+        for stop_token_ids in ([token, 10], [10, token]):
+            compiler.regex("[b-z]+", stop_token_ids=stop_token_ids)
+    # Those of the first set alone went with its vocabulary.
+    assert compiler.cache_info[0] == 8
+    misses = compiler.cache_info[3]
+    for token in range(1, 5):
+        compiler.regex("[b-z]+", stop_token_ids=[token, 10])
+    assert compiler.cache_info[3] == misses
 
 
 @pytest.mark.parametrize("dtype", [numpy.int32, numpy.uint32])
@@ -434,6 +464,33 @@ def test_the_cache_is_bounded_in_bytes():
     assert compiler.cache_info[2] == hits + 1
 
 
+@pytest.mark.parametrize("call", ["memory_bytes", "cache_info", "clear_cache"])
+def test_figures_leave_the_lock_of_the_interpreter(call):
+    """They wait for locks that are held while memories are made."""
+    compiler = Compiler(Tokenizer.of_bytes(), precompute=0)
+    constraint = compiler.regex("a+")
+    run = {
+        "memory_bytes": lambda: constraint.memory_bytes,
+        "cache_info": lambda: compiler.cache_info,
+        "clear_cache": compiler.clear_cache,
+    }[call]
+    begin, has_run = threading.Event(), threading.Event()
+    other = threading.Thread(target=lambda: begin.wait() and has_run.set())
+    other.start()
+    interval = sys.getswitchinterval()
+    # From here on a thread runs where another one gives the lock away, and nowhere else.
+    sys.setswitchinterval(1000)
+    try:
+        begin.set()
+        end = time.monotonic() + 10
+        while not has_run.is_set() and time.monotonic() < end:
+            run()
+        assert has_run.is_set()
+    finally:
+        sys.setswitchinterval(interval)
+        other.join()
+
+
 def test_other_threads_run_within_one_call():
     """A thread that counts goes on while a single call of another compiles: the lock of the interpreter is free."""
     compiler = Compiler(Tokenizer.of_bytes(), cache_bytes=0)
@@ -680,6 +737,32 @@ for attempt in range(20):
         raise SystemExit(status)
 ''')
     assert subprocess.run([sys.executable, "-W", "ignore", str(script)], timeout=100).returncode == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_two_threads_fork_at_the_same_time(tmp_path):
+    script = tmp_path / "fork.py"
+    script.write_text('''
+import os, threading, time
+
+# Runs after the library's own, which were registered later: the other thread begins its fork meanwhile.
+os.register_at_fork(before=lambda: time.sleep(0.05))
+import maskwright
+
+def fork():
+    for _ in range(3):
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+
+threads = [threading.Thread(target=fork) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+''')
+    assert subprocess.run([sys.executable, "-W", "ignore", str(script)], timeout=30).returncode == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

@@ -1,5 +1,7 @@
 """Vocabularies from what hosts have."""
 
+import types
+
 import pytest
 
 import maskwright
@@ -105,6 +107,33 @@ def test_encodings_of_tiktoken():
     assert tokenizer.stop_token_ids == [258] and tokenizer.special("<|x|>") == 259
     assert tokenizer.encode(TEXT) == source.encode_ordinary(TEXT)
     spelled(tokenizer, tokenizer.encode(TEXT))
+
+
+def encoding(special):
+    """An object with the fields of tiktoken's encodings, and no other."""
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    width = max([256, *special.values()]) + 1
+    fields = {"n_vocab": width, "_mergeable_ranks": ranks, "_special_tokens": special}
+    return types.SimpleNamespace(**fields, encode_ordinary=lambda text: list(text.encode()))
+
+
+@pytest.mark.parametrize("special, ends", [
+    ({"<|begin_of_text|>": 256, "<|end_of_text|>": 257, "<|eom_id|>": 258, "<|eot_id|>": 259}, [257, 258, 259]),
+    ({"[BOS]": 256, "[EOS]": 257, "<|im_end|>": 300}, [257, 300]),
+    ({"<|endoftext|>": 256, "<|return|>": 257, "<|end|>": 258, "<|call|>": 259}, [256, 257, 259]),
+])
+def test_ends_of_encodings_are_known_by_their_names(special, ends):
+    assert sorted(Tokenizer(encoding(special)).stop_token_ids) == ends
+    assert Tokenizer(encoding(special), stop_token_ids=[10]).stop_token_ids == [10]
+    named = Tokenizer([b"a"] * 256, special_tokens=special)
+    assert sorted(named.stop_token_ids) == ends
+
+
+def test_an_encoding_without_a_known_end_is_refused():
+    with pytest.raises(ValueError, match="as `stop_token_ids`"):
+        Tokenizer(encoding({"<|x|>": 256}))
+    assert Tokenizer(encoding({"<|x|>": 256}), stop_token_ids=[256]).stop_token_ids == [256]
+    assert Tokenizer(encoding({"<|x|>": 256}), stop_token_ids=[]).stop_token_ids == []
 
 
 @pytest.mark.parametrize("name", ["gpt2", "mistral-7b-v0.1", "llama-3.2"])

@@ -2,6 +2,7 @@
 
 import json
 import re
+import types
 
 import pytest
 
@@ -165,6 +166,35 @@ def test_rows_without_a_constraint_are_free(host):
     masked = processor(torch.ones((2, 3), dtype=torch.long), scores)
     assert (masked[0] == scores[0]).all()
     assert masked[1].isfinite().sum() >= 1 and masked[1].isinf().any()
+
+
+def test_a_bitmask_is_copied_before_the_call_returns():
+    """The caller writes the next masks into the same memory."""
+
+    class Watched(torch.Tensor):
+        def to(self, *arguments, **named):
+            assert not named.get("non_blocking")
+            return super().to(*arguments, **named)
+
+    logits = torch.zeros((1, 32))
+    hosts.apply_bitmask(logits, torch.tensor([[5]], dtype=torch.int32).as_subclass(Watched))
+    assert logits[0].isfinite().nonzero().flatten().tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("head, width", [
+    (types.SimpleNamespace(out_features=70), 70),  # GPTQ
+    (types.SimpleNamespace(out_features=70, weight=torch.zeros((1000, 1))), 70),  # bitsandbytes in 4 bits
+    (types.SimpleNamespace(weight=torch.zeros((96, 2))), 96),
+    (types.SimpleNamespace(qweight=torch.zeros((8, 2))), 64),
+    (None, 64),
+])
+def test_the_width_of_quantised_heads(head, width):
+    model = types.SimpleNamespace(
+        config=types.SimpleNamespace(get_text_config=lambda: types.SimpleNamespace(vocab_size=64)),
+        generation_config=types.SimpleNamespace(eos_token_id=1),
+        get_output_embeddings=lambda: head,
+    )
+    assert hosts.compiler(model, [b"a", None]).tokenizer.width == width
 
 
 def test_bitmasks_of_torch(host):

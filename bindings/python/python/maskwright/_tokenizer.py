@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
+import json
 import os
+from types import SimpleNamespace
 from typing import Any, Callable, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _native
@@ -19,12 +22,14 @@ class Tokenizer:
 
     - a path of a `tokenizer.json` (or its folder), of a tiktoken file, or of a GGUF file; the text of a
       `tokenizer.json`
-    - a tokenizer of `transformers` (fast) or of `tokenizers`, an encoding of `tiktoken`
+    - a tokenizer of `transformers` (fast) or of `tokenizers`, an encoding of `tiktoken`, a tokenizer of `mistral_common`,
+      also within one of vLLM's or of `transformers`
     - a list with the bytes of each token, `None` for ids without text
 
     `width` is the width of the model's logits where it is padded (`config.vocab_size`); mask rows are
     `ceil(width / 32)` words of 32 bits, bit `t % 32` of word `t / 32` being token `t`. `stop_token_ids` are the
-    tokens that end a text, instead of those that the source names.
+    tokens that end a text, instead of those that the source names. A source without settings names them by special tokens
+    that are known to end a text or a turn (`<|im_end|>`, `</s>`); an encoding of `tiktoken` without any is refused.
 
     >>> import maskwright
     >>> tokenizer = maskwright.Tokenizer([b"a", b"b", None], stop_token_ids=[2], width=64)
@@ -45,6 +50,13 @@ class Tokenizer:
         self._native: _native.Tokenizer
         self._encode: Optional[Encode]
         native, encode = _read(source, special_tokens, index)
+        if stop is None and not native.stop_token_ids and _is_encoding(source):
+            # At the end of a text its masks would allow nothing.
+            raise error(
+                "none of the encoding's special tokens is known to end a text",
+                "give the ids of those that do as `stop_token_ids`",
+                "vocabulary",
+            )
         if width is not None or stop is not None:
             native = native._with(width, stop)
         self._native = native
@@ -151,13 +163,16 @@ def _read(source: Any, special: Optional[Mapping[str, int]], index: Any) -> _Rea
         if wrong is not None:
             raise error(f"the token {wrong!r} is a {type(wrong).__name__}", "give the bytes of each token, or None", "vocabulary")
         tokens = [None if token is None else bytes(token) for token in source]
-        return _native.Tokenizer._from_tokens(tokens, names, []), None
-    if hasattr(source, "_mergeable_ranks") and hasattr(source, "_special_tokens"):
+        return _native.Tokenizer._from_tokens(tokens, names, _well_known_ends(special or {})), None
+    if _is_encoding(source):
         return _tiktoken(source)
     backend = getattr(source, "backend_tokenizer", None) or getattr(source, "_tokenizer", None)
     backend = source if backend is None else backend
     if hasattr(backend, "to_str"):
         return _hugging_face(source, backend)
+    within = _within_mistral(source)
+    if within is not None:
+        return _tekken(within) if hasattr(within, "id_to_byte_piece") else _sentencepiece(within)
     raise error(
         f"{type(source).__name__} is no tokenizer whose tokens are known",
         "give a fast tokenizer, the path of its tokenizer.json, or the bytes of each token",
@@ -233,18 +248,91 @@ def _encode_within(backend: Any, native: _native.Tokenizer, text: bytes) -> List
     return native.encode_greedily(text)
 
 
+def _is_encoding(source: Any) -> bool:
+    """Whether a source is an encoding of tiktoken."""
+    return hasattr(source, "_mergeable_ranks") and hasattr(source, "_special_tokens")
+
+
+def _well_known_ends(special: Mapping[str, int]) -> List[int]:
+    """The ids of special tokens that end a text or a turn in public models, by their names."""
+    names = [name for name in special if isinstance(name, str) and name and name.isprintable()]
+    # The names are known to the reader of a tokenizer.json, which takes them from its added tokens.
+    added = [{"id": index, "content": name, "special": True} for index, name in enumerate(names)]
+    model = {"type": "BPE", "vocab": {}, "merges": []}
+    text = json.dumps({"added_tokens": added, "decoder": {"type": "ByteLevel"}, "model": model})
+    return [special[names[index]] for index in _native.Tokenizer._from_json(text.encode()).stop_token_ids]
+
+
 def _tiktoken(source: Any) -> _Read:
     tokens: List[Optional[bytes]] = [None] * source.n_vocab
     for text, token in source._mergeable_ranks.items():
         tokens[token] = text
     special = [(token, name) for name, token in source._special_tokens.items()]
-    end = source._special_tokens.get("<|endoftext|>")
-    native = _native.Tokenizer._from_tokens(tokens, special, [] if end is None else [end])
+    native = _native.Tokenizer._from_tokens(tokens, special, _well_known_ends(source._special_tokens))
+    return native, _encode_exactly(native, source.encode_ordinary)
+
+
+def _encode_exactly(native: _native.Tokenizer, own: Callable[[str], Sequence[int]]) -> Encode:
+    """The function of a tokenizer that writes texts as they are, names of special tokens among them."""
 
     def encode(text: bytes) -> List[int]:
         try:
-            return list(source.encode_ordinary(text.decode()))
+            return list(own(text.decode()))
         except UnicodeDecodeError:
             return native.encode_greedily(text)
 
-    return native, encode
+    return encode
+
+
+def _within_mistral(source: Any) -> Optional[Any]:
+    """The tokenizer of mistral_common (Tekken or SentencePiece) that a source is or holds: vLLM's and the instruct
+    tokenizers have it as `tokenizer`, that of transformers holds one which has an `instruct_tokenizer`."""
+    for _ in range(4):
+        if hasattr(source, "id_to_byte_piece") and hasattr(source, "num_special_tokens"):
+            return source
+        if hasattr(getattr(source, "_model", None), "is_control") and hasattr(source, "eos_id"):
+            return source
+        inner = getattr(source, "instruct_tokenizer", None)
+        source = getattr(source, "tokenizer", None) if inner is None else inner
+    return None
+
+
+def _tekken(source: Any) -> _Read:
+    """Reads mistral_common's `Tekkenizer`, whose first ids are special tokens."""
+    count = source.num_special_tokens
+    arguments: Tuple[Any, ...] = ()
+    if "special_token_policy" in inspect.signature(source.id_to_byte_piece).parameters:
+        # Without a policy each call would warn.
+        from mistral_common.tokens.tokenizers.base import SpecialTokenPolicy
+
+        arguments = (SpecialTokenPolicy.KEEP,)
+    special = [(token, source.id_to_piece(token)) for token in range(count)]
+    tokens: List[Optional[bytes]] = [None] * count
+    tokens += [source.id_to_byte_piece(token, *arguments) for token in range(count, source.n_words)]
+    native = _native.Tokenizer._from_tokens(tokens, special, [source.eos_id])
+    return native, _encode_exactly(native, lambda text: source.encode(text, bos=False, eos=False))
+
+
+def _sentencepiece(source: Any) -> _Read:
+    """Reads mistral_common's `SentencePieceTokenizer` by the processor of its model."""
+    model = source._model
+    tokens: List[Optional[bytes]] = []
+    special: List[Tuple[int, str]] = []
+    for token in range(model.get_piece_size()):
+        piece = model.id_to_piece(token)
+        text: Optional[bytes] = None
+        if model.is_control(token) or model.is_unknown(token):
+            special.append((token, piece))
+        elif model.is_byte(token):
+            # Such as `<0x0A>`.
+            text = bytes([int(piece[3:5], 16)])
+        elif not model.is_unused(token):
+            text = piece.replace("\u2581", " ").encode()
+        tokens.append(text)
+    native = _native.Tokenizer._from_tokens(tokens, special, [source.eos_id])
+
+    def ids(text: str, add_special_tokens: bool) -> Any:
+        return SimpleNamespace(ids=source.encode(text, bos=add_special_tokens, eos=False))
+
+    backend = SimpleNamespace(encode=ids)
+    return native, lambda text: _encode_within(backend, native, text)

@@ -29,5 +29,6 @@ def apply_bitmask(logits: torch.Tensor, bitmask: torch.Tensor) -> None:
         logits, bitmask = logits[None], bitmask[None]
     if logits.dim() != 2 or bitmask.dim() != 2 or len(logits) != len(bitmask):
         raise ValueError(f"logits of {tuple(logits.shape)} with a bitmask of {tuple(bitmask.shape)}; give each text a row")
-    bitmask = bitmask.to(logits.device, non_blocking=True)
+    # The copy is awaited: the caller writes the next masks into the same memory, which may be pinned.
+    bitmask = bitmask.to(logits.device)
     logits.masked_fill_(~allowed_bits(bitmask, logits.shape[-1]), float("-inf"))

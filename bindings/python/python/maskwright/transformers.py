@@ -33,11 +33,19 @@ def compiler(model: Any, tokenizer: Any, **settings: Any) -> Compiler:
     stop = getattr(model.generation_config, "eos_token_id", None)
     stop = tokenizer.eos_token_id if stop is None else stop
     stop = [] if stop is None else list(stop) if isinstance(stop, (list, tuple)) else [stop]
-    width = model.config.get_text_config().vocab_size
-    source = Tokenizer(tokenizer)
     # Added tokens may lie beyond the logits that the configuration tells of.
-    native = Tokenizer(source, width=max(width, model.get_output_embeddings().weight.shape[0]), stop_token_ids=stop)
-    return Compiler(native, **settings)
+    width = max(model.config.get_text_config().vocab_size, _head_width(model.get_output_embeddings()))
+    return Compiler(Tokenizer(Tokenizer(tokenizer), width=width, stop_token_ids=stop), **settings)
+
+
+def _head_width(head: Any) -> int:
+    """The width of the logits of a head; 0 where it does not tell. The weights of a quantised head are packed, or have
+    another name."""
+    width = getattr(head, "out_features", None)
+    if isinstance(width, int):
+        return width
+    shape = getattr(getattr(head, "weight", None), "shape", ())
+    return int(shape[0]) if len(shape) > 0 else 0
 
 
 class LogitsProcessor(transformers.LogitsProcessor):

@@ -91,8 +91,8 @@ def check_request(params: Any, model_config: Any, tokenizer: Any) -> None:
         raise VLLMValidationError(f"the request asks for the backend `{wanted._backend}`, the engine has `{NAME}`")
     check_fields(wanted)
     wanted._backend = NAME
-    compiler = compiler_of(tokenizer, model_config.get_vocab_size())
     try:
+        compiler = compiler_of(tokenizer, model_config.get_vocab_size())
         kind, spec = get_structured_output_key(wanted)
         compile_request(compiler, kind, spec, params.all_stop_token_ids)
     except (Error, ValueError, TypeError) as error:

@@ -30,7 +30,7 @@ import functools
 import importlib
 import json
 import sys
-from typing import Any, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple, Union
 
 from ... import fill_masks
 from ... import _compiler
@@ -261,11 +261,29 @@ def _from_structural_tag(*arguments: Any, **named: Any) -> Grammar:
     return Grammar("structural_tag", _structural_tag(*arguments, **named), {"strict": True})
 
 
+#: Sets of stop tokens for which a grammar keeps a constraint: each has a vocabulary of its own, and programs have one or
+#: two.
+_MAX_STOP_SETS = 4
+
+
 class CompiledGrammar:
     """A compiled constraint."""
 
     def __init__(self, constraint: Any, info: TokenizerInfo, grammar: Grammar, compiler: _compiler.Compiler) -> None:
         self.constraint, self._info, self._grammar, self._compiler = constraint, info, grammar, compiler
+        self._by_stop_tokens: Dict[FrozenSet[int], Any] = {}
+
+    def _ending_with(self, stop: Sequence[int]) -> Any:
+        """The constraint with these stop tokens, compiled once for each set of them."""
+        wanted = frozenset(stop)
+        if wanted == frozenset(self.constraint.stop_token_ids):
+            return self.constraint
+        found = self._by_stop_tokens.get(wanted)
+        if found is None:
+            found = self._compiler.load(self.constraint.spec, stop_token_ids=stop)
+            # A new table instead of a changed one: other threads may look something up meanwhile.
+            self._by_stop_tokens = dict([*self._by_stop_tokens.items(), (wanted, found)][-_MAX_STOP_SETS:])
+        return found
 
     @property
     def grammar(self) -> Grammar:
@@ -367,7 +385,7 @@ class GrammarMatcher:
             if not stop:
                 raise XGrammarError("The override_stop_tokens should not be empty")
             with raising(XGrammarError):
-                constraint = compiled_grammar._compiler.load(constraint.spec, stop_token_ids=stop)
+                constraint = compiled_grammar._ending_with(stop)
         self._matcher = constraint.matcher()
         self._without_stop = terminate_without_stop_token
         self._default_temperature = default_temperature
