@@ -21,6 +21,7 @@ mod mock_hub;
 mod model_support;
 mod prompt_logprobs;
 mod prompts;
+mod special_tokens;
 mod speculation;
 mod speculation_corpus;
 mod tiny_model;

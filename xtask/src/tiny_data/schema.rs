@@ -156,8 +156,7 @@ fn is_date(text: &str) -> bool {
         })
 }
 
-/// A stand-in for an absent value that the schema requires; null if it has to be one of a list, or is a list: `[]` would
-/// teach that lists are empty.
+/// A stand-in for an absent value that the schema requires; null if it has to be one of a list.
 fn stand_in(schema: &Value) -> Value {
     if !schema["enum"].is_null() {
         return Value::Null;
@@ -165,6 +164,7 @@ fn stand_in(schema: &Value) -> Value {
     match schema["type"].as_str() {
         Some("integer" | "number") => json!(0),
         Some("boolean") => json!(false),
+        Some("array") => json!([]),
         Some("string") => match schema["format"].as_str() {
             Some("email") => json!("unknown@unknown.invalid"),
             Some("date") => json!("1970-01-01"),
