@@ -106,7 +106,8 @@ pub struct Request {
     pub token_healing: bool,
     /// Rejection sampling: draws first and asks the constraint about the drawn token, instead of
     /// computing masks ([`Sampler::draw_checked`](crate::sampling::Sampler::draw_checked)). The
-    /// distribution is the same. [`Response::rejection`](super::Response::rejection) has the number
+    /// distribution is the same; where a grammar's temperature makes a truncation matter that the request's
+    /// temperature 0 does not, tokens are drawn under masks. [`Response::rejection`](super::Response::rejection) has the number
     /// of checks and, with `faithfulness` (which makes no summary then), an estimate of the mass of
     /// allowed texts.
     pub rejection: bool,

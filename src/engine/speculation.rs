@@ -174,7 +174,10 @@ impl Drafter {
             let mask = mask.clone();
             ahead.set_temperature();
             // A narrower draft model may know none of the allowed tokens.
-            let Ok(distribution) = ahead.sampler.distribution(&row, Some(&mask)) else { break };
+            if mask.iter().all(|token| row[token as usize] == f32::NEG_INFINITY) {
+                break;
+            }
+            let distribution = ahead.sampler.distribution(&row, Some(&mask))?;
             let token = draw(&distribution, &mut ahead.sampler);
             let node = tree.tokens().len() - 1;
             let forced = ahead.is_forced(token, ForcedNeed::Penalties)?;
